@@ -1,0 +1,12 @@
+import type { Figure } from "./figure.ts";
+
+export type BenchContext = {
+  /** An empty folder on the disk that is measured. */
+  folder: string;
+  /** Fewer and smaller runs, for a first look. */
+  quick: boolean;
+};
+
+export type BenchPart = { measures: string; run(context: BenchContext): Promise<Figure[]> };
+
+export type Bench = { measures: string; parts: Readonly<Record<string, BenchPart>> };

@@ -1,0 +1,102 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { statfs } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import type { Bench } from "./bench.ts";
+import { type Figure, keepsBar } from "./figure.ts";
+import { writeResults } from "./results.ts";
+import { storeBench } from "./store.ts";
+import { figureTable } from "./table.ts";
+
+const BENCHES: Readonly<Record<string, Bench>> = { store: storeBench };
+
+const USAGE = `npm run bench -- NAME [--quick] [--only PART[,PART]] [--folder FOLDER] [--json FILE]
+
+  --quick    fewer and smaller runs, for a first look
+  --only     these parts alone
+  --folder   where the data goes while it runs; the system's temporary folder by default
+  --json     a copy of the result, which is always kept in bench/results`;
+
+/** The number by which Linux tells a file system in memory. */
+const TMPFS = 0x01021994;
+
+class UsageError extends Error {}
+
+type Request = {
+  name: string;
+  bench: Bench;
+  parts: string[];
+  quick: boolean;
+  folder: string;
+  json: string | undefined;
+};
+
+function readRequest(): Request | "list" {
+  const { values, positionals } = parse();
+  const [name, ...others] = positionals;
+  if (name === undefined) return "list";
+  if (others.length > 0) throw new UsageError(`one bench at a time, not also "${others.join(" ")}"`);
+  const bench = Object.hasOwn(BENCHES, name) ? BENCHES[name] : undefined;
+  if (!bench) throw new UsageError(`there is no bench "${name}"; there is ${Object.keys(BENCHES).join(", ")}`);
+  const known = Object.keys(bench.parts);
+  const parts = values.only?.split(",") ?? known;
+  const unknown = parts.find((part) => !known.includes(part));
+  if (unknown !== undefined) throw new UsageError(`"${name}" has no part "${unknown}"; it has ${known.join(", ")}`);
+  return { name, bench, parts, quick: values.quick, folder: values.folder ?? tmpdir(), json: values.json };
+}
+
+function parse() {
+  const text = { type: "string" } as const;
+  try {
+    const quick = { type: "boolean", default: false } as const;
+    return parseArgs({ allowPositionals: true, options: { quick, only: text, folder: text, json: text } });
+  } catch (error) {
+    throw new UsageError((error as Error).message);
+  }
+}
+
+function list(): string {
+  const lines = Object.entries(BENCHES).flatMap(([name, bench]) => [
+    `  ${name}: ${bench.measures}`,
+    ...Object.entries(bench.parts).map(([part, { measures }]) => `    ${part.padEnd(8)} ${measures}`),
+  ]);
+  return `${USAGE}\n\nBenches and their parts:\n${lines.join("\n")}`;
+}
+
+async function run({ bench, name, parts, quick, folder: parent, json }: Request): Promise<boolean> {
+  const found = await statfs(parent).catch(() => null);
+  if (found === null) throw new UsageError(`${parent} is not a folder; make it first, or name another with --folder`);
+  if (found.type === TMPFS)
+    throw new UsageError(`${parent} is in memory, which measures no disk; name another with --folder`);
+  const folder = mkdtempSync(join(parent, "everstep-bench-"));
+  const remove = (): void => rmSync(folder, { recursive: true, force: true, maxRetries: 3 });
+  process.once("SIGINT", () => {
+    remove();
+    process.exit(130);
+  });
+  try {
+    const figures: Figure[] = [];
+    for (const part of parts) {
+      process.stderr.write(`${part}: ${bench.parts[part]?.measures}\n`);
+      figures.push(...((await bench.parts[part]?.run({ folder, quick })) ?? []));
+    }
+    console.log(figureTable(figures));
+    const seconds = Math.round(performance.now() / 1_000);
+    const path = await writeResults({ bench: name, quick, parts, seconds, figures }, json);
+    console.log(`\nkept in ${path}`);
+    return figures.every(keepsBar);
+  } finally {
+    remove();
+  }
+}
+
+try {
+  const request = readRequest();
+  if (request === "list") console.log(list());
+  else process.exitCode = (await run(request)) ? 0 : 1;
+} catch (error) {
+  if (!(error instanceof UsageError)) throw error;
+  console.error(`${error.message}\n\n${list()}`);
+  process.exitCode = 2;
+}

@@ -1,0 +1,20 @@
+import type { Bench } from "./bench.ts";
+import { measureCommits } from "./store/commits.ts";
+import { measureGrowth } from "./store/growth.ts";
+import { measureMemory } from "./store/memory.ts";
+import { measurePages } from "./store/pages.ts";
+import { measureReopen } from "./store/reopen.ts";
+
+export const storeBench: Bench = {
+  measures: "the embedded store, durable commits on a real disk",
+  parts: {
+    commits: {
+      measures: "commits a second, latency and the event loop with 1, 10, 100 and 1,000 sessions",
+      run: measureCommits,
+    },
+    pages: { measures: "a page of 100 steps in a store of 1,000, 100,000 and 1,000,000", run: measurePages },
+    growth: { measures: "bytes written and kept for a state that grows by 1 KB a step", run: measureGrowth },
+    memory: { measures: "memory after 100,000 commits of 100 sessions", run: measureMemory },
+    reopen: { measures: "time until 10,000 live sessions are back in a fresh process", run: measureReopen },
+  },
+};

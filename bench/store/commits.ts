@@ -1,0 +1,125 @@
+import { join } from "node:path";
+import { openLanceStore } from "../../src/store/lancedb/lancedb-store.ts";
+import type { BenchContext } from "../bench.ts";
+import { atLeast, atMost, type Bar, below, type Figure } from "../figure.ts";
+import { summarize } from "../stats.ts";
+import { openBareInsert } from "./bare-insert.ts";
+import { type Driven, drive } from "./drive.ts";
+import { commitOrThrow, createSessions, type LoadSession, newLoadSession, nextCommit } from "./load.ts";
+
+type Bars = { commits_per_second?: Bar; p99?: Bar; longest_block?: Bar; checkpoints?: Bar };
+type Level = { sessions: number; commits: number; quick_commits: number; bars: Bars };
+
+/** Enough commits that the store moves rows into LanceDB several times meanwhile: without that the figures would flatter it. */
+const LEVELS: Level[] = [
+  { sessions: 1, commits: 10_000, quick_commits: 3_000, bars: {} },
+  { sessions: 10, commits: 40_000, quick_commits: 8_000, bars: {} },
+  {
+    sessions: 100,
+    commits: 200_000,
+    quick_commits: 40_000,
+    bars: { commits_per_second: atLeast(15_000), p99: below(50), longest_block: atMost(50), checkpoints: atLeast(3) },
+  },
+  { sessions: 1_000, commits: 200_000, quick_commits: 40_000, bars: {} },
+];
+const LIMIT_SECONDS = 60;
+
+export async function measureCommits({ folder, quick }: BenchContext): Promise<Figure[]> {
+  const figures = [await loadAlone(), ...(await loneCommit(join(folder, "lone"), quick ? 500 : 3_000))];
+  for (const level of LEVELS)
+    figures.push(...(await measureLevel(join(folder, `commits-${level.sessions}`), level, quick)));
+  return figures;
+}
+
+/** How fast the load could go if a commit cost nothing; the store's figures can only be below it. */
+async function loadAlone(): Promise<Figure> {
+  const nothing = { commit: () => Promise.resolve({ kind: "committed" as const }) };
+  const driven = await drive(nothing, someSessions(100), { commits: 100_000, limit_seconds: 10 });
+  return { figure: "the load alone", measured: driven.commits / driven.seconds, unit: "commits/s", bar: null };
+}
+
+/** A commit and a bare insert of the same bytes in turn, so that both meet the same disk in the same mood. */
+async function loneCommit(folder: string, rounds: number): Promise<Figure[]> {
+  const store = await openLanceStore({ folder });
+  const bare = openBareInsert(`${folder}-bare.sqlite`);
+  try {
+    const [load] = someSessions(1) as [LoadSession];
+    await createSessions(store, [load]);
+    await drive(store, [load], { commits: 200, limit_seconds: LIMIT_SECONDS });
+    const commits: number[] = [];
+    const inserts: number[] = [];
+    for (let round = 0; round < rounds; round++) {
+      const batch = nextCommit(load);
+      const text = JSON.stringify(batch);
+      const sent = performance.now();
+      await commitOrThrow(store, batch);
+      const answered = performance.now();
+      bare.insert(text);
+      inserts.push(performance.now() - answered);
+      commits.push(answered - sent);
+    }
+    const commit = summarize(commits);
+    const insert = summarize(inserts);
+    return [
+      { figure: "bare fsynced insert, p50", measured: insert.p50, unit: "ms", bar: null },
+      { figure: "lone commit in turn with it, p50", measured: commit.p50, unit: "ms", bar: null },
+      { figure: "lone commit / bare insert, p50", measured: commit.p50 / insert.p50, unit: "x", bar: atMost(3) },
+    ];
+  } finally {
+    bare.close();
+    await store.close();
+  }
+}
+
+async function measureLevel(
+  folder: string,
+  { sessions, commits, quick_commits, bars }: Level,
+  quick: boolean,
+): Promise<Figure[]> {
+  const store = await openLanceStore({ folder });
+  try {
+    const loads = someSessions(sessions);
+    await createSessions(store, loads);
+    await drive(store, loads, { commits: Math.max(1_000, sessions * 3), limit_seconds: LIMIT_SECONDS });
+    const before = await store.stats();
+    const driven = await drive(store, loads, {
+      commits: quick ? quick_commits : commits,
+      limit_seconds: LIMIT_SECONDS,
+    });
+    const after = await store.stats();
+    return [
+      ...driveFigures(sessions, driven, bars),
+      figure(sessions, "checkpoints meanwhile", after.checkpoints - before.checkpoints, "", bars.checkpoints),
+      figure(sessions, "compactions meanwhile", after.compactions - before.compactions, ""),
+      figure(sessions, "rows not yet moved at the end", after.backlog, ""),
+    ];
+  } finally {
+    await store.close();
+  }
+}
+
+function driveFigures(sessions: number, { commits, seconds, latencies, longest_block }: Driven, bars: Bars): Figure[] {
+  const { p50, p99, max } = summarize(latencies);
+  return [
+    figure(
+      sessions,
+      `committed steps, of ${commits.toLocaleString("en-US")}`,
+      commits / seconds,
+      "/s",
+      bars.commits_per_second,
+    ),
+    figure(sessions, "latency p50", p50, "ms"),
+    figure(sessions, "latency p99", p99, "ms", bars.p99),
+    figure(sessions, "latency, longest", max, "ms"),
+    figure(sessions, "event loop blocked, longest", longest_block, "ms", bars.longest_block),
+  ];
+}
+
+const figure = (sessions: number, what: string, measured: number, unit: string, bar?: Bar): Figure => ({
+  figure: `${sessions.toLocaleString("en-US")} session${sessions === 1 ? "" : "s"}: ${what}`,
+  measured,
+  unit,
+  bar: bar ?? null,
+});
+
+const someSessions = (count: number): LoadSession[] => Array.from({ length: count }, newLoadSession);

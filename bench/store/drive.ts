@@ -1,0 +1,44 @@
+import { monitorEventLoopDelay } from "node:perf_hooks";
+import type { Store } from "../../src/store/store.ts";
+import { commitOrThrow, type LoadSession, nextCommit } from "./load.ts";
+
+export type Driven = {
+  commits: number;
+  seconds: number;
+  /** Milliseconds from the call of `commit` to its answer, one for each commit. */
+  latencies: Float64Array;
+  /** The longest time in milliseconds that the event loop could not turn. */
+  longest_block: number;
+};
+
+const RESOLUTION = 1;
+
+/** Every session commits one step after the other, all sessions at once, until there are enough commits or the time is over. */
+export async function drive(
+  store: Pick<Store, "commit">,
+  loads: readonly LoadSession[],
+  { commits, limit_seconds }: { commits: number; limit_seconds: number },
+): Promise<Driven> {
+  const latencies = new Float64Array(commits);
+  let started = 0;
+  let done = 0;
+  const monitor = monitorEventLoopDelay({ resolution: RESOLUTION });
+  monitor.enable();
+  const begun = performance.now();
+  const end = begun + limit_seconds * 1_000;
+  const driveOne = async (load: LoadSession): Promise<void> => {
+    while (started < commits && performance.now() < end) {
+      started++;
+      const batch = nextCommit(load);
+      const sent = performance.now();
+      await commitOrThrow(store, batch);
+      latencies[done++] = performance.now() - sent;
+    }
+  };
+  await Promise.all(loads.map(driveOne));
+  const seconds = (performance.now() - begun) / 1_000;
+  monitor.disable();
+  // The monitor counts from one of its ticks to the next, so an idle loop shows its resolution.
+  const longest_block = Math.max(0, monitor.max / 1e6 - RESOLUTION);
+  return { commits: done, seconds, latencies: latencies.subarray(0, done), longest_block };
+}

@@ -1,0 +1,55 @@
+import { z } from "zod";
+import { idSchema, timeSchema } from "./ids.ts";
+import { jsonObjectSchema } from "./json.ts";
+
+export const ACTION_TYPES = [
+  "agent_create",
+  "agent_pause",
+  "agent_resume",
+  "agent_interrupt",
+  "agent_input",
+  "agent_destroy",
+  "agent_fork",
+] as const;
+export const actionTypeSchema = z.enum(ACTION_TYPES);
+export type ActionType = z.infer<typeof actionTypeSchema>;
+
+export const outcomeSchema = z.enum(["ok", "rejected", "failed"]);
+
+/** What became of a person's word: in the queue, with the session, used by a step, or returned because the session ended first. */
+export const receiptSchema = z.enum(["accepted", "delivered", "consumed", "bounced"]);
+
+/** A row of the table `queue`: one request, from submission to its end. */
+export const actionSchema = z.object({
+  action_id: idSchema,
+  created_at: timeSchema,
+  action_type: actionTypeSchema,
+  agent_id: idSchema.nullable(),
+  session_id: idSchema,
+  payload: jsonObjectSchema,
+  metadata: jsonObjectSchema,
+  urgency: z.int().min(0).max(9),
+  processed: z.boolean(),
+  processed_at: timeSchema.nullable(),
+  outcome: outcomeSchema.nullable(),
+  error: z.string().nullable(),
+  attempts: z.int().min(0),
+  /** Not claimed before this time; null: at once. Set while an attempt that failed waits for the next one. */
+  run_at: timeSchema.nullable(),
+  receipt: receiptSchema,
+  consumed_iteration: z.int().min(0).nullable(),
+});
+export type Action = z.infer<typeof actionSchema>;
+
+const GUIDANCE_TYPES: ReadonlySet<ActionType> = new Set(["agent_interrupt", "agent_input"]);
+export const carriesGuidance = (action: Action): boolean => GUIDANCE_TYPES.has(action.action_type);
+
+/** A final action never changes again: it is processed, and if it brought guidance, that was consumed or bounced. */
+export const isFinal = (action: Action): boolean =>
+  action.processed && !(carriesGuidance(action) && action.outcome === "ok" && action.receipt === "delivered");
+
+/** The order within a session: urgency first, then arrival. */
+export const byUrgencyThenArrival = (a: Action, b: Action): number =>
+  b.urgency - a.urgency || compareText(a.created_at, b.created_at) || compareText(a.action_id, b.action_id);
+
+const compareText = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);

@@ -1,0 +1,29 @@
+/**
+ * Every error that a person can meet. `docs/errors.md` lists the same codes; a test keeps both equal.
+ * The message says what happened, `next` what the reader can do about it.
+ */
+export const ERROR_CODES = [
+  "config_invalid",
+  "store_locked",
+  "store_read_only",
+  "store_full",
+  "store_corrupt",
+  "store_foreign",
+  "store_newer",
+  "store_closed",
+  "store_unavailable",
+] as const;
+
+export type ErrorCode = (typeof ERROR_CODES)[number];
+
+export class EverstepError extends Error {
+  override readonly name = "EverstepError";
+  readonly code: ErrorCode;
+  readonly next: string;
+
+  constructor(code: ErrorCode, what: string, next: string, cause?: unknown) {
+    super(`${code}: ${what}; ${next}`, cause === undefined ? {} : { cause });
+    this.code = code;
+    this.next = next;
+  }
+}

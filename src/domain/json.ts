@@ -1,0 +1,21 @@
+import { z } from "zod";
+
+export type JsonValue = null | boolean | number | string | JsonValue[] | JsonObject;
+export type JsonObject = { [key: string]: JsonValue };
+
+/** Any JSON value. What reaches it was parsed from JSON text, so there is nothing left to check. */
+export const jsonSchema: z.ZodType<JsonValue> = z.unknown() as never;
+export const jsonObjectSchema = z.record(z.string(), jsonSchema);
+
+export const isObject = (value: unknown): value is JsonObject =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+/** For text from a file or a database column: a text that is not JSON is returned as the string it is. */
+export function parseDefensively(text: string | null): JsonValue {
+  if (text === null) return null;
+  try {
+    return JSON.parse(text) as JsonValue;
+  } catch {
+    return text;
+  }
+}

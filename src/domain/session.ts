@@ -1,0 +1,78 @@
+import { z } from "zod";
+import { idSchema, timeSchema } from "./ids.ts";
+import { jsonObjectSchema, jsonSchema } from "./json.ts";
+
+export const SESSION_STATUSES = ["running", "waiting", "paused", "stopping", "stopped", "done", "error"] as const;
+export const sessionStatusSchema = z.enum(SESSION_STATUSES);
+export type SessionStatus = z.infer<typeof sessionStatusSchema>;
+
+/** The status machine: which change is allowed from where. A status may always stay as it is. */
+export const ALLOWED_CHANGES: Readonly<Record<SessionStatus, readonly SessionStatus[]>> = {
+  running: ["waiting", "paused", "stopping", "stopped", "done", "error"],
+  waiting: ["running", "paused", "stopping", "stopped", "done", "error"],
+  paused: ["running", "waiting", "stopping", "stopped", "error"],
+  stopping: ["stopped"],
+  error: ["running", "waiting", "stopping", "stopped"],
+  stopped: [],
+  done: [],
+};
+
+export const mayChange = (from: SessionStatus, to: SessionStatus): boolean =>
+  from === to || ALLOWED_CHANGES[from].includes(to);
+
+/** A live session has a runner or will get one after a restart; the others rest until a person resumes them, or for good. */
+export const LIVE_STATUSES = ["running", "waiting", "paused", "stopping"] as const satisfies SessionStatus[];
+const live: ReadonlySet<SessionStatus> = new Set(LIVE_STATUSES);
+export const isLive = (status: SessionStatus): boolean => live.has(status);
+
+export const stopReasonSchema = z.enum(["max_steps", "max_runtime_s", "max_tokens", "destroyed"]);
+export type StopReason = z.infer<typeof stopReasonSchema>;
+
+export const retrySchema = z.object({
+  /** Attempts at one step, the first included. 3 by default; 1 means no retry. */
+  max_attempts: z.int().min(1).max(100).default(3),
+  /** Wait before the second attempt in milliseconds, doubled for each further one. 500 by default. */
+  backoff_ms: z.int().min(0).max(3_600_000).default(500),
+});
+
+export const sessionOptionsSchema = z.object({
+  stop_on_done: z.boolean().optional(),
+  max_steps: z.int().min(1).optional(),
+  max_runtime_s: z.number().positive().optional(),
+  max_tokens: z.int().min(1).optional(),
+  step_interval_ms: z.int().min(0).optional(),
+  step_timeout_s: z.number().positive().optional(),
+  retry: retrySchema.optional(),
+});
+export type SessionOptions = z.infer<typeof sessionOptionsSchema>;
+
+/** A row of the table `agent_state`: where a session stands. */
+export const sessionSchema = z.object({
+  agent_id: idSchema,
+  session_id: idSchema,
+  conversation_id: idSchema.nullable(),
+  moniker: z.string(),
+  params: jsonObjectSchema,
+  options: sessionOptionsSchema,
+  status: sessionStatusSchema,
+  stop_reason: stopReasonSchema.nullable(),
+  /** Of the last committed step; -1 before the first. */
+  iteration: z.int().min(-1),
+  step_token: z.string().nullable(),
+  next_step_token: z.string(),
+  result: jsonSchema,
+  /** The moniker's state: that of the last committed step. */
+  context: jsonObjectSchema,
+  pending_guidance: z.array(jsonSchema),
+  /** The actions that brought `pending_guidance`, in the same order. */
+  pending_action_ids: z.array(idSchema),
+  last_error: z.string().nullable(),
+  tokens_used: z.int().min(0),
+  parent_session_id: idSchema.nullable(),
+  /** The last iteration that a fork shares with its parent. */
+  parent_iteration: z.int().min(0).nullable(),
+  created_at: timeSchema,
+  updated_at: timeSchema,
+  ended_at: timeSchema.nullable(),
+});
+export type Session = z.infer<typeof sessionSchema>;

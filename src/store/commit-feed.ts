@@ -1,0 +1,43 @@
+import type { CommittedEvent } from "../domain/event.ts";
+
+type Listener = (event: CommittedEvent) => void;
+
+/** What was just committed, handed to those who listen to its session, its conversation, or to everything. */
+export class CommitFeed {
+  readonly #listeners = new Map<string, Set<Listener>>();
+
+  listen(channel: string, listener: Listener): () => void {
+    const listeners = this.#listeners.get(channel) ?? new Set();
+    this.#listeners.set(channel, listeners.add(listener));
+    return () => {
+      listeners.delete(listener);
+      if (listeners.size === 0 && this.#listeners.get(channel) === listeners) this.#listeners.delete(channel);
+    };
+  }
+
+  /** In the order of the commits. */
+  publish(event: CommittedEvent): void {
+    if (this.#listeners.size === 0) return;
+    for (const channel of [channelOf(event), ALL_CHANNEL]) {
+      for (const listener of this.#listeners.get(channel) ?? []) listener(event);
+    }
+  }
+}
+
+export const ALL_CHANNEL = "all";
+export const sessionChannel = (session_id: string): string => `session:${session_id}`;
+export const conversationChannel = (conversation_id: string): string => `conversation:${conversation_id}`;
+
+function channelOf(event: CommittedEvent): string {
+  switch (event.kind) {
+    case "step":
+      return sessionChannel(event.step.session_id);
+    case "session":
+      return sessionChannel(event.session.session_id);
+    case "action":
+      return sessionChannel(event.action.session_id);
+    case "message":
+      return conversationChannel(event.message.conversation_id);
+  }
+  return event satisfies never;
+}

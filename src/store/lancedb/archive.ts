@@ -1,0 +1,206 @@
+import { rm } from "node:fs/promises";
+import { type Connection, connect, Index, MatchQuery, Operator, Session, type Table } from "@lancedb/lancedb";
+import type { RecordBatch } from "apache-arrow";
+import { EverstepError } from "../../domain/errors.ts";
+import { damaged, rewind, tableFolder } from "./archive-files.ts";
+import { archiveSchema, toBatch, toTable } from "./arrow-rows.ts";
+import { DurableFiles } from "./durable-files.ts";
+import { TABLES, type TableName, type Value, type Values } from "./tables.ts";
+import { toLance, type Where } from "./where.ts";
+
+const CACHE_BYTES = 16n << 20n;
+
+const EXACT = Index.btree();
+/** Words are made by us (store/words.ts), so the index takes them as they are. */
+const WORDS = Index.fts({
+  baseTokenizer: "whitespace",
+  lowercase: false,
+  stem: false,
+  removeStopWords: false,
+  asciiFolding: false,
+  withPosition: false,
+  maxTokenLength: 200,
+});
+const INDEXES: Partial<Record<TableName, Record<string, Index>>> = {
+  agent_steps: { sort_key: EXACT, agent_id: EXACT, search_text: WORDS },
+  conversation_messages: { sort_key: EXACT, message_id: EXACT, search_text: WORDS },
+  queue: { action_id: EXACT, session_id: EXACT },
+};
+
+export type Order = { columnName: string; ascending: boolean }[];
+
+/**
+ * The LanceDB tables of a folder. One caller writes (the mover), any number read. Nothing here is durable until `sync`.
+ */
+export class Archive {
+  readonly #folder: string;
+  readonly #connection: Connection;
+  readonly #tables: Map<TableName, Table>;
+  readonly #files = new DurableFiles();
+
+  private constructor(folder: string, connection: Connection, tables: Map<TableName, Table>) {
+    this.#folder = folder;
+    this.#connection = connection;
+    this.#tables = tables;
+  }
+
+  /** Opens the tables at the versions that the journal recorded. */
+  static async open(folder: string, archived: Map<TableName, { version: number }>): Promise<Archive> {
+    await rewind(folder, archived);
+    const connection = await connect(folder, { session: new Session(CACHE_BYTES, CACHE_BYTES) });
+    const tables = new Map<TableName, Table>();
+    for (const [name, { version }] of archived) {
+      if (version === 0) continue;
+      try {
+        const table = await connection.openTable(name);
+        const found = await table.version();
+        if (found !== version) throw new Error(`version ${version} was recorded, ${found} found`);
+        tables.set(name, table);
+      } catch (error) {
+        throw damaged(tableFolder(folder, name), error);
+      }
+    }
+    return new Archive(folder, connection, tables);
+  }
+
+  has(name: TableName): boolean {
+    return this.#tables.has(name);
+  }
+
+  /** Only for a table of which the journal still has every row: what an earlier try left behind is dropped. */
+  async create(name: TableName): Promise<void> {
+    await this.#writing(name, async () => {
+      await rm(tableFolder(this.#folder, name), { recursive: true, force: true });
+      const table = await this.#connection.createEmptyTable(name, archiveSchema(name));
+      for (const [column, config] of Object.entries(INDEXES[name] ?? {})) await table.createIndex(column, { config });
+      this.#tables.set(name, table);
+    });
+  }
+
+  async append(name: TableName, batches: RecordBatch[]): Promise<void> {
+    await this.#writing(name, (table) => table.add(toTable(batches)));
+  }
+
+  /** Replaces rows by their key, the first column. Keys must not repeat within one call. */
+  async upsert(name: TableName, rows: Values[]): Promise<void> {
+    const key = TABLES[name][0]?.name as string;
+    await this.#writing(name, (table) =>
+      table
+        .mergeInsert(key)
+        .whenMatchedUpdateAll()
+        .whenNotMatchedInsertAll()
+        .execute(toTable([toBatch(name, rows)])),
+    );
+  }
+
+  async version(name: TableName): Promise<number> {
+    return this.#table(name).version();
+  }
+
+  async size(name: TableName): Promise<{ fragments: number; rows: number }> {
+    const { numRows, fragmentStats } = await this.#table(name).stats();
+    return { fragments: fragmentStats.numFragments, rows: numRows };
+  }
+
+  /** Merges small fragments and takes new rows into the indexes. Old versions stay until `prune`. */
+  async compact(name: TableName): Promise<void> {
+    await this.#writing(name, (table) => table.optimize({ cleanupOlderThan: new Date(0) }));
+  }
+
+  /** Drops versions before the one that the journal recorded, which is what a restart goes back to. */
+  async prune(name: TableName, version: number): Promise<void> {
+    await this.#writing(name, async (table) => {
+      const recorded = (await table.listVersions()).find((candidate) => candidate.version === version);
+      if (recorded) await table.optimize({ cleanupOlderThan: new Date(recorded.timestamp.getTime() - 1) });
+    });
+  }
+
+  async sync(name: TableName): Promise<void> {
+    await this.#writing(name, () => this.#files.sync(tableFolder(this.#folder, name)));
+  }
+
+  async read(name: TableName, where: Where, order: Order, limit: number, offset = 0): Promise<Values[]> {
+    if (limit <= 0) return [];
+    const columns = TABLES[name].map((column) => column.name);
+    return this.#reading(name, [], async (table) => {
+      let query = table.query().where(toLance(where)).select(columns).limit(limit);
+      if (order.length > 0) query = query.orderBy(order);
+      if (offset > 0) query = query.offset(offset);
+      return toValueRows(await query.toArrow(), columns);
+    });
+  }
+
+  /** Rows whose `search_text` has every word, with their score last. */
+  async search(name: TableName, words: string[], where: Where, columns: string[], limit: number): Promise<Values[]> {
+    return this.#reading(name, [], async (table) => {
+      const match = new MatchQuery(words.join(" "), "search_text", { operator: Operator.And });
+      const query = table
+        .query()
+        .fullTextSearch(match)
+        .where(toLance(where))
+        .select([...columns, "_score"])
+        .limit(limit);
+      return toValueRows(await query.toArrow(), [...columns, "_score"]);
+    });
+  }
+
+  close(): void {
+    for (const table of this.#tables.values()) table.close();
+    this.#connection.close();
+  }
+
+  #table(name: TableName): Table {
+    const table = this.#tables.get(name);
+    if (!table) throw new Error(`table ${name} was not created`);
+    return table;
+  }
+
+  async #reading<Result>(name: TableName, absent: Result, work: (table: Table) => Promise<Result>): Promise<Result> {
+    const table = this.#tables.get(name);
+    if (!table) return absent;
+    try {
+      return await work(table);
+    } catch (error) {
+      throw damaged(tableFolder(this.#folder, name), error);
+    }
+  }
+
+  async #writing(name: TableName, work: (table: Table) => Promise<unknown>): Promise<void> {
+    try {
+      await work(this.#tables.get(name) as Table);
+    } catch (error) {
+      const path = tableFolder(this.#folder, name);
+      const full = /no space left|StorageFull|os error 28|ENOSPC/i.test(String(error));
+      if (full)
+        throw new EverstepError(
+          "store_full",
+          `no space is left for ${path}`,
+          "free some disk space; nothing was lost",
+          error,
+        );
+      throw new EverstepError(
+        "store_unavailable",
+        `${path} cannot be written (${String(error)})`,
+        "look at the disk and the system's log",
+        error,
+      );
+    }
+  }
+}
+
+type ArrowTable = Awaited<ReturnType<ReturnType<Table["query"]>["toArrow"]>>;
+
+function toValueRows(table: ArrowTable, columns: string[]): Values[] {
+  const rows: Values[] = Array.from({ length: table.numRows }, () => []);
+  for (const [index, column] of columns.entries()) {
+    const vector = table.getChild(column);
+    for (const [row, values] of rows.entries()) values[index] = toValue(vector?.get(row));
+  }
+  return rows;
+}
+
+function toValue(value: unknown): Value {
+  if (value === undefined || value === null) return null;
+  if (typeof value === "bigint" || typeof value === "boolean") return Number(value);
+  return value as Value;
+}

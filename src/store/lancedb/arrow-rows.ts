@@ -1,0 +1,135 @@
+import {
+  Bool,
+  type Data,
+  Field,
+  Float64,
+  Int64,
+  makeData,
+  RecordBatch,
+  Schema,
+  Struct,
+  Table,
+  Utf8,
+} from "apache-arrow";
+import { words } from "../words.ts";
+import { type Column, composedKey, TABLES, type TableName, type Values } from "./tables.ts";
+
+/** A column of a LanceDB table: one of the row's own, or one that is computed from them for finding rows. */
+type ArchiveColumn = Column & { compute?: (values: Values) => string | null };
+
+const valueOf = (table: TableName, column: string) => {
+  const index = TABLES[table].findIndex(({ name }) => name === column);
+  return (values: Values) => values[index] ?? null;
+};
+
+const searchText = (table: TableName): ArchiveColumn => {
+  const text = valueOf(table, "text");
+  return { name: "search_text", kind: "text", compute: (values) => searchable(text(values) as string | null) };
+};
+
+const searchable = (text: string | null): string | null => (text === null ? null : words(text).join(" "));
+
+/** Text order of the key is the order of the rows within their session or conversation: a page is one range. */
+export const sortKey = (id: string, number: number): string => composedKey(id, String(number).padStart(12, "0"));
+
+const sortKeyColumn = (table: TableName, id: string, number: string): ArchiveColumn => {
+  const idOf = valueOf(table, id);
+  const numberOf = valueOf(table, number);
+  return {
+    name: "sort_key",
+    kind: "text",
+    compute: (values) => sortKey(idOf(values) as string, Number(numberOf(values))),
+  };
+};
+
+const COMPUTED: Partial<Record<TableName, ArchiveColumn[]>> = {
+  agent_steps: [sortKeyColumn("agent_steps", "session_id", "iteration"), searchText("agent_steps")],
+  conversation_messages: [
+    sortKeyColumn("conversation_messages", "conversation_id", "number"),
+    searchText("conversation_messages"),
+  ],
+  // The journal keeps these apart from the row; a copy in LanceDB has them beside it.
+  agent_state: [
+    { name: "params", kind: "json" },
+    { name: "context", kind: "json" },
+  ],
+};
+
+const archiveColumns = (table: TableName): ArchiveColumn[] => [...TABLES[table], ...(COMPUTED[table] ?? [])];
+
+export function archiveSchema(table: TableName): Schema {
+  return new Schema(archiveColumns(table).map(({ name, kind }) => new Field(name, arrowType(kind), true)));
+}
+
+/** One Arrow batch from rows, column by column: several times faster than the general builder. */
+export function toBatch(table: TableName, rows: Values[]): RecordBatch {
+  const columns = archiveColumns(table);
+  const schema = archiveSchema(table);
+  const children = columns.map((column, index) => columnData(column, rows, index));
+  return new RecordBatch(
+    schema,
+    makeData({ type: new Struct(schema.fields), length: rows.length, nullCount: 0, children }),
+  );
+}
+
+export const toTable = (batches: RecordBatch[]): Table => new Table(batches);
+
+function arrowType(kind: Column["kind"]) {
+  switch (kind) {
+    case "integer":
+      return new Int64();
+    case "real":
+      return new Float64();
+    case "flag":
+      return new Bool();
+    case "text":
+    case "json":
+      return new Utf8();
+  }
+  return kind satisfies never;
+}
+
+function columnData({ kind, compute }: ArchiveColumn, rows: Values[], index: number): Data {
+  const valueAt = (row: Values) => (compute ? compute(row) : (row[index] ?? null));
+  const length = rows.length;
+  const nullBitmap = new Uint8Array((length + 7) >> 3);
+  let nullCount = 0;
+  const markPresent = (at: number) => {
+    nullBitmap[at >> 3] = (nullBitmap[at >> 3] as number) | (1 << (at & 7));
+  };
+  if (kind === "text" || kind === "json") {
+    const texts = rows.map((row) => valueAt(row) as string | null);
+    const valueOffsets = new Int32Array(length + 1);
+    const data = Buffer.allocUnsafe(
+      texts.reduce((sum, text) => sum + (text === null ? 0 : Buffer.byteLength(text)), 0),
+    );
+    let at = 0;
+    for (const [row, text] of texts.entries()) {
+      if (text === null) nullCount++;
+      else {
+        markPresent(row);
+        at += data.write(text, at);
+      }
+      valueOffsets[row + 1] = at;
+    }
+    return makeData({ type: new Utf8(), length, nullCount, nullBitmap, valueOffsets, data });
+  }
+  const integers = new BigInt64Array(kind === "integer" ? length : 0);
+  const reals = new Float64Array(kind === "real" ? length : 0);
+  const flags = new Uint8Array(kind === "flag" ? (length + 7) >> 3 : 0);
+  for (const [row, values] of rows.entries()) {
+    const value = valueAt(values);
+    if (value === null) {
+      nullCount++;
+      continue;
+    }
+    markPresent(row);
+    if (kind === "integer") integers[row] = BigInt(value);
+    else if (kind === "real") reals[row] = Number(value);
+    else if (value) flags[row >> 3] = (flags[row >> 3] as number) | (1 << (row & 7));
+  }
+  const common = { length, nullCount, nullBitmap };
+  if (kind === "integer") return makeData({ type: new Int64(), ...common, data: integers });
+  if (kind === "real") return makeData({ type: new Float64(), ...common, data: reals });
+  return makeData({ type: new Bool(), ...common, data: flags });
+}

@@ -1,0 +1,199 @@
+import { LIVE_STATUSES, SESSION_STATUSES } from "../../domain/session.ts";
+import type { Chain } from "../state-chain.ts";
+import type { SessionFilter, StoreCounts } from "../store.ts";
+import { Archive } from "./archive.ts";
+import { syncPath } from "./durable-files.ts";
+import { History } from "./history.ts";
+import { Journal } from "./journal.ts";
+import { DEFAULT_TUNING, Mover, type Tuning } from "./mover.ts";
+import type { Value, Values } from "./tables.ts";
+import { historyRows, packError, type WireBatch, type WireOutcome } from "./wire.ts";
+
+/** A session as the journal has it. `chain` is there while it is live, `context` where no chain is. */
+export type LoadedSession = { values: Values; params: string; context: string | null; chain: Chain | null };
+
+/** Everything that touches the disk. It lives in a thread of its own, so that no sync and no conversion holds up the program. */
+export class Engine {
+  readonly #journal: Journal;
+  readonly #archive: Archive;
+  readonly #mover: Mover;
+  readonly history: History;
+
+  private constructor(journal: Journal, archive: Archive, mover: Mover) {
+    this.#journal = journal;
+    this.#archive = archive;
+    this.#mover = mover;
+    this.history = new History(journal, archive, mover);
+  }
+
+  static async open(folder: string, tuning: Partial<Tuning>): Promise<Engine> {
+    const journal = new Journal(folder);
+    try {
+      await syncPath(folder);
+      const archive = await Archive.open(folder, journal.archived());
+      return new Engine(journal, archive, new Mover(journal, archive, { ...DEFAULT_TUNING, ...tuning }));
+    } catch (error) {
+      journal.close();
+      throw error;
+    }
+  }
+
+  /** Writes a group of batches as one transaction, or one by one where that fails, so that none spoils the others. */
+  async apply(batches: WireBatch[]): Promise<WireOutcome[]> {
+    await this.#mover.room();
+    try {
+      return this.#applyGroup(batches);
+    } catch (error) {
+      if (batches.length === 1) return [{ kind: "failed", error: packError(error) }];
+      return (await Promise.all(batches.map((batch) => this.apply([batch])))).flat();
+    }
+  }
+
+  #applyGroup(batches: WireBatch[]): WireOutcome[] {
+    const outcomes = this.#journal.apply(batches);
+    const written = batches.filter((_, index) => outcomes[index]?.kind === "committed");
+    this.#mover.added(written.reduce((sum, batch) => sum + historyRows(batch), 0));
+    return outcomes;
+  }
+
+  /** Live sessions in the order they were made, a page at a time; -1 is the last page's end. */
+  loadLive(after: number, limit: number): { sessions: LoadedSession[]; last: number } {
+    const live = LIVE_STATUSES.map((status) => `'${status}'`).join(", ");
+    const ids = this.#journal.query(
+      `SELECT session_id, rowid FROM agent_state WHERE rowid > ? AND status IN (${live}) ORDER BY rowid LIMIT ?`,
+      after,
+      limit,
+    );
+    return { sessions: this.loadSessions(ids.map(([id]) => id as string)), last: Number(ids.at(-1)?.[1] ?? -1) };
+  }
+
+  loadPending(): Values[] {
+    return this.#journal.read(
+      "open_actions",
+      { kind: "compare", column: "processed", operator: "=", value: 0 },
+      "action_id",
+      -1,
+    );
+  }
+
+  loadSessions(session_ids: string[]): LoadedSession[] {
+    return session_ids.flatMap((id) => this.#load(id) ?? []);
+  }
+
+  /** The ids of sessions, newest first. */
+  sessionIds({ status, agent_id, limit, offset }: SessionFilter): string[] {
+    const conditions = [status === undefined ? "" : "status = ?", agent_id === undefined ? "" : "agent_id = ?"].filter(
+      Boolean,
+    );
+    const values = [status, agent_id].filter((value) => value !== undefined);
+    const where = conditions.length > 0 ? `WHERE ${conditions.join(" AND ")}` : "";
+    const rows = this.#journal.query(
+      `SELECT session_id FROM agent_state ${where} ORDER BY created_at DESC, rowid DESC LIMIT ? OFFSET ?`,
+      ...values,
+      limit,
+      offset,
+    );
+    return rows.map(([id]) => id as string);
+  }
+
+  /** Agents by id with the number of their sessions and the newest one's id. */
+  agents(
+    only: string | null,
+    limit: number,
+    offset: number,
+  ): { agent_id: string; session_count: number; latest: string }[] {
+    const rows = this.#journal.query(
+      `SELECT agent_id, count(*), (SELECT session_id FROM agent_state AS s WHERE s.agent_id = a.agent_id ORDER BY created_at DESC, rowid DESC LIMIT 1)
+       FROM agent_state AS a WHERE ?1 IS NULL OR agent_id = ?1 GROUP BY agent_id ORDER BY agent_id LIMIT ?2 OFFSET ?3`,
+      only,
+      limit,
+      offset,
+    );
+    return rows.map(([agent_id, count, latest]) => ({
+      agent_id: agent_id as string,
+      session_count: Number(count),
+      latest: latest as string,
+    }));
+  }
+
+  /** The session that moved last among those of an agent that have a step. */
+  lastMoved(agent_id: string): string | null {
+    const row = this.#journal.query(
+      "SELECT session_id FROM agent_state WHERE agent_id = ? AND (iteration >= 0 OR error_rows > 0) ORDER BY updated_at DESC, pos DESC LIMIT 1",
+      agent_id,
+    )[0];
+    return (row?.[0] as string) ?? null;
+  }
+
+  agentConfig(agent_id: string): Values | null {
+    return this.#journal.snapshots("agent_config", "WHERE agent_id = ?", agent_id)[0] ?? null;
+  }
+
+  conversation(conversation_id: string): Values | null {
+    return this.#journal.snapshots("conversations", "WHERE conversation_id = ?", conversation_id)[0] ?? null;
+  }
+
+  conversations(status: Value, tag: Value, limit: number, offset: number): Values[] {
+    return this.#journal.snapshots(
+      "conversations",
+      `WHERE (?1 IS NULL OR status = ?1) AND (?2 IS NULL OR EXISTS (SELECT 1 FROM json_each(tags) WHERE value = ?2))
+       ORDER BY created_at DESC, rowid DESC LIMIT ?3 OFFSET ?4`,
+      status,
+      tag,
+      limit,
+      offset,
+    );
+  }
+
+  participant(participant_id: string): Values | null {
+    return this.#journal.snapshots("conversation_participants", "WHERE participant_id = ?", participant_id)[0] ?? null;
+  }
+
+  participants(conversation_id: string): Values[] {
+    return this.#journal.snapshots(
+      "conversation_participants",
+      "WHERE conversation_id = ? ORDER BY rowid",
+      conversation_id,
+    );
+  }
+
+  cursor(key: string): Values | null {
+    return this.#journal.snapshots("session_cursors", "WHERE cursor_key = ?", key)[0] ?? null;
+  }
+
+  sessionCounts(): StoreCounts["sessions"] {
+    const counts = Object.fromEntries(SESSION_STATUSES.map((status) => [status, 0])) as StoreCounts["sessions"];
+    for (const [status, count] of this.#journal.query("SELECT status, count(*) FROM agent_state GROUP BY status"))
+      counts[status as keyof typeof counts] = Number(count);
+    return counts;
+  }
+
+  async checkpoint(compact: boolean): Promise<void> {
+    await this.#mover.checkpoint({ compact });
+  }
+
+  stats(): { backlog: number; journal_bytes: number; checkpoints: number; compactions: number } {
+    const { backlog, checkpoints, compactions } = this.#mover;
+    return { backlog, journal_bytes: this.#journal.bytes, checkpoints, compactions };
+  }
+
+  /** Leaves everything in LanceDB. Where that fails, on a full disk say, the journal keeps the rows for the next start. */
+  async close(): Promise<void> {
+    try {
+      await this.#mover.checkpoint({ compact: false });
+    } catch {
+      // Nothing is lost: see above.
+    }
+    await this.#mover.close();
+    this.#archive.close();
+    this.#journal.close();
+  }
+
+  #load(id: string): LoadedSession | null {
+    const values = this.#journal.snapshots("agent_state", "WHERE session_id = ?", id)[0];
+    if (!values) return null;
+    const chain = this.#journal.chain(id);
+    const { params, context } = this.#journal.documents(id);
+    return { values, params, context: chain ? null : context, chain };
+  }
+}

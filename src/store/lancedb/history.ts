@@ -1,0 +1,279 @@
+import type { ActionFilter, MessageFilter, SearchQuery, StepFilter } from "../store.ts";
+import { words } from "../words.ts";
+import type { Archive, Order } from "./archive.ts";
+import { sortKey } from "./arrow-rows.ts";
+import type { Journal } from "./journal.ts";
+import type { Mover } from "./mover.ts";
+import { type HistoryName, TABLES, type Value, type Values } from "./tables.ts";
+import { all, any, compare, type Where } from "./where.ts";
+
+/** A page of steps, and before each step the ones that its state is rebuilt from where the page itself lacks them. */
+export type StepPage = { step: Values; before: Values[] }[];
+export type Found = { table: "agent_steps" | "conversation_messages"; score: number; values: Values };
+
+/** A stretch of a session's own iterations, both ends included. A fork's history is a list of them. */
+type Stretch = { session_id: string; from: number; to: number };
+
+/**
+ * Reads of the append-only tables. Rows up to the moved position come from LanceDB, later ones from the journal; the
+ * position is taken once per read, so that a move meanwhile neither hides nor doubles a row.
+ */
+export class History {
+  readonly #journal: Journal;
+  readonly #archive: Archive;
+  readonly #mover: Mover;
+
+  constructor(journal: Journal, archive: Archive, mover: Mover) {
+    this.#journal = journal;
+    this.#archive = archive;
+    this.#mover = mover;
+  }
+
+  async steps(filter: StepFilter): Promise<StepPage> {
+    const from = Math.max(0, filter.min_iteration ?? 0, (filter.after_iteration ?? -1) + 1);
+    const to = filter.max_iteration ?? Number.MAX_SAFE_INTEGER;
+    const conditions = all(compare("created_at", ">=", filter.since_created_at), compare("status", "=", filter.status));
+    if ("agent_id" in filter) {
+      const where = all(
+        compare("agent_id", "=", filter.agent_id),
+        compare("iteration", ">=", from),
+        compare("iteration", "<=", to),
+        conditions,
+      );
+      return this.#withBases(await this.#page("agent_steps", { journal: where, archive: where }, BY_ITERATION, filter));
+    }
+    const { stretches, dense } = this.#lineage(filter.session_id, filter.status === "ok");
+    // Iterations have no gaps, so an offset into them is a range, which an index finds at once.
+    const bounded = filter.since_created_at === undefined && filter.status !== "error";
+    const exact = bounded && dense;
+    const first = exact ? from + filter.offset : from;
+    const last = bounded ? Math.min(to, from + filter.offset + filter.limit - 1) : to;
+    const parts = cut(stretches, first, last);
+    const page = { limit: filter.limit, offset: exact ? 0 : filter.offset };
+    const where = {
+      journal: all(any(...parts.map(inJournal)), conditions),
+      archive: all(any(...parts.map(inArchive)), conditions),
+    };
+    return this.#withBases(await this.#page("agent_steps", where, BY_ITERATION, page));
+  }
+
+  async messages({ conversation_id, since, after, limit, offset }: MessageFilter): Promise<Values[]> {
+    const from = after === undefined ? 1 : await this.#numberAfter(conversation_id, after);
+    if (from === null) return [];
+    const dense = since === undefined;
+    const first = dense ? from + offset : from;
+    const last = dense ? first + limit - 1 : LAST_NUMBER;
+    const conditions = compare("created_at", ">=", since);
+    const journal = all(
+      compare("conversation_id", "=", conversation_id),
+      compare("number", ">=", first),
+      compare("number", "<=", last),
+      conditions,
+    );
+    const archive = all(...keyRange(conversation_id, first, last), conditions);
+    return this.#page("conversation_messages", { journal, archive }, BY_NUMBER, { limit, offset: dense ? 0 : offset });
+  }
+
+  async message(message_id: string): Promise<Values | null> {
+    const where = compare("message_id", "=", message_id);
+    return (await this.#page("conversation_messages", { journal: where, archive: where }, BY_NUMBER, ONE))[0] ?? null;
+  }
+
+  async action(action_id: string): Promise<Values | null> {
+    const where = compare("action_id", "=", action_id);
+    const open = this.#journal.read("open_actions", where, "action_id", 1)[0];
+    return open ?? (await this.#page("queue", { journal: where, archive: where }, NEWEST_ACTION, ONE))[0] ?? null;
+  }
+
+  async actions({ session_id, agent_id, processed, limit, offset }: ActionFilter): Promise<Values[]> {
+    const where = all(
+      compare("session_id", "=", session_id),
+      compare("agent_id", "=", agent_id),
+      // An action that is not processed is not final, so it is found among the open ones only.
+      processed === undefined ? undefined : compare("processed", "=", Number(processed)),
+    );
+    const open = this.#journal.read("open_actions", where, "action_id DESC", offset + limit);
+    const inLance = all(compare("session_id", "=", session_id), compare("agent_id", "=", agent_id));
+    const settled =
+      processed === false
+        ? []
+        : await this.#page("queue", { journal: where, archive: inLance }, NEWEST_ACTION, { limit, offset }, open);
+    return processed === false ? open.slice(offset, offset + limit) : settled;
+  }
+
+  async search({ q, agent_id, session_id, limit }: SearchQuery): Promise<Found[]> {
+    const wanted = [...new Set(words(q))];
+    if (wanted.length === 0) return [];
+    const where = all(compare("agent_id", "=", agent_id), compare("session_id", "=", session_id));
+    const found: Found[] = [];
+    for (const table of ["agent_steps", "conversation_messages"] as const) {
+      const moved = this.#mover.moved.get(table) ?? 0;
+      const waiting = this.#journal.read(
+        table,
+        all(compare("pos", ">", moved), compare("text", ">", ""), where),
+        "pos DESC",
+        SEARCH_WINDOW,
+      );
+      for (const values of waiting) {
+        const score = scoreOf(words(values[TEXT[table]] as string), wanted);
+        if (score > 0) found.push({ table, score, values });
+      }
+      const columns = TABLES[table].map(({ name }) => name);
+      for (const values of await this.#archive.search(
+        table,
+        wanted,
+        all(compare("pos", "<=", moved), where),
+        columns,
+        limit,
+      ))
+        found.push({ table, score: Number(values.pop()), values });
+    }
+    return found.sort((a, b) => b.score - a.score).slice(0, limit);
+  }
+
+  /** The session's own iterations after those of its ancestors, and whether no `error` row breaks their row count. */
+  #lineage(session_id: string, dense: boolean): { stretches: Stretch[]; dense: boolean } {
+    const stretches: Stretch[] = [];
+    let to = Number.MAX_SAFE_INTEGER;
+    for (let id: string | null = session_id; id !== null; ) {
+      const row: Values | undefined = this.#journal.query(
+        "SELECT parent_session_id, parent_iteration, error_rows FROM agent_state WHERE session_id = ?",
+        id,
+      )[0];
+      const [parent, fork, errors] = row ?? [null, null, 0];
+      const shared: number = parent === null ? -1 : Number(fork);
+      if (Number(errors) > 0 && !dense) return { ...this.#lineage(session_id, true), dense: false };
+      stretches.unshift({ session_id: id, from: shared + 1, to });
+      to = Math.min(to, shared);
+      id = parent as string | null;
+    }
+    return { stretches, dense: true };
+  }
+
+  async #numberAfter(conversation_id: string, message_id: string): Promise<number | null> {
+    const found = await this.message(message_id);
+    return found?.[CONVERSATION_OF_MESSAGE] === conversation_id ? Number(found[NUMBER_OF_MESSAGE]) + 1 : null;
+  }
+
+  /** One page of the rows on both sides, in order. `more` are rows of neither side that belong between them. */
+  async #page(
+    table: HistoryName,
+    where: { journal: Where; archive: Where },
+    order: RowOrder,
+    { limit, offset }: { limit: number; offset: number },
+    more: Values[] = [],
+  ): Promise<Values[]> {
+    const moved = this.#mover.moved.get(table) ?? 0;
+    const waiting = all(compare("pos", ">", moved), where.journal);
+    const late = [...this.#journal.read(table, waiting, order.sql, offset + limit), ...more];
+    const lateCount = offset === 0 ? 0 : this.#journal.count(table, waiting) + more.length;
+    // At most `lateCount` of the rows before the page are late ones, so the others can be skipped by LanceDB itself.
+    const skip = Math.max(0, offset - lateCount);
+    const early = await this.#archive.read(
+      table,
+      all(compare("pos", "<=", moved), where.archive),
+      order.lance,
+      limit + offset - skip,
+      skip,
+    );
+    return [...early, ...late].sort(order.compare).slice(offset - skip, offset - skip + limit);
+  }
+
+  async #withBases(steps: Values[]): Promise<StepPage> {
+    const inPage = new Set(
+      steps
+        .filter((step) => step[STEP.status] === "ok")
+        .map((step) => `${step[STEP.iteration]} ${step[STEP.session_id]}`),
+    );
+    return Promise.all(
+      steps.map(async (step) => {
+        const iteration = Number(step[STEP.iteration]);
+        const isRebuilt = step[STEP.state_kind] === "delta" && !inPage.has(`${iteration - 1} ${step[STEP.session_id]}`);
+        return { step, before: isRebuilt ? await this.#stepsBefore(step) : [] };
+      }),
+    );
+  }
+
+  async #stepsBefore(step: Values): Promise<Values[]> {
+    const stretch = {
+      session_id: step[STEP.session_id] as string,
+      from: Number(step[STEP.base_iteration]),
+      to: Number(step[STEP.iteration]) - 1,
+    };
+    const ok = compare("status", "=", "ok");
+    const where = { journal: all(inJournal(stretch), ok), archive: all(inArchive(stretch), ok) };
+    return this.#page("agent_steps", where, BY_ITERATION, { limit: stretch.to - stretch.from + 1, offset: 0 });
+  }
+}
+
+type RowOrder = { sql: string; lance: Order; compare: (a: Values, b: Values) => number };
+
+const columnIndex = (table: HistoryName, column: string): number =>
+  TABLES[table].findIndex(({ name }) => name === column);
+
+function orderBy(table: HistoryName, ...keys: [column: string, direction: 1 | -1][]): RowOrder {
+  const indexed = keys.map(([column, direction]) => ({ index: columnIndex(table, column), direction }));
+  return {
+    sql: keys.map(([column, direction]) => `${column}${direction < 0 ? " DESC" : ""}`).join(", "),
+    lance: keys.map(([columnName, direction]) => ({ columnName, ascending: direction > 0 })),
+    compare(a, b) {
+      for (const { index, direction } of indexed) {
+        const [left, right] = [a[index] as NonNullable<Value>, b[index] as NonNullable<Value>];
+        if (left !== right) return left < right ? -direction : direction;
+      }
+      return 0;
+    },
+  };
+}
+
+const BY_ITERATION = orderBy("agent_steps", ["iteration", 1], ["id", 1]);
+const BY_NUMBER = orderBy("conversation_messages", ["number", 1]);
+const NEWEST_ACTION = orderBy("queue", ["action_id", -1]);
+const ONE = { limit: 1, offset: 0 };
+/** The largest number that a sort key of twelve digits holds. */
+const LAST_NUMBER = 999_999_999_999;
+/** How many rows that wait in the journal a search looks at, newest first. */
+const SEARCH_WINDOW = 20_000;
+
+const STEP = {
+  session_id: columnIndex("agent_steps", "session_id"),
+  iteration: columnIndex("agent_steps", "iteration"),
+  status: columnIndex("agent_steps", "status"),
+  state_kind: columnIndex("agent_steps", "state_kind"),
+  base_iteration: columnIndex("agent_steps", "base_iteration"),
+};
+const CONVERSATION_OF_MESSAGE = columnIndex("conversation_messages", "conversation_id");
+const NUMBER_OF_MESSAGE = columnIndex("conversation_messages", "number");
+const TEXT = {
+  agent_steps: columnIndex("agent_steps", "text"),
+  conversation_messages: columnIndex("conversation_messages", "text"),
+};
+
+function cut(stretches: Stretch[], first: number, last: number): Stretch[] {
+  return stretches
+    .map(({ session_id, from, to }) => ({
+      session_id,
+      from: Math.max(from, first),
+      to: Math.min(to, last, LAST_NUMBER),
+    }))
+    .filter(({ from, to }) => from <= to);
+}
+
+const inJournal = ({ session_id, from, to }: Stretch): Where =>
+  all(compare("session_id", "=", session_id), compare("iteration", ">=", from), compare("iteration", "<=", to));
+const inArchive = ({ session_id, from, to }: Stretch): Where => all(...keyRange(session_id, from, to));
+const keyRange = (id: string, from: number, to: number): Where[] => [
+  compare("sort_key", ">=", sortKey(id, from)),
+  compare("sort_key", "<=", sortKey(id, Math.min(to, LAST_NUMBER))),
+];
+
+/** The same measure as the index's (BM25 with one weight for all words), so that both sides rank together. */
+function scoreOf(text: string[], wanted: string[]): number {
+  let score = 0;
+  for (const word of wanted) {
+    const count = text.filter((candidate) => candidate === word).length;
+    if (count === 0) return 0;
+    score += (2 * count * 2.2) / (count + 1.2 * (0.25 + (0.75 * text.length) / 20));
+  }
+  return score;
+}

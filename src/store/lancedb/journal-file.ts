@@ -1,0 +1,180 @@
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { EverstepError } from "../../domain/errors.ts";
+import { type Column, HISTORY, HISTORY_NAMES, SNAPSHOT_NAMES, SNAPSHOTS } from "./tables.ts";
+
+const APPLICATION_ID = 0x45_56_53_54;
+const SCHEMA_VERSION = 1;
+
+export const journalPath = (folder: string): string => join(folder, "journal.sqlite");
+const ownerPath = (folder: string): string => join(folder, "owner.pid");
+
+/** Opens the journal of a folder, made when absent, and holds it for this process alone until it is closed or dies. */
+export function openJournalFile(folder: string): DatabaseSync {
+  try {
+    mkdirSync(folder, { recursive: true });
+  } catch (error) {
+    throw folderError(folder, error);
+  }
+  let database: DatabaseSync | undefined;
+  try {
+    database = new DatabaseSync(journalPath(folder), { timeout: 0 });
+    lock(database);
+    checkOrigin(database, folder);
+    createTables(database);
+    writeFileSync(ownerPath(folder), `${process.pid}\n`);
+    return database;
+  } catch (error) {
+    database?.close();
+    throw toStoreError(error, folder);
+  }
+}
+
+// The exclusive lock is the one-process rule: SQLite takes it with the first write and the system frees it with the process.
+function lock(database: DatabaseSync): void {
+  database.exec("PRAGMA auto_vacuum = INCREMENTAL");
+  database.exec("PRAGMA locking_mode = EXCLUSIVE");
+  database.exec("PRAGMA journal_mode = WAL");
+  database.exec("PRAGMA synchronous = FULL");
+  database.exec("PRAGMA wal_autocheckpoint = 4000");
+  database.exec("PRAGMA cache_size = -16384");
+  database.exec("BEGIN IMMEDIATE; COMMIT");
+}
+
+function checkOrigin(database: DatabaseSync, folder: string): void {
+  const application = pragma(database, "application_id");
+  const version = pragma(database, "user_version");
+  const isNew = database.prepare("SELECT 1 FROM sqlite_schema LIMIT 1").get() === undefined;
+  if (!isNew && application !== APPLICATION_ID) {
+    throw new EverstepError(
+      "store_foreign",
+      `${journalPath(folder)} is a database of another program`,
+      "name another folder in EVERSTEP_STORE",
+    );
+  }
+  if (version > SCHEMA_VERSION) {
+    throw new EverstepError(
+      "store_newer",
+      `${resolve(folder)} was written by a newer Everstep (schema ${version}, this one knows ${SCHEMA_VERSION})`,
+      "start the newer version, or name another folder in EVERSTEP_STORE",
+    );
+  }
+  const damage = database.prepare("PRAGMA quick_check(1)").get()?.["quick_check"];
+  if (damage !== "ok") throw corrupt(folder, damage);
+}
+
+function createTables(database: DatabaseSync): void {
+  const list = (columns: readonly Column[], key: string) =>
+    columns.map(({ name, kind }) => `${name} ${SQLITE_TYPES[kind]}${name === key ? " PRIMARY KEY" : ""}`).join(", ");
+  const history = HISTORY_NAMES.map((name) => `CREATE TABLE IF NOT EXISTS ${name} (${list(HISTORY[name], "pos")})`);
+  const snapshots = SNAPSHOT_NAMES.map(
+    (name) => `CREATE TABLE IF NOT EXISTS ${name} (${list(SNAPSHOTS[name], SNAPSHOTS[name][0]?.name as string)})`,
+  );
+  database.exec(
+    [
+      "BEGIN",
+      ...history,
+      ...snapshots,
+      `CREATE TABLE IF NOT EXISTS open_actions (${list(HISTORY.queue, "action_id")})`,
+      // What is large and seldom changes stays out of the row that every step rewrites.
+      "CREATE TABLE IF NOT EXISTS session_documents (session_id TEXT PRIMARY KEY, params TEXT NOT NULL, context TEXT)",
+      // A person's message keeps its id for good, so that a repeated post is known as one.
+      "CREATE TABLE IF NOT EXISTS message_keys (message_id TEXT PRIMARY KEY) WITHOUT ROWID",
+      "CREATE TABLE IF NOT EXISTS message_numbers (conversation_id TEXT PRIMARY KEY, last INTEGER NOT NULL) WITHOUT ROWID",
+      // What of a table is in LanceDB and on disk: its version, and the position up to which rows were moved.
+      "CREATE TABLE IF NOT EXISTS archived (name TEXT PRIMARY KEY, version INTEGER NOT NULL, pos INTEGER NOT NULL) WITHOUT ROWID",
+      "CREATE INDEX IF NOT EXISTS steps_of_session ON agent_steps (session_id, iteration)",
+      "CREATE INDEX IF NOT EXISTS messages_of_conversation ON conversation_messages (conversation_id, number)",
+      "CREATE INDEX IF NOT EXISTS messages_by_id ON conversation_messages (message_id)",
+      "CREATE INDEX IF NOT EXISTS queue_by_id ON queue (action_id)",
+      "CREATE INDEX IF NOT EXISTS sessions_by_time ON agent_state (created_at)",
+      "CREATE INDEX IF NOT EXISTS sessions_of_agent ON agent_state (agent_id, created_at)",
+      "CREATE INDEX IF NOT EXISTS sessions_by_status ON agent_state (status, created_at)",
+      "CREATE INDEX IF NOT EXISTS conversations_by_time ON conversations (created_at)",
+      "CREATE INDEX IF NOT EXISTS participants_of_conversation ON conversation_participants (conversation_id)",
+      `PRAGMA application_id = ${APPLICATION_ID}`,
+      `PRAGMA user_version = ${SCHEMA_VERSION}`,
+      "COMMIT",
+    ].join(";\n"),
+  );
+}
+
+const SQLITE_TYPES = { text: "TEXT", integer: "INTEGER", real: "REAL", flag: "INTEGER", json: "TEXT" } as const;
+
+const pragma = (database: DatabaseSync, name: string): number =>
+  Number(database.prepare(`PRAGMA ${name}`).get()?.[name] ?? 0);
+
+/** What went wrong inside SQLite, as an error that tells the reader what to do. */
+export function toStoreError(error: unknown, folder: string): unknown {
+  const { errcode } = error as { errcode?: number };
+  if (errcode === undefined) return error;
+  const where = resolve(folder);
+  switch (errcode & 0xff) {
+    case 5:
+    case 6:
+      return new EverstepError(
+        "store_locked",
+        `another process${ownerNote(folder)} uses ${where}`,
+        "stop it, or use EVERSTEP_STORE=postgres://… to have several",
+        error,
+      );
+    case 8:
+      return readOnly(where, error);
+    case 11:
+    case 26:
+      return corrupt(folder, error);
+    case 13:
+      return new EverstepError(
+        "store_full",
+        `no space is left for ${where}`,
+        "free some disk space; nothing was lost and work goes on by itself",
+        error,
+      );
+    case 14:
+      return folderError(folder, error);
+    default:
+      return new EverstepError(
+        "store_unavailable",
+        `${where} cannot be written (${(error as Error).message})`,
+        "look at the disk and the system's log",
+        error,
+      );
+  }
+}
+
+const corrupt = (folder: string, cause: unknown): EverstepError =>
+  new EverstepError(
+    "store_corrupt",
+    `${journalPath(folder)} is damaged (${cause instanceof Error ? cause.message : String(cause)})`,
+    "restore the folder from a backup, or name another one in EVERSTEP_STORE; nothing was changed",
+    cause,
+  );
+
+const readOnly = (where: string, cause: unknown): EverstepError =>
+  new EverstepError(
+    "store_read_only",
+    `${where} cannot be written to`,
+    "make it writable, or name another folder in EVERSTEP_STORE",
+    cause,
+  );
+
+function folderError(folder: string, cause: unknown): EverstepError {
+  const { code, message } = cause as NodeJS.ErrnoException;
+  if (code === "ENOSPC") return toStoreError({ errcode: 13 }, folder) as EverstepError;
+  if (code === "EROFS" || code === "EACCES" || code === "EPERM") return readOnly(resolve(folder), cause);
+  return new EverstepError(
+    "store_unavailable",
+    `${resolve(folder)} cannot be used as a folder (${message})`,
+    "name another folder in EVERSTEP_STORE",
+    cause,
+  );
+}
+
+function ownerNote(folder: string): string {
+  try {
+    return ` (pid ${Number.parseInt(readFileSync(ownerPath(folder), "utf8"), 10)})`;
+  } catch {
+    return "";
+  }
+}

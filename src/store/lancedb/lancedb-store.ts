@@ -1,0 +1,336 @@
+import type { Action } from "../../domain/action.ts";
+import { isFinal } from "../../domain/action.ts";
+import type { Agent, AgentConfig } from "../../domain/agent.ts";
+import type { Conversation, Message, Participant, SessionCursor } from "../../domain/conversation.ts";
+import { EverstepError } from "../../domain/errors.ts";
+import type { CommittedEvent } from "../../domain/event.ts";
+import { now } from "../../domain/ids.ts";
+import type { JsonObject } from "../../domain/json.ts";
+import type { Session } from "../../domain/session.ts";
+import type { Step } from "../../domain/step.ts";
+import { CommitFeed } from "../commit-feed.ts";
+import { follow } from "../follow.ts";
+import type * as port from "../store.ts";
+import { CommitQueue } from "./commit-queue.ts";
+import type { LoadedSession } from "./engine.ts";
+import { LiveSessions, type SessionPlan } from "./live-sessions.ts";
+import type { Tuning } from "./mover.ts";
+import { PendingActions } from "./pending-actions.ts";
+import { decodeSteps } from "./step-rows.ts";
+import { composedKey, toRow, toValues, type Values } from "./tables.ts";
+import { ThreadChannel } from "./thread-channel.ts";
+import type { WireBatch } from "./wire.ts";
+import { WorkBell } from "./work-bell.ts";
+
+export type { Tuning } from "./mover.ts";
+
+/** The embedded store: what only it can do, beside the port. */
+export interface LanceStore extends port.Store {
+  /** Moves every final row into LanceDB now, and copies the snapshots beside them. */
+  checkpoint(): Promise<void>;
+  /** The same, and compacts the tables. */
+  compact(): Promise<void>;
+  stats(): Promise<{ backlog: number; journal_bytes: number; checkpoints: number; compactions: number }>;
+}
+
+export async function openLanceStore(options: { folder: string; tuning?: Partial<Tuning> }): Promise<LanceStore> {
+  const channel = new ThreadChannel();
+  try {
+    await channel.call("open", options.folder, options.tuning ?? {});
+    const store = new EmbeddedStore(channel);
+    await store.load();
+    return store;
+  } catch (error) {
+    await channel.end();
+    throw error;
+  }
+}
+
+const LOAD_PAGE = 500;
+
+class EmbeddedStore implements LanceStore {
+  readonly kind = "lancedb";
+  readonly #channel: ThreadChannel;
+  readonly #live = new LiveSessions();
+  readonly #pending = new PendingActions();
+  readonly #feed = new CommitFeed();
+  readonly #bell = new WorkBell(() => this.#pending.nextRetryAt());
+  readonly #queue: CommitQueue;
+  #closing: Promise<void> | undefined;
+
+  constructor(channel: ThreadChannel) {
+    this.#channel = channel;
+    this.#queue = new CommitQueue((batches) => channel.call("apply", batches));
+  }
+
+  async load(): Promise<void> {
+    for (const values of await this.#channel.call("loadPending")) this.#pending.update(toRow<Action>("queue", values));
+    for (let after = 0; after >= 0; ) {
+      const { sessions, last } = await this.#channel.call("loadLive", after, LOAD_PAGE);
+      for (const loaded of sessions) this.#live.load(toSession(loaded), loaded.chain, errorRows(loaded));
+      after = last;
+    }
+    this.#bell.ring();
+  }
+
+  async commit(batch: port.Batch): Promise<port.CommitOutcome> {
+    if (this.#closing) throw closed();
+    const stepsOf = Map.groupBy(batch.steps ?? [], ({ session_id }) => session_id);
+    const plans: SessionPlan[] = [];
+    for (const write of batch.sessions ?? []) {
+      const { session_id } = write.session;
+      const plan = this.#live.plan(write, stepsOf.get(session_id) ?? []);
+      if (!plan) return { kind: "fenced", session_id };
+      plans.push(plan);
+      stepsOf.delete(session_id);
+    }
+    if (stepsOf.size > 0)
+      throw new TypeError(`steps of session ${stepsOf.keys().next().value} were given without the session`);
+    const wire: WireBatch = {
+      sessions: plans.map((plan) => plan.wire),
+      agent_steps: plans.flatMap((plan) => plan.steps),
+      conversation_messages: (batch.messages ?? []).map((row) => toValues("conversation_messages", row)),
+      actions: (batch.actions ?? []).map((row) => ({ final: isFinal(row), values: toValues("queue", row) })),
+      conversations: (batch.conversations ?? []).map(({ kind, conversation }) => ({
+        create: kind === "create",
+        values: toValues("conversations", conversation),
+      })),
+      conversation_participants: (batch.participants ?? []).map((row) => toValues("conversation_participants", row)),
+      session_cursors: (batch.cursors ?? []).map((row) =>
+        toValues("session_cursors", { ...row, cursor_key: cursorKey(row) }),
+      ),
+      agent_config: (batch.agent_configs ?? []).map((row) => toValues("agent_config", row)),
+    };
+    return this.#queue.commit(wire, () => {
+      for (const plan of plans) plan.committed();
+      for (const action of batch.actions ?? []) this.#pending.update(action);
+      this.#publish(batch);
+      if (batch.actions || batch.sessions?.some(({ kind }) => kind === "create")) this.#bell.ring();
+    });
+  }
+
+  async claimSessions({ worker, limit }: { worker: string; limit: number }): Promise<port.OwnedSession[]> {
+    return this.#live.claimFree(worker, limit);
+  }
+
+  async claimSession({
+    worker,
+    session_id,
+  }: {
+    worker: string;
+    session_id: string;
+  }): Promise<port.OwnedSession | null> {
+    if (!this.#live.get(session_id)) {
+      const [loaded] = await this.#channel.call("loadSessions", [session_id]);
+      if (loaded && !this.#live.get(session_id)) this.#live.load(toSession(loaded), loaded.chain, errorRows(loaded));
+    }
+    return this.#live.claim(session_id, worker);
+  }
+
+  async releaseSessions({ worker, session_ids }: { worker: string; session_ids?: string[] }): Promise<void> {
+    const fenced = (session_ids ?? this.#live.ownedBy(worker)).filter((id) => this.#live.fence(id, worker));
+    // What the old owner has under way is part of what the next owner starts from.
+    await this.#queue.drained();
+    for (const id of fenced) this.#live.free(id);
+    if (fenced.length > 0) this.#bell.ring();
+  }
+
+  async claimActions({ limit }: { worker: string; limit: number }): Promise<Action[]> {
+    const actions = this.#pending.claim(limit, now());
+    this.#bell.wait();
+    return actions;
+  }
+
+  onWork(listener: () => void): () => void {
+    return this.#bell.listen(listener);
+  }
+
+  async getSession(session_id: string): Promise<Session | null> {
+    return (await this.#sessions([session_id]))[0] ?? null;
+  }
+
+  async listSessions(filter: port.SessionFilter): Promise<Session[]> {
+    return this.#sessions(await this.#channel.call("sessionIds", filter));
+  }
+
+  async getAgent(agent_id: string): Promise<Agent | null> {
+    return (await this.#agents(agent_id, { limit: 1, offset: 0 }))[0] ?? null;
+  }
+
+  async listAgents(page: port.Page): Promise<Agent[]> {
+    return this.#agents(null, page);
+  }
+
+  async getAgentConfig(agent_id: string): Promise<AgentConfig | null> {
+    return toRowOrNull("agent_config", await this.#channel.call("agentConfig", agent_id));
+  }
+
+  async getAction(action_id: string): Promise<Action | null> {
+    return toRowOrNull("queue", await this.#channel.call("history.action", action_id));
+  }
+
+  async listActions(filter: port.ActionFilter): Promise<Action[]> {
+    return toRows("queue", await this.#channel.call("history.actions", filter));
+  }
+
+  async listSteps(filter: port.StepFilter): Promise<Step[]> {
+    return decodeSteps(await this.#channel.call("history.steps", filter));
+  }
+
+  async latestStep(of: port.SessionOrAgent): Promise<Step | null> {
+    const session_id = "session_id" in of ? of.session_id : await this.#channel.call("lastMoved", of.agent_id);
+    const session = session_id === null ? null : await this.getSession(session_id);
+    if (session_id === null || !session) return null;
+    const min_iteration = Math.max(0, session.iteration);
+    let latest: Step | null = null;
+    for (let offset = 0; ; offset += LOAD_PAGE) {
+      const page = await this.listSteps({ session_id, min_iteration, limit: LOAD_PAGE, offset });
+      latest = page.at(-1) ?? latest;
+      if (page.length < LOAD_PAGE) return latest;
+    }
+  }
+
+  async getConversation(conversation_id: string): Promise<Conversation | null> {
+    return toRowOrNull("conversations", await this.#channel.call("conversation", conversation_id));
+  }
+
+  async listConversations({ status, tag, limit, offset }: port.ConversationFilter): Promise<Conversation[]> {
+    return toRows(
+      "conversations",
+      await this.#channel.call("conversations", status ?? null, tag ?? null, limit, offset),
+    );
+  }
+
+  async getParticipant(participant_id: string): Promise<Participant | null> {
+    return toRowOrNull("conversation_participants", await this.#channel.call("participant", participant_id));
+  }
+
+  async listParticipants(conversation_id: string): Promise<Participant[]> {
+    return toRows("conversation_participants", await this.#channel.call("participants", conversation_id));
+  }
+
+  async getMessage(message_id: string): Promise<Message | null> {
+    return toRowOrNull("conversation_messages", await this.#channel.call("history.message", message_id));
+  }
+
+  async listMessages(filter: port.MessageFilter): Promise<Message[]> {
+    return toRows("conversation_messages", await this.#channel.call("history.messages", filter));
+  }
+
+  async getCursor(cursor: { session_id: string; conversation_id: string }): Promise<SessionCursor | null> {
+    return toRowOrNull("session_cursors", await this.#channel.call("cursor", cursorKey(cursor)));
+  }
+
+  async search(query: port.SearchQuery): Promise<port.SearchHit[]> {
+    const found = await this.#channel.call("history.search", query);
+    return found.map(({ table, score, values }) => {
+      if (table === "agent_steps") {
+        const { text, session_id, iteration } = toRow<Step>(table, values);
+        return { kind: "step", score, text: text ?? "", session_id, iteration };
+      }
+      const { text, conversation_id, message_id, session_id } = toRow<Message>(table, values);
+      return {
+        kind: "message",
+        score,
+        text: text ?? "",
+        conversation_id,
+        message_id,
+        ...(session_id === null ? {} : { session_id }),
+      };
+    });
+  }
+
+  async counts(): Promise<port.StoreCounts> {
+    const sessions = await this.#channel.call("sessionCounts");
+    return { sessions, queue_depth: this.#pending.depth, oldest_pending_at: this.#pending.oldest };
+  }
+
+  follow(topic: port.Topic, signal: AbortSignal): AsyncIterable<CommittedEvent> {
+    return follow(this, this.#feed, topic, signal);
+  }
+
+  checkpoint(): Promise<void> {
+    return this.#channel.call("checkpoint", false);
+  }
+
+  compact(): Promise<void> {
+    return this.#channel.call("checkpoint", true);
+  }
+
+  stats() {
+    return this.#channel.call("stats");
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
+    this.#bell.stop();
+    await this.#queue.drained();
+    await this.#channel.call("close");
+    await this.#channel.end();
+  }
+
+  async #sessions(ids: string[]): Promise<Session[]> {
+    const resting = ids.filter((id) => !this.#live.get(id));
+    const loaded = resting.length > 0 ? await this.#channel.call("loadSessions", resting) : [];
+    const byId = new Map(loaded.map((found) => [found.values[0] as string, toSession(found)]));
+    // A session that ended or came back to life meanwhile is in one of the two.
+    return ids.flatMap((id) => this.#live.get(id) ?? byId.get(id) ?? []);
+  }
+
+  async #agents(only: string | null, { limit, offset }: port.Page): Promise<Agent[]> {
+    const rows = await this.#channel.call("agents", only, limit, offset);
+    const latest = new Map(
+      (await this.#sessions(rows.map((row) => row.latest))).map((session) => [session.session_id, session]),
+    );
+    return rows.flatMap(({ agent_id, session_count, latest: id }) => {
+      const session = latest.get(id);
+      return session ? [{ agent_id, moniker: session.moniker, session_count, latest: session }] : [];
+    });
+  }
+
+  #publish({ steps, sessions, actions, messages }: port.Batch): void {
+    for (const step of steps ?? []) this.#feed.publish({ kind: "step", step });
+    for (const message of messages ?? []) this.#feed.publish({ kind: "message", message });
+    for (const action of actions ?? []) this.#feed.publish({ kind: "action", action });
+    for (const { session } of sessions ?? [])
+      this.#feed.publish({ kind: "session", session: this.#live.get(session.session_id) ?? session });
+  }
+}
+
+const errorRows = ({ values }: LoadedSession): number =>
+  toRow<{ error_rows: number }>("agent_state", values).error_rows;
+
+function toSession({ values, params, context, chain }: LoadedSession): Session {
+  const {
+    pos: _,
+    base_iteration: __,
+    error_rows: ___,
+    ...row
+  } = toRow<Session & Record<"pos" | "base_iteration" | "error_rows", number>>("agent_state", values);
+  const state = chain?.state ?? (context === null ? {} : (JSON.parse(context) as JsonObject));
+  return { ...row, params: JSON.parse(params) as JsonObject, context: state };
+}
+
+function toRows<Row>(table: Parameters<typeof toRow>[0], rows: Values[]): Row[] {
+  return rows.map((values) => {
+    const { pos: _, number: __, cursor_key: ___, ...row } = toRow<Record<string, unknown>>(table, values);
+    return row as Row;
+  });
+}
+
+const toRowOrNull = <Row>(table: Parameters<typeof toRow>[0], values: Values | null): Row | null =>
+  values && (toRows<Row>(table, [values])[0] as Row);
+
+const cursorKey = ({ session_id, conversation_id }: { session_id: string; conversation_id: string }): string =>
+  composedKey(session_id, conversation_id);
+
+const closed = (): EverstepError =>
+  new EverstepError(
+    "store_closed",
+    "the store was closed",
+    "this is a fault in Everstep if it was not stopping; please report it",
+  );

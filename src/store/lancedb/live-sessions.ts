@@ -1,0 +1,134 @@
+import { isLive, type Session } from "../../domain/session.ts";
+import type { Step } from "../../domain/step.ts";
+import { type Chain, storeState, storeWhole } from "../state-chain.ts";
+import type { OwnedSession, Ownership, SessionWrite } from "../store.ts";
+import { toValues, type Values } from "./tables.ts";
+import type { WireSession } from "./wire.ts";
+
+type Entry = { session: Session; chain: Chain | null; error_rows: number; worker: string | null; epoch: number };
+
+/** What a session's part of a batch writes, and what to do in memory once it is written. */
+export type SessionPlan = { wire: WireSession; steps: Values[]; committed: () => void };
+
+/**
+ * Live sessions in memory with their owners: where the store's promises P2, P3 and P5 are kept for the embedded engine.
+ */
+export class LiveSessions {
+  readonly #entries = new Map<string, Entry>();
+  /** Live sessions without an owner, in the order they may be claimed. */
+  readonly #free = new Set<string>();
+
+  get(session_id: string): Session | undefined {
+    return this.#entries.get(session_id)?.session;
+  }
+
+  load(session: Session, chain: Chain | null, error_rows: number): void {
+    this.#entries.set(session.session_id, { session, chain, error_rows, worker: null, epoch: 0 });
+    if (isLive(session.status)) this.#free.add(session.session_id);
+  }
+
+  claimFree(worker: string, limit: number): OwnedSession[] {
+    return [...this.#free].slice(0, limit).map((id) => this.claim(id, worker) as OwnedSession);
+  }
+
+  /** Null where the session is not in memory or has another owner. */
+  claim(session_id: string, worker: string): OwnedSession | null {
+    const entry = this.#entries.get(session_id);
+    if (!entry || (entry.worker !== null && entry.worker !== worker)) return null;
+    if (entry.worker === null) {
+      entry.worker = worker;
+      entry.epoch += 1;
+      this.#free.delete(session_id);
+    }
+    return { session: entry.session, owner: { worker, epoch: entry.epoch } };
+  }
+
+  ownedBy(worker: string): string[] {
+    return [...this.#entries].filter(([, entry]) => entry.worker === worker).map(([id]) => id);
+  }
+
+  /** From now on the owner's commits are refused; `free` makes the session claimable. */
+  fence(session_id: string, worker: string): boolean {
+    const entry = this.#entries.get(session_id);
+    if (entry?.worker !== worker) return false;
+    entry.epoch += 1;
+    return true;
+  }
+
+  free(session_id: string): void {
+    const entry = this.#entries.get(session_id);
+    if (!entry) return;
+    entry.worker = null;
+    if (isLive(entry.session.status)) this.#free.add(session_id);
+    else this.#entries.delete(session_id);
+  }
+
+  /** Null means fenced. */
+  plan(write: SessionWrite, steps: Step[]): SessionPlan | null {
+    return write.kind === "create"
+      ? this.#planCreate(write.session, write.worker, steps)
+      : this.#planUpdate(write.session, write.owner, steps);
+  }
+
+  #planCreate(session: Session, worker: string | null, steps: Step[]): SessionPlan | null {
+    const entry: Entry = { session, chain: null, error_rows: 0, worker, epoch: worker === null ? 0 : 1 };
+    const start = session.parent_iteration ?? -1;
+    const next = advance(entry, start, session, steps);
+    if (!next) return null;
+    const wire = {
+      create: true,
+      values: next.values,
+      params: JSON.stringify(session.params),
+      context: JSON.stringify(session.context),
+    };
+    return { wire, steps: next.steps, committed: () => this.#put({ ...entry, ...next.entry }) };
+  }
+
+  #planUpdate(session: Session, owner: Ownership, steps: Step[]): SessionPlan | null {
+    const entry = this.#entries.get(session.session_id);
+    if (!entry || entry.worker !== owner.worker || entry.epoch !== owner.epoch) return null; // P3
+    const next = advance(entry, entry.session.iteration, session, steps);
+    if (!next) return null;
+    const wire: WireSession = { create: false, values: next.values };
+    if (!isLive(session.status)) wire.context = JSON.stringify(next.entry.session.context);
+    return { wire, steps: next.steps, committed: () => this.#put(Object.assign(entry, next.entry)) };
+  }
+
+  #put(entry: Entry): void {
+    const { session_id, status } = entry.session;
+    if (!isLive(status)) {
+      this.#entries.delete(session_id);
+      this.#free.delete(session_id);
+      return;
+    }
+    this.#entries.set(session_id, entry);
+    if (entry.worker === null) this.#free.add(session_id);
+  }
+}
+
+/** Takes a session from one iteration to the next rows; null where they do not continue it (P2). */
+function advance(entry: Entry, from: number, session: Session, steps: Step[]) {
+  let { chain, error_rows } = entry;
+  let iteration = from;
+  const rows: Values[] = [];
+  for (const step of steps) {
+    if (step.iteration !== iteration + 1) return null;
+    if (step.status === "error") {
+      error_rows += 1;
+      rows.push(toValues("agent_steps", { ...step, ...storeWhole(step.state, step.iteration).stored }));
+      continue;
+    }
+    const next = storeState(chain, step.state, step.iteration);
+    chain = next.chain;
+    iteration = step.iteration;
+    rows.push(toValues("agent_steps", { ...step, ...next.stored }));
+  }
+  if (session.iteration !== iteration) return null;
+  // P5: the context follows the steps, whatever the row says.
+  const context = chain ? chain.state : entry.session.context;
+  // A session that ends leaves its context as a document; the next step, if it ever resumes, is stored whole.
+  const keptChain = isLive(session.status) ? chain : null;
+  const row = { ...session, context };
+  const values = toValues("agent_state", { ...row, base_iteration: keptChain?.base_iteration ?? null, error_rows });
+  return { values, steps: rows, entry: { session: row, chain: keptChain, error_rows } };
+}

@@ -1,0 +1,243 @@
+import { setImmediate as nextTick } from "node:timers/promises";
+import type { RecordBatch } from "apache-arrow";
+import type { Archive } from "./archive.ts";
+import { toBatch } from "./arrow-rows.ts";
+import type { Journal } from "./journal.ts";
+import {
+  HISTORY_NAMES,
+  type HistoryName,
+  SNAPSHOT_NAMES,
+  type SnapshotName,
+  TABLES,
+  type TableName,
+  type Values,
+} from "./tables.ts";
+
+export type Tuning = {
+  /** Rows that may wait in the journal before a checkpoint moves them. 5,000 by default. */
+  move_after_rows: number;
+  /** Milliseconds that a row may wait in the journal. 30,000 by default. */
+  move_after_ms: number;
+  /** Fragments of a LanceDB table that bring about its compaction; more where the table is large. 24 by default. */
+  compact_after_fragments: number;
+};
+export const DEFAULT_TUNING: Tuning = { move_after_rows: 5000, move_after_ms: 30_000, compact_after_fragments: 24 };
+
+/** Rows turned into Arrow, or removed, in one go: what the journal's thread does between two commits. */
+const CHUNK = 1000;
+/** Rows in one append: fewer, larger fragments. */
+const APPEND = 20_000;
+/** Above this many waiting rows commits wait for the move, so that the journal cannot grow without bound. */
+const BACKLOG_LIMIT = 200_000;
+/** Copies of snapshots are for readers of the LanceDB tables only, so they may lag by this many milliseconds. */
+const COPY_EVERY_MS = 60_000;
+const RETRY_MS = 1000;
+const SWEEP_EVERY = 16;
+/** A table with this many rows more is compacted one fragment later: rewriting it costs more. */
+const ROWS_PER_FRAGMENT_ALLOWED = 25_000;
+
+/**
+ * Moves final rows from the journal into LanceDB, in this order (a checkpoint), so that SIGKILL and loss of power at any
+ * point lose and double nothing:
+ *
+ * M1  append rows up to a position; a table is announced in the journal before it is made
+ * M2  compact where it is due
+ * M3  sync the files
+ * M4  record the tables' versions and the position in the journal, durably
+ * M5  remove the rows up to that position from the journal
+ * M6  drop versions older than those recorded
+ *
+ * A restart goes back to the recorded versions and moves again what came after them.
+ */
+export class Mover {
+  /** Per table, the position up to which readers look in LanceDB, and after which in the journal. */
+  readonly moved: Map<HistoryName, number>;
+  checkpoints = 0;
+  compactions = 0;
+  readonly #journal: Journal;
+  readonly #archive: Archive;
+  readonly #tuning: Tuning;
+  #backlog: number;
+  #timer: NodeJS.Timeout | undefined;
+  #running: Promise<void> | undefined;
+  #copiedAt = Date.now();
+  #closed = false;
+  #roomWaiters: (() => void)[] = [];
+  readonly #trimmed = new Map<HistoryName, number>();
+
+  constructor(journal: Journal, archive: Archive, tuning: Tuning) {
+    this.#journal = journal;
+    this.#archive = archive;
+    this.#tuning = tuning;
+    const archived = journal.archived();
+    this.moved = new Map(HISTORY_NAMES.map((name) => [name, archived.get(name)?.pos ?? 0]));
+    this.#backlog = HISTORY_NAMES.reduce((sum, name) => sum + journal.countUnmoved(name, this.#movedTo(name)), 0);
+    if (this.#backlog > 0) this.#schedule();
+  }
+
+  get backlog(): number {
+    return this.#backlog;
+  }
+
+  /** Told of every commit: how many rows of history it added. */
+  added(rows: number): void {
+    this.#backlog += rows;
+    this.#schedule();
+  }
+
+  /** Resolves at once unless too many rows wait to be moved. */
+  async room(): Promise<void> {
+    while (this.#backlog > BACKLOG_LIMIT && !this.#closed)
+      await new Promise<void>((resolve) => this.#roomWaiters.push(resolve));
+  }
+
+  /** Moves everything that is final now, and copies the snapshots. */
+  async checkpoint(options: { compact: boolean }): Promise<void> {
+    while (this.#running) await this.#running;
+    await this.#start({ compact: options.compact, copy: true });
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    clearTimeout(this.#timer);
+    this.#makeRoom();
+    await this.#running?.catch(() => {});
+  }
+
+  #schedule(): void {
+    if (this.#running || this.#closed) return;
+    if (this.#backlog >= this.#tuning.move_after_rows) this.#startInBackground();
+    else this.#wakeAfter(this.#tuning.move_after_ms);
+  }
+
+  #wakeAfter(ms: number): void {
+    this.#timer ??= setTimeout(() => this.#startInBackground(), ms);
+  }
+
+  #startInBackground(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    if (this.#running || this.#closed) return;
+    // The journal still has every row, so a failed move is only tried again. Commits report a full disk by themselves.
+    this.#start({ compact: false, copy: Date.now() - this.#copiedAt >= COPY_EVERY_MS }).then(
+      () => this.#schedule(),
+      () => this.#closed || this.#wakeAfter(RETRY_MS),
+    );
+  }
+
+  #start(options: { compact: boolean; copy: boolean }): Promise<void> {
+    this.#running = this.#run(options).finally(() => {
+      this.#running = undefined;
+    });
+    return this.#running;
+  }
+
+  async #run({ compact, copy }: { compact: boolean; copy: boolean }): Promise<void> {
+    const upTo = this.#journal.position;
+    const changed = new Map<TableName, number>();
+    for (const name of HISTORY_NAMES) if (await this.#moveRows(name, upTo)) changed.set(name, upTo);
+    if (copy) for (const name of SNAPSHOT_NAMES) if (await this.#copySnapshots(name)) changed.set(name, upTo);
+    const compacted: TableName[] = [];
+    for (const name of compact ? [...HISTORY_NAMES, ...SNAPSHOT_NAMES] : changed.keys()) {
+      if (!this.#archive.has(name) || !(compact || (await this.#isFragmented(name)))) continue;
+      await this.#archive.compact(name); // M2
+      compacted.push(name);
+      if (!changed.has(name)) changed.set(name, this.#journal.archived().get(name)?.pos ?? 0);
+    }
+    for (const name of changed.keys()) await this.#archive.sync(name); // M3
+    const marks = await Promise.all(
+      [...changed].map(async ([name, pos]) => ({ name, pos, version: await this.#archive.version(name) })),
+    );
+    if (marks.length > 0) this.#journal.markArchived(marks); // M4
+    for (const name of HISTORY_NAMES) if (changed.has(name)) await this.#trim(name); // M5
+    for (const name of compacted)
+      await this.#archive.prune(name, marks.find((mark) => mark.name === name)?.version ?? 0); // M6
+    this.checkpoints++;
+    this.compactions += compacted.length > 0 ? 1 : 0;
+    if (copy) this.#copiedAt = Date.now();
+  }
+
+  async #moveRows(name: HistoryName, upTo: number): Promise<boolean> {
+    let batches: RecordBatch[] = [];
+    let waiting = 0;
+    let last = this.#movedTo(name);
+    let any = false;
+    for (;;) {
+      const rows = this.#journal.unmoved(name, last, upTo, CHUNK);
+      if (rows.length > 0) {
+        batches.push(toBatch(name, rows));
+        waiting += rows.length;
+        last = rows.at(-1)?.[0] as number;
+        await nextTick();
+      }
+      const finished = rows.length < CHUNK;
+      if (waiting > 0 && (finished || waiting >= APPEND)) {
+        await this.#ensure(name);
+        await this.#archive.append(name, batches); // M1
+        this.moved.set(name, last);
+        this.#backlog -= waiting;
+        this.#makeRoom();
+        batches = [];
+        waiting = 0;
+        any = true;
+      }
+      if (finished) return any;
+    }
+  }
+
+  async #copySnapshots(name: SnapshotName): Promise<boolean> {
+    const dirty = this.#journal.dirty.get(name) as Set<string>;
+    const ids = [...dirty];
+    if (ids.length === 0) return false;
+    await this.#ensure(name);
+    const key = TABLES[name][0]?.name;
+    for (let at = 0; at < ids.length; at += CHUNK) {
+      const some = ids.slice(at, at + CHUNK);
+      for (const id of some) dirty.delete(id);
+      const rows = some.flatMap((id) => this.#journal.snapshots(name, `WHERE ${key} = ?`, id));
+      if (name === "agent_state") for (const row of rows) this.#addDocuments(row);
+      try {
+        await this.#archive.upsert(name, rows);
+      } catch (error) {
+        for (const id of some) dirty.add(id);
+        throw error;
+      }
+    }
+    return true;
+  }
+
+  #addDocuments(row: Values): void {
+    const id = row[0] as string;
+    const { params, context } = this.#journal.documents(id);
+    const chain = this.#journal.chain(id);
+    row.push(params, chain ? JSON.stringify(chain.state) : (context ?? "{}"));
+  }
+
+  async #ensure(name: TableName): Promise<void> {
+    if (this.#archive.has(name)) return;
+    if (!this.#journal.archived().has(name)) this.#journal.markArchived([{ name, version: 0, pos: 0 }]); // M1
+    await this.#archive.create(name);
+  }
+
+  async #isFragmented(name: TableName): Promise<boolean> {
+    const { fragments, rows } = await this.#archive.size(name);
+    return fragments >= this.#tuning.compact_after_fragments + rows / ROWS_PER_FRAGMENT_ALLOWED;
+  }
+
+  async #trim(name: HistoryName): Promise<void> {
+    // Rows kept for live sessions are looked at again only now and then: there may be many, and they are small.
+    const sweep = this.checkpoints % SWEEP_EVERY === 0;
+    const after = sweep ? 0 : (this.#trimmed.get(name) ?? 0);
+    while (this.#journal.trim(name, after, CHUNK)) await nextTick();
+    this.#trimmed.set(name, this.#movedTo(name));
+    this.#journal.shrink();
+  }
+
+  #movedTo(name: HistoryName): number {
+    return this.moved.get(name) ?? 0;
+  }
+
+  #makeRoom(): void {
+    for (const resolve of this.#roomWaiters.splice(0)) resolve();
+  }
+}

@@ -1,0 +1,175 @@
+import { parseDefensively } from "../../domain/json.ts";
+
+/**
+ * Every table once: the journal (SQLite) and the history (LanceDB) are both made from these columns, and rows cross
+ * thread borders as lists of values in this order.
+ */
+export type ColumnKind = "text" | "integer" | "real" | "flag" | "json";
+export type Column = { name: string; kind: ColumnKind };
+export type Value = string | number | null;
+export type Values = Value[];
+
+const columns = (kinds: Record<string, ColumnKind>): Column[] =>
+  Object.entries(kinds).map(([name, kind]) => ({ name, kind }));
+
+/** Append-only: rows wait in the journal until they are moved into LanceDB. */
+export const HISTORY = {
+  agent_steps: columns({
+    pos: "integer",
+    id: "text",
+    created_at: "text",
+    agent_id: "text",
+    session_id: "text",
+    iteration: "integer",
+    step_token: "text",
+    next_step_token: "text",
+    status: "text",
+    text: "text",
+    data: "json",
+    state: "text",
+    state_kind: "text",
+    base_iteration: "integer",
+    guidance: "json",
+    notes: "text",
+    latency_ms: "real",
+    tokens_used: "integer",
+    error: "text",
+    action_ids: "json",
+  }),
+  conversation_messages: columns({
+    pos: "integer",
+    message_id: "text",
+    conversation_id: "text",
+    /** Dense and ascending within a conversation, so that a page is a range. */
+    number: "integer",
+    created_at: "text",
+    sender_type: "text",
+    user_id: "text",
+    agent_id: "text",
+    session_id: "text",
+    text: "text",
+    data: "json",
+    status: "text",
+    event_type: "text",
+    iteration: "integer",
+    step_token: "text",
+    next_step_token: "text",
+    notes: "text",
+  }),
+  queue: columns({
+    pos: "integer",
+    action_id: "text",
+    created_at: "text",
+    action_type: "text",
+    agent_id: "text",
+    session_id: "text",
+    payload: "json",
+    metadata: "json",
+    urgency: "integer",
+    processed: "flag",
+    processed_at: "text",
+    outcome: "text",
+    error: "text",
+    attempts: "integer",
+    run_at: "text",
+    receipt: "text",
+    consumed_iteration: "integer",
+  }),
+} as const;
+
+/** Rows that change: the journal keeps them for good, LanceDB receives a copy from time to time. The first column is the key. */
+export const SNAPSHOTS = {
+  agent_state: columns({
+    session_id: "text",
+    pos: "integer",
+    agent_id: "text",
+    conversation_id: "text",
+    moniker: "text",
+    options: "json",
+    status: "text",
+    stop_reason: "text",
+    iteration: "integer",
+    step_token: "text",
+    next_step_token: "text",
+    result: "json",
+    pending_guidance: "json",
+    pending_action_ids: "json",
+    last_error: "text",
+    tokens_used: "integer",
+    parent_session_id: "text",
+    parent_iteration: "integer",
+    created_at: "text",
+    updated_at: "text",
+    ended_at: "text",
+    /** The iteration of the whole state from which `context` is rebuilt; null where the documents hold it. */
+    base_iteration: "integer",
+    error_rows: "integer",
+  }),
+  agent_config: columns({
+    agent_id: "text",
+    pos: "integer",
+    moniker: "text",
+    params: "json",
+    options: "json",
+    description: "text",
+    updated_at: "text",
+  }),
+  conversations: columns({
+    conversation_id: "text",
+    pos: "integer",
+    title: "text",
+    created_by: "text",
+    status: "text",
+    tags: "json",
+    created_at: "text",
+  }),
+  conversation_participants: columns({
+    participant_id: "text",
+    pos: "integer",
+    conversation_id: "text",
+    user_id: "text",
+    agent_id: "text",
+    session_id: "text",
+    role: "text",
+    joined_at: "text",
+    left_at: "text",
+  }),
+  session_cursors: columns({
+    cursor_key: "text",
+    pos: "integer",
+    session_id: "text",
+    conversation_id: "text",
+    message_id: "text",
+    updated_at: "text",
+  }),
+} as const;
+
+export type HistoryName = keyof typeof HISTORY;
+export type SnapshotName = keyof typeof SNAPSHOTS;
+export type TableName = HistoryName | SnapshotName;
+export const HISTORY_NAMES = Object.keys(HISTORY) as HistoryName[];
+export const SNAPSHOT_NAMES = Object.keys(SNAPSHOTS) as SnapshotName[];
+export const TABLES: Readonly<Record<TableName, readonly Column[]>> = { ...HISTORY, ...SNAPSHOTS };
+
+/** Joins the parts of a composed key. Ids have no control characters, so no two keys can be confused. */
+export const KEY_SEPARATOR = "\u0001";
+export const composedKey = (...parts: string[]): string => parts.join(KEY_SEPARATOR);
+
+/** The row's fields in column order; a field that the row does not have is null. */
+export function toValues(table: TableName, row: Record<string, unknown>): Values {
+  return TABLES[table].map(({ name, kind }) => {
+    const value = row[name];
+    if (kind === "json") return JSON.stringify(value ?? null);
+    if (value === undefined || value === null) return null;
+    return kind === "flag" ? Number(value) : (value as Value);
+  });
+}
+
+export function toRow<Row>(table: TableName, values: Values): Row {
+  const entries = TABLES[table].map(({ name, kind }, index): [string, unknown] => {
+    const value = values[index] ?? null;
+    if (kind === "json") return [name, parseDefensively(value as string | null)];
+    return [name, kind === "flag" ? Boolean(value) : value];
+  });
+  return Object.fromEntries(entries) as Row;
+}

@@ -1,0 +1,31 @@
+import { parentPort } from "node:worker_threads";
+import { Engine } from "./engine.ts";
+import type { Tuning } from "./mover.ts";
+import type { Answer, Call } from "./thread-channel.ts";
+import { packError } from "./wire.ts";
+
+/** The journal's thread: opens the engine on the first call, then answers calls by name. */
+let engine: Engine | undefined;
+
+async function answer({ id, method, args }: Call): Promise<Answer> {
+  try {
+    if (method === "open") {
+      const [folder, tuning] = args as [string, Partial<Tuning>];
+      engine = await Engine.open(folder, tuning);
+      return { id, result: undefined };
+    }
+    const target = method.startsWith("history.") ? engine?.history : engine;
+    const name = method.replace("history.", "");
+    const work = (target as unknown as Record<string, (...args: unknown[]) => unknown>)[name];
+    return { id, result: await work?.apply(target, args) };
+  } catch (error) {
+    return { id, error: packError(error) };
+  }
+}
+
+parentPort?.on("message", (call: Call) => {
+  void answer(call).then((reply) => {
+    parentPort?.postMessage(reply);
+    if (call.method === "close") parentPort?.close();
+  });
+});

@@ -1,0 +1,155 @@
+import type { Action } from "../domain/action.ts";
+import type { Agent, AgentConfig } from "../domain/agent.ts";
+import type { Conversation, Message, Participant, SessionCursor } from "../domain/conversation.ts";
+import type { CommittedEvent } from "../domain/event.ts";
+import type { Session, SessionStatus } from "../domain/session.ts";
+import type { Step, StepStatus } from "../domain/step.ts";
+
+/**
+ * The store keeps everything that ever happened to a session. What every engine promises:
+ *
+ * P1  `commit` is the only write. A batch is written whole or not at all, over all its tables, and once `commit`
+ *     answered `committed` it survives SIGKILL and loss of power.
+ * P2  Iterations have no gaps and no repeats: the `ok` steps of a batch continue the session where it stands, and the
+ *     session row in the same batch carries the last one's iteration. Anything else is answered `fenced`.
+ * P3  A session is written only by its owner. `update` names the ownership that `create`, `claimSession` or
+ *     `claimSessions` gave; one that was released or taken over since is answered `fenced`, and nothing is written.
+ *     An owner awaits each commit of a session before it sends the next one for it. A commit that ends a session
+ *     (its status is no longer live) ends the ownership too.
+ * P4  Ids are inserted once. A batch that creates a session, conversation or message whose id is there already is
+ *     answered `exists` and writes nothing, so that a caller can look and answer a repeated request as it did before.
+ * P5  States go in whole and come out whole, exactly as they went in, however they are stored. A session's `context`
+ *     is the state of its last `ok` step.
+ * P6  Reads see every commit that was answered before the read began.
+ * P7  `claimActions` hands out an action to one claimer only, in the order urgency, arrival within a session, and
+ *     never a second one of a session before the first was committed as processed or as waiting for a retry. An action
+ *     that waits for a retry is not overtaken by a later one of its session. Claims die with the process.
+ * P8  `follow` yields what was missed since the cursor, then what is committed from then on: no step and no message
+ *     is lost or given twice. Of rows that change (sessions, actions) a slow reader gets the newest version.
+ *
+ * Outcomes are values. What throws is an `EverstepError` with a next move: the disk is full, the store is out of reach.
+ */
+export interface Store {
+  readonly kind: "lancedb" | "postgres";
+
+  commit(batch: Batch): Promise<CommitOutcome>;
+
+  /** Live sessions that nobody owns become the worker's, oldest first. */
+  claimSessions(claim: { worker: string; limit: number }): Promise<OwnedSession[]>;
+  /** One session, whatever its status. Null where it is unknown or another worker owns it. */
+  claimSession(claim: { worker: string; session_id: string }): Promise<OwnedSession | null>;
+  /** Ends the worker's ownership of these sessions, or of all. */
+  releaseSessions(release: { worker: string; session_ids?: string[] }): Promise<void>;
+
+  /** The next action of each session that has one ready and none under way. */
+  claimActions(claim: { worker: string; limit: number }): Promise<Action[]>;
+  /** Called when `claimActions` may have something new. Returns the way to stop it. */
+  onWork(listener: () => void): () => void;
+
+  getSession(session_id: string): Promise<Session | null>;
+  /** Newest first. */
+  listSessions(filter: SessionFilter): Promise<Session[]>;
+  getAgent(agent_id: string): Promise<Agent | null>;
+  /** By `agent_id`. */
+  listAgents(page: Page): Promise<Agent[]>;
+  getAgentConfig(agent_id: string): Promise<AgentConfig | null>;
+
+  getAction(action_id: string): Promise<Action | null>;
+  /** Newest first. */
+  listActions(filter: ActionFilter): Promise<Action[]>;
+
+  /** By iteration, then arrival. A fork's steps begin with its parent's up to the fork point. */
+  listSteps(filter: StepFilter): Promise<Step[]>;
+  /** The newest step of the session, or of the agent's session that moved last. */
+  latestStep(of: SessionOrAgent): Promise<Step | null>;
+
+  getConversation(conversation_id: string): Promise<Conversation | null>;
+  /** Newest first. */
+  listConversations(filter: ConversationFilter): Promise<Conversation[]>;
+  getParticipant(participant_id: string): Promise<Participant | null>;
+  /** In the order they joined, those who left included. */
+  listParticipants(conversation_id: string): Promise<Participant[]>;
+  getMessage(message_id: string): Promise<Message | null>;
+  /** Oldest first. */
+  listMessages(filter: MessageFilter): Promise<Message[]>;
+  getCursor(cursor: { session_id: string; conversation_id: string }): Promise<SessionCursor | null>;
+
+  /** Best match first. Letter case and diacritics do not matter. */
+  search(query: SearchQuery): Promise<SearchHit[]>;
+  counts(): Promise<StoreCounts>;
+
+  /** Listens from the call on, until the signal aborts or the reader leaves. */
+  follow(topic: Topic, signal: AbortSignal): AsyncIterable<CommittedEvent>;
+
+  /** Waits for what is under way. A second call is harmless. */
+  close(): Promise<void>;
+}
+
+/** Who may write a session. The epoch grows with every change of owner. */
+export type Ownership = { worker: string; epoch: number };
+export type OwnedSession = { session: Session; owner: Ownership };
+
+export type SessionWrite =
+  /** Owned by `worker` with epoch 1, or by nobody and then free to be claimed. */
+  { kind: "create"; session: Session; worker: string | null } | { kind: "update"; session: Session; owner: Ownership };
+
+export type ConversationWrite = { kind: "create" | "update"; conversation: Conversation };
+
+/** Rows are whole; those without `kind` are inserted, or replaced by their key where the table is not append-only. */
+export type Batch = {
+  sessions?: SessionWrite[];
+  /** Each belongs to a session that the same batch writes. */
+  steps?: Step[];
+  messages?: Message[];
+  actions?: Action[];
+  conversations?: ConversationWrite[];
+  participants?: Participant[];
+  cursors?: SessionCursor[];
+  agent_configs?: AgentConfig[];
+};
+
+export type CommitOutcome =
+  | { kind: "committed" }
+  | { kind: "fenced"; session_id: string }
+  | { kind: "exists"; table: "agent_state" | "conversations" | "conversation_messages"; id: string };
+
+export type Page = { limit: number; offset: number };
+export type SessionFilter = Page & { status?: SessionStatus; agent_id?: string };
+export type ActionFilter = Page & { session_id?: string; agent_id?: string; processed?: boolean };
+export type ConversationFilter = Page & { status?: Conversation["status"]; tag?: string };
+/** `since` includes messages of that very time; `after` excludes the message it names, and names nothing where that is unknown. */
+export type MessageFilter = Page & { conversation_id: string; since?: string; after?: string };
+export type SessionOrAgent = { session_id: string } | { agent_id: string };
+/** Bounds are inclusive but for `after_iteration`. */
+export type StepFilter = Page &
+  SessionOrAgent & {
+    min_iteration?: number;
+    max_iteration?: number;
+    after_iteration?: number;
+    since_created_at?: string;
+    status?: StepStatus;
+  };
+
+export type SearchQuery = { q: string; agent_id?: string; session_id?: string; limit: number };
+export type SearchHit = {
+  kind: "step" | "message";
+  score: number;
+  text: string;
+  session_id?: string;
+  iteration?: number;
+  conversation_id?: string;
+  message_id?: string;
+};
+
+export type StoreCounts = {
+  sessions: Record<SessionStatus, number>;
+  /** Actions that are not processed, and the arrival of the oldest of them. */
+  queue_depth: number;
+  oldest_pending_at: string | null;
+};
+
+/** Without a cursor only what is committed from now on is followed; an empty `after` means from the beginning. */
+export type Topic =
+  | { session_id: string; after_iteration?: number }
+  | { conversation_id: string; after?: string }
+  | { all: true };

@@ -1,0 +1,153 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { brokenImportRules, type ImportRules, importsOf } from "./import-rules.ts";
+import { readFolder } from "./repository-files.ts";
+
+const SERVER_SURFACE = ["surfaces", "domain", "queue", "events", "store", "monikers/catalog.ts", "agent-api"];
+const NETWORK_CLIENT = ["agent-api", "domain"];
+
+/** Who may import whom. What is not here is not allowed; a layer may always import itself. */
+const RULES: ImportRules = {
+  layers: {
+    domain: [],
+    store: ["domain"],
+    "store/lancedb": ["domain", "store"],
+    "store/postgres": ["domain", "store"],
+    "store/open-store.ts": ["domain", "store", "store/lancedb", "store/postgres"],
+    queue: ["domain", "store"],
+    dispatch: ["domain", "store", "queue", "sessions"],
+    sessions: ["domain", "store", "monikers", "monikers/catalog.ts", "events"],
+    monikers: ["domain"],
+    "monikers/catalog.ts": ["domain", "monikers"],
+    events: ["domain", "store"],
+    surfaces: ["domain", "queue", "events", "store", "monikers/catalog.ts", "agent-api"],
+    "surfaces/http": SERVER_SURFACE,
+    "surfaces/socket": SERVER_SURFACE,
+    "surfaces/agent-ws": SERVER_SURFACE,
+    "surfaces/mcp": SERVER_SURFACE,
+    "surfaces/openai": SERVER_SURFACE,
+    "surfaces/matrix": NETWORK_CLIENT,
+    "surfaces/cli": NETWORK_CLIENT,
+    "agent-api": ["domain"],
+    main: ["*"],
+  },
+  packages: {
+    "@lancedb/lancedb": ["store/lancedb"],
+    "apache-arrow": ["store/lancedb"],
+    "node:sqlite": ["store/lancedb"],
+    postgres: ["store/postgres"],
+    "@boundaryml/baml": ["monikers"],
+    "matrix-js-sdk": ["surfaces/matrix"],
+  },
+  only_packages: { domain: ["zod", "ulid"] },
+};
+
+const LONGEST_FILE = 300;
+const CODE_FOLDERS = ["src", "test", "bench", "bin", "console"];
+const CODE = /\.(?:[cm]?[jt]sx?|css|sql)$/;
+
+/** Folders of one person's machine, and the hosts that packages were fetched from. */
+const MACHINE_TRACES = [
+  /(?<![\w.])\/(?:home|Users)\/\w+/,
+  /(?<![\w.])\/(?:root|work|mnt)\//,
+  /\b[A-Z]:\\Users\\/,
+  /\bregistry\.[a-z0-9-]+\.[a-z]{2,}/i,
+  /\b(?:artifactory|jfrog|npmmirror|verdaccio)[.:]/i,
+  /\b_authToken\b/,
+];
+const hasMachineTrace = (line: string): boolean => MACHINE_TRACES.some((trace) => trace.test(line));
+
+describe("the source tree", () => {
+  test("imports only what its layer may", async () => {
+    const files = await readFolder("src");
+    const read = files.filter((file) => importsOf(file.text).length > 0);
+    assert.ok(
+      read.length >= 5,
+      `imports were found in ${read.length} of ${files.length} files, so nothing was checked`,
+    );
+    assert.deepEqual(brokenImportRules(files, RULES), []);
+  });
+
+  test(`has no file of more than ${LONGEST_FILE} lines`, async () => {
+    const code = (await readFolders(CODE_FOLDERS)).filter((file) => CODE.test(file.path));
+    assert.ok(code.length > 0, "no file was read");
+    const long = code.map((file) => ({ path: file.path, lines: file.text.split("\n").length - 1 }));
+    assert.deepEqual(
+      long.filter((file) => file.lines > LONGEST_FILE),
+      [],
+    );
+  });
+
+  test("names no machine's folders and no package host", async () => {
+    const files = await readFolders(["src", "test", "bench", "docs"]);
+    assert.ok(files.length > 0, "no file was read");
+    const traces = files.flatMap((file) =>
+      file.text
+        .split("\n")
+        .flatMap((line, index) => (hasMachineTrace(line) ? [`${file.path}:${index + 1}: ${line.trim()}`] : [])),
+    );
+    assert.deepEqual(traces, []);
+  });
+});
+
+describe("the checks themselves", () => {
+  const check = (path: string, text: string): string[] => brokenImportRules([{ path, text }], RULES);
+  const ALLOWED: [string, string][] = [
+    ["store/store.ts", 'import type { Action } from "../domain/action.ts";'],
+    [
+      "store/lancedb/lancedb-store.ts",
+      'import { DatabaseSync } from "node:sqlite";\nimport { diff } from "../state-delta.ts";',
+    ],
+    ["store/open-store.ts", 'const { open } = await import("./lancedb/lancedb-store.ts");'],
+    ["main/serve.ts", 'import { openLanceStore } from "../store/lancedb/lancedb-store.ts";'],
+    ["surfaces/http/routes.ts", 'import { catalog } from "../../monikers/catalog.ts";'],
+    ["domain/ids.ts", '// It was said: import { x } from "../main/x.ts"\nimport { z } from "zod";'],
+  ];
+  for (const [path, text] of ALLOWED) {
+    test(`${path} may contain ${JSON.stringify(text)}`, () => assert.deepEqual(check(path, text), []));
+  }
+
+  const REFUSED: [string, string][] = [
+    ["domain/action.ts", 'import { openStore } from "../store/store.ts";'],
+    ["domain/action.ts", 'import { readFile } from "node:fs/promises";'],
+    ["domain/action.ts", 'import "../main/serve.ts";'],
+    ["store/store.ts", 'import type {\n  LanceStore,\n} from "./lancedb/lancedb-store.ts";'],
+    ["store/postgres/commit.ts", 'export * from "../lancedb/lancedb-store.ts";'],
+    ["store/lancedb/lancedb-store.ts", 'new Worker(new URL("../../sessions/worker.ts", import.meta.url));'],
+    ["queue/submit.ts", 'export { commit } from "../store/lancedb/lancedb-store.ts";'],
+    ["queue/submit.ts", 'import { DatabaseSync } from "node:sqlite";'],
+    ["sessions/runner.ts", 'import { submit } from "../queue/submit.ts";'],
+    ["dispatch/handle.ts", 'const { serve } = await import("../main/serve.ts");'],
+    ["surfaces/http/routes.ts", 'import { joke } from "../../monikers/joke.ts";'],
+    ["surfaces/http/routes.ts", 'import { io } from "../socket/server.ts";'],
+    ["surfaces/cli/ps.ts", 'import type { Store } from "../../store/store.ts";'],
+    ["surfaces/matrix/bot.ts", 'import { submit } from "../../queue/submit.ts";'],
+    ["queue/submit.ts", "const part = await import(name);"],
+    ["queue/submit.ts", "const part = await import(`../${name}/serve.ts`);"],
+    ["queue/submit.ts", 'import { serve } from "#serve";'],
+    ["queue/submit.ts", 'import { rows } from "../../test/rows.ts";'],
+    ["helpers/anything.ts", "export {};"],
+  ];
+  for (const [path, text] of REFUSED) {
+    test(`${path} may not contain ${JSON.stringify(text)}`, () => assert.equal(check(path, text).length, 1));
+  }
+
+  test("a machine's folder and a package host are found, a path of the product is not", () => {
+    const named = [
+      ["", "home", "someone", "x"].join("/"),
+      ["", "root", "x"].join("/"),
+      ["registry", "example", "org"].join("."),
+    ];
+    for (const name of named) assert.ok(hasMachineTrace(`see ${name}`), name);
+    for (const name of ["/workspace/contexts/a.md", "/api/agents", "./data", "src/domain/work/ids.ts"]) {
+      assert.ok(!hasMachineTrace(`see ${name}`), name);
+    }
+  });
+});
+
+async function readFolders(folders: string[]): Promise<{ path: string; text: string }[]> {
+  const read = folders.map(async (folder) =>
+    (await readFolder(folder)).map(({ path, text }) => ({ path: `${folder}/${path}`, text })),
+  );
+  return (await Promise.all(read)).flat();
+}

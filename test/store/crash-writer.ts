@@ -1,0 +1,34 @@
+import { writeSync } from "node:fs";
+import { setTimeout as pause } from "node:timers/promises";
+import { openLanceStore } from "../../src/store/lancedb/lancedb-store.ts";
+import { writeHistory } from "./lane-writer.ts";
+import { REPORTS, type WriterOrder, type WriterReport } from "./writer-process.ts";
+
+// A program that continues the history in a folder until SIGTERM, and is killed by its parent at any moment before.
+const order = JSON.parse(process.argv[2] ?? "{}") as WriterOrder;
+
+// Written at once and in order: what the parent reads was answered before the process ended, and nothing is held back.
+const report = (line: WriterReport): void => void writeSync(REPORTS, `${JSON.stringify(line)}\n`);
+
+const stop = new AbortController();
+process.once("SIGTERM", () => stop.abort());
+
+const store = await openLanceStore({ folder: order.folder, tuning: order.tuning });
+report({ kind: "opened" });
+
+const upkeep = order.constantly.map(async (work) => {
+  while (!stop.signal.aborted) {
+    report({ kind: "started", work });
+    await store[work]();
+    report({ kind: "finished", work });
+    await pause(1);
+  }
+});
+const writing = writeHistory(store, {
+  lanes: order.lanes,
+  pace_ms: order.pace_ms,
+  signal: stop.signal,
+  acknowledge: ({ session_id, key, name }) => report({ kind: "acknowledged", session_id, key, name }),
+});
+await Promise.all([writing, ...upkeep]);
+await store.close();

@@ -1,0 +1,131 @@
+import assert from "node:assert/strict";
+import { cp, readdir, readFile, rm, stat, truncate, writeFile } from "node:fs/promises";
+import { join, relative } from "node:path";
+import { describe, test } from "node:test";
+import { EverstepError } from "../../src/domain/errors.ts";
+import { scratchFolder } from "./scratch-folder.ts";
+import { seededRandom, seedFrom } from "./seeded-random.ts";
+import { assertCoded, fillFolder, hashOf, LANES, openStore, verifyFolder } from "./store-folder.ts";
+import { type Acknowledged, verifyHistory } from "./verify-history.ts";
+import { startWriter } from "./writer-process.ts";
+
+const LOG = "journal.sqlite-wal";
+
+describe("a journal whose last writes were cut off", () => {
+  test("opens with every commit before the cut whole, and none in part", async (t) => {
+    const seed = seedFrom("EVERSTEP_FAULTS_SEED");
+    t.diagnostic(`EVERSTEP_FAULTS_SEED=${seed}`);
+    const random = seededRandom(seed);
+    await using scratch = await scratchFolder();
+    const folder = join(scratch.path, "killed");
+    const acknowledged = await fillFolder(folder);
+    const before = new Set([...acknowledged.values()].flatMap((commits) => [...commits.keys()]));
+    await killAfter(folder, acknowledged, 150);
+    const { size } = await stat(join(folder, LOG));
+    assert.ok(size > 100_000, `the log has only ${size} bytes`);
+
+    const within = Array.from({ length: 12 }, () => random.integer(size));
+    const cuts = [0, 1, 31, 32, 56, 32 + 4120, 32 + 4120 + 1, ...within, size - 4096, size - 1].sort((a, b) => a - b);
+    const whole = await commitsAfterCut(scratch.path, folder, size, { at: size, tear: false });
+    const all = [...acknowledged.values()].flatMap((commits) => [...commits]);
+    for (const [key, name] of all) assert.equal(whole.get(key), name, `the ${key} is lost without a cut`);
+
+    let smaller = new Map<string, string>();
+    for (const at of cuts) {
+      const tear = random.integer(2) === 0;
+      const found = await commitsAfterCut(scratch.path, folder, size, { at, tear });
+      for (const key of before) assert.ok(found.has(key), `a cut at ${at} took the ${key}, which was not in the log`);
+      for (const [key, name] of smaller) assert.equal(found.get(key), name, `a later cut at ${at} took the ${key}`);
+      for (const [key, name] of found) assert.equal(whole.get(key), name, `a cut at ${at} made up the ${key}`);
+      smaller = found;
+    }
+    assert.ok(smaller.size > before.size, "the last cut leaves some commits of the log");
+  });
+});
+
+/** Writes that many commits, so that they are in the log of the journal only, and kills the writer. */
+async function killAfter(folder: string, acknowledged: Acknowledged, commits: number): Promise<void> {
+  const order = { folder, lanes: LANES, pace_ms: 0, tuning: {}, constantly: [] };
+  const writer = startWriter(order, acknowledged);
+  let left = commits;
+  await writer.reported((report) => report.kind === "acknowledged" && --left === 0);
+  await writer.kill();
+}
+
+/** The commits in a copy of the folder whose log ends at that byte, or is torn from there on: its length stays, its content not. */
+async function commitsAfterCut(
+  scratch: string,
+  folder: string,
+  size: number,
+  { at, tear }: { at: number; tear: boolean },
+): Promise<Map<string, string>> {
+  const copy = join(scratch, "cut");
+  await cp(folder, copy, { recursive: true });
+  await truncate(join(copy, LOG), at);
+  if (tear) await truncate(join(copy, LOG), size);
+  try {
+    const { commits } = await verifyFolder(copy, new Map());
+    return commits;
+  } catch (error) {
+    throw new Error(`cut at ${at} of ${size}${tear ? ", torn" : ""}`, { cause: error });
+  } finally {
+    await rm(copy, { recursive: true });
+  }
+}
+
+/** What a bad disk, a bad copy or a loss of power makes of a file. */
+const DAMAGES: Record<string, (path: string) => Promise<void>> = {
+  emptied: async (path) => await truncate(path, 0),
+  "cut in half": async (path) => await truncate(path, Math.floor((await stat(path)).size / 2)),
+  zeroed: async (path) => await writeFile(path, Buffer.alloc((await stat(path)).size)),
+  removed: async (path) => await rm(path),
+  "altered in the middle": async (path) => {
+    const content = await readFile(path);
+    const middle = Math.floor(content.length / 2);
+    for (let index = middle; index < Math.min(middle + 16, content.length); index += 1)
+      content[index] = ~(content[index] ?? 0);
+    await writeFile(path, content);
+  },
+};
+
+describe("a table with a damaged file", () => {
+  for (const [damage, inflict] of Object.entries(DAMAGES)) {
+    test(`that was ${damage}: store_corrupt when opened or read, or all rows right; the journal stays as it is`, async () => {
+      await using scratch = await scratchFolder();
+      const folder = join(scratch.path, "whole");
+      const acknowledged = await fillFolder(folder);
+      const journal = await hashOf(join(folder, "journal.sqlite"));
+      const files = await filesOfTables(folder);
+      assert.ok(files.length > 10);
+      let noticed = 0;
+      for (const file of files) {
+        const copy = join(scratch.path, "damaged");
+        await cp(folder, copy, { recursive: true });
+        await inflict(join(copy, file));
+        const error = await readAll(copy, acknowledged).catch((reason: unknown) => reason);
+        if (error instanceof Error) {
+          if (!(error instanceof EverstepError)) throw new Error(`${file} ${damage} went unnoticed`, { cause: error });
+          assertCoded(error, ["store_corrupt"]);
+          noticed += 1;
+        }
+        assert.equal(await hashOf(join(copy, "journal.sqlite")), journal, `${file} ${damage}: the journal changed`);
+        await rm(copy, { recursive: true });
+      }
+      assert.ok(noticed > 0, "no damage was noticed");
+    });
+  }
+});
+
+async function readAll(folder: string, acknowledged: Acknowledged): Promise<void> {
+  await using store = await openStore(folder);
+  await verifyHistory(store, { lanes: LANES, acknowledged });
+  for (const q of ["says", "lane"]) await store.search({ q, limit: 50 });
+}
+
+async function filesOfTables(folder: string): Promise<string[]> {
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true });
+  const files = entries
+    .filter((entry) => entry.isFile())
+    .map((entry) => relative(folder, join(entry.parentPath, entry.name)));
+  return files.filter((file) => file.includes(".lance")).sort();
+}

@@ -1,0 +1,95 @@
+import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
+import { readdir, readFile } from "node:fs/promises";
+import { join, relative } from "node:path";
+import { type ErrorCode, EverstepError } from "../../src/domain/errors.ts";
+import { type LanceStore, openLanceStore, type Tuning } from "../../src/store/lancedb/lancedb-store.ts";
+import type { Store } from "../../src/store/store.ts";
+import { writeHistory } from "./lane-writer.ts";
+import { type Acknowledged, acknowledge, type ReadHistory, verifyHistory } from "./verify-history.ts";
+
+/** Lanes of the histories that are written within a test. */
+export const LANES = 3;
+
+/** The store of a folder, closed with its scope. */
+export async function openStore(folder: string, tuning: Partial<Tuning> = {}): Promise<LanceStore & AsyncDisposable> {
+  const store = await openLanceStore({ folder, tuning });
+  return Object.assign(store, { [Symbol.asyncDispose]: async () => await store.close() });
+}
+
+/** Continues the store's history by at least that many commits. */
+export async function writeCommits(
+  store: Store,
+  commits: number,
+  acknowledged: Acknowledged = new Map(),
+): Promise<Acknowledged> {
+  const enough = new AbortController();
+  let left = commits;
+  await writeHistory(store, {
+    lanes: LANES,
+    pace_ms: 0,
+    signal: enough.signal,
+    acknowledge: (attempt) => {
+      acknowledge(acknowledged, attempt);
+      if (--left === 0) enough.abort();
+    },
+  });
+  return acknowledged;
+}
+
+/** A folder whose store was used and closed: half of its history is in LanceDB, the rest in the journal. */
+export async function fillFolder(folder: string, commits = 120): Promise<Acknowledged> {
+  await using store = await openStore(folder);
+  const acknowledged = await writeCommits(store, commits / 2);
+  await store.checkpoint();
+  return await writeCommits(store, commits / 2, acknowledged);
+}
+
+export async function verifyFolder(folder: string, acknowledged: Acknowledged): Promise<ReadHistory> {
+  await using store = await openStore(folder);
+  return await verifyHistory(store, { lanes: LANES, acknowledged });
+}
+
+/** Every file below the folder that `counts`, with a hash of its content. */
+export async function fingerprint(
+  folder: string,
+  counts: (path: string) => boolean = () => true,
+): Promise<[string, string][]> {
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true });
+  const paths = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
+  const counted = paths.filter((path) => counts(relative(folder, path))).sort();
+  return await Promise.all(
+    counted.map(async (path) => [relative(folder, path), await hashOf(path)] as [string, string]),
+  );
+}
+
+export const hashOf = async (path: string): Promise<string> =>
+  createHash("sha256")
+    .update(await readFile(path))
+    .digest("hex");
+
+/** Throws unless it is an error of these codes that names a next move. */
+export function assertCoded(error: unknown, codes: readonly ErrorCode[]): asserts error is EverstepError {
+  assert.ok(
+    error instanceof EverstepError,
+    `not a coded error: ${error instanceof Error ? error.stack : String(error)}`,
+  );
+  assert.ok(codes.includes(error.code), `${codes.join(" or ")} expected: ${error.stack}`);
+  assert.ok(error.message.startsWith(`${error.code}: `), error.message);
+  assert.ok(error.next.length > 10 && error.message.endsWith(error.next), `no next move in ${error.message}`);
+}
+
+export async function rejectsWith(promise: Promise<unknown>, ...codes: ErrorCode[]): Promise<EverstepError> {
+  const error: unknown = await promise.then(
+    () => assert.fail(`${codes.join(" or ")} expected, but it went well`),
+    (reason: unknown) => reason,
+  );
+  assertCoded(error, codes);
+  return error;
+}
+
+/** For a folder that must not open: a store that opens by mistake is closed again. */
+export async function refusesToOpen(folder: string, ...codes: ErrorCode[]): Promise<EverstepError> {
+  const opening = openLanceStore({ folder }).then(async (store) => await store.close());
+  return await rejectsWith(opening, ...codes);
+}
