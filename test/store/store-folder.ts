@@ -50,23 +50,34 @@ export async function verifyFolder(folder: string, acknowledged: Acknowledged): 
   return await verifyHistory(store, { lanes: LANES, acknowledged });
 }
 
+export type Fingerprint = ReadonlyMap<string, string>;
+
 /** Every file below the folder that `counts`, with a hash of its content. */
-export async function fingerprint(
-  folder: string,
-  counts: (path: string) => boolean = () => true,
-): Promise<[string, string][]> {
+export async function fingerprint(folder: string, counts: (path: string) => boolean): Promise<Fingerprint> {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true });
-  const paths = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
-  const counted = paths.filter((path) => counts(relative(folder, path))).sort();
-  return await Promise.all(
-    counted.map(async (path) => [relative(folder, path), await hashOf(path)] as [string, string]),
-  );
+  const files = entries
+    .filter((entry) => entry.isFile())
+    .map((entry) => relative(folder, join(entry.parentPath, entry.name)));
+  const hashes = files.filter(counts).map(async (file) => [file, await hashOf(join(folder, file))] as const);
+  return new Map(await Promise.all(hashes));
 }
 
-export const hashOf = async (path: string): Promise<string> =>
+/** Throws unless the same files are there with the same content. */
+export function assertUnchanged(before: Fingerprint, after: Fingerprint): void {
+  const files = new Set([...before.keys(), ...after.keys()]);
+  const changed = [...files].filter((file) => before.get(file) !== after.get(file));
+  assert.deepEqual(changed, [], "these files changed");
+}
+
+const hashOf = async (path: string): Promise<string> =>
   createHash("sha256")
     .update(await readFile(path))
     .digest("hex");
+
+/** Of no meaning but to a person who looks who holds the folder. */
+export const isOwnerNote = (path: string): boolean => path === "owner.pid";
+export const isOfTable = (path: string): boolean => path.includes(".lance");
+export const isOfJournal = (path: string): boolean => path.startsWith("journal.sqlite");
 
 /** Throws unless it is an error of these codes that names a next move. */
 export function assertCoded(error: unknown, codes: readonly ErrorCode[]): asserts error is EverstepError {

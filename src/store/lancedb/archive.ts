@@ -10,18 +10,20 @@ import { toLance, type Where } from "./where.ts";
 
 const CACHE_BYTES = 16n << 20n;
 
-const EXACT = Index.btree();
+/** An index's description can be used only once, so these make a new one each time. */
+const EXACT = () => Index.btree();
 /** Words are made by us (store/words.ts), so the index takes them as they are. */
-const WORDS = Index.fts({
-  baseTokenizer: "whitespace",
-  lowercase: false,
-  stem: false,
-  removeStopWords: false,
-  asciiFolding: false,
-  withPosition: false,
-  maxTokenLength: 200,
-});
-const INDEXES: Partial<Record<TableName, Record<string, Index>>> = {
+const WORDS = () =>
+  Index.fts({
+    baseTokenizer: "whitespace",
+    lowercase: false,
+    stem: false,
+    removeStopWords: false,
+    asciiFolding: false,
+    withPosition: false,
+    maxTokenLength: 200,
+  });
+const INDEXES: Partial<Record<TableName, Record<string, () => Index>>> = {
   agent_steps: { sort_key: EXACT, agent_id: EXACT, search_text: WORDS },
   conversation_messages: { sort_key: EXACT, message_id: EXACT, search_text: WORDS },
   queue: { action_id: EXACT, session_id: EXACT },
@@ -72,7 +74,8 @@ export class Archive {
     await this.#writing(name, async () => {
       await rm(tableFolder(this.#folder, name), { recursive: true, force: true });
       const table = await this.#connection.createEmptyTable(name, archiveSchema(name));
-      for (const [column, config] of Object.entries(INDEXES[name] ?? {})) await table.createIndex(column, { config });
+      for (const [column, config] of Object.entries(INDEXES[name] ?? {}))
+        await table.createIndex(column, { config: config() });
       this.#tables.set(name, table);
     });
   }

@@ -6,11 +6,28 @@ import { syncPath } from "./durable-files.ts";
 import { History } from "./history.ts";
 import { Journal } from "./journal.ts";
 import { DEFAULT_TUNING, Mover, type Tuning } from "./mover.ts";
-import type { Value, Values } from "./tables.ts";
+import { toRow, type Value, type Values } from "./tables.ts";
 import { historyRows, packError, type WireBatch, type WireOutcome } from "./wire.ts";
 
 /** A session as the journal has it. `chain` is there while it is live, `context` where no chain is. */
-export type LoadedSession = { values: Values; params: string; context: string | null; chain: Chain | null };
+export type LoadedSession = {
+  values: Values;
+  params: string;
+  context: string | null;
+  chain: Chain | null;
+  error_rows: number;
+};
+
+export type LanceStats = {
+  /** Rows that were not moved into LanceDB yet. */
+  backlog: number;
+  /** Bytes of row text given to the journal since it was opened. */
+  journal_bytes: number;
+  checkpoints: number;
+  compactions: number;
+  /** Why the last checkpoint did not come through; it is tried again. */
+  failure: string | null;
+};
 
 /** Everything that touches the disk. It lives in a thread of its own, so that no sync and no conversion holds up the program. */
 export class Engine {
@@ -172,9 +189,9 @@ export class Engine {
     await this.#mover.checkpoint({ compact });
   }
 
-  stats(): { backlog: number; journal_bytes: number; checkpoints: number; compactions: number } {
-    const { backlog, checkpoints, compactions } = this.#mover;
-    return { backlog, journal_bytes: this.#journal.bytes, checkpoints, compactions };
+  stats(): LanceStats {
+    const { backlog, checkpoints, compactions, failure } = this.#mover;
+    return { backlog, journal_bytes: this.#journal.bytes, checkpoints, compactions, failure };
   }
 
   /** Leaves everything in LanceDB. Where that fails, on a full disk say, the journal keeps the rows for the next start. */
@@ -194,6 +211,7 @@ export class Engine {
     if (!values) return null;
     const chain = this.#journal.chain(id);
     const { params, context } = this.#journal.documents(id);
-    return { values, params, context: chain ? null : context, chain };
+    const { error_rows } = toRow("agent_state", values);
+    return { values, params, context: chain ? null : context, chain, error_rows };
   }
 }

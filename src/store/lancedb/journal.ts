@@ -2,9 +2,8 @@ import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { LIVE_STATUSES } from "../../domain/session.ts";
 import { type Chain, readState, type StoredState } from "../state-chain.ts";
 import { openJournalFile, toStoreError } from "./journal-file.ts";
+import { ACTION_ID, COLUMNS, INSERT, type JournalTable, MESSAGE, POSITION } from "./journal-sql.ts";
 import {
-  HISTORY,
-  HISTORY_NAMES,
   type HistoryName,
   SNAPSHOT_NAMES,
   type SnapshotName,
@@ -278,29 +277,3 @@ export class Journal {
     return this.#guard(() => (this.#statement(sql).get(...values) as unknown as Values | undefined)?.[0]);
   }
 }
-
-type JournalTable = TableName | "open_actions";
-const JOURNAL_TABLES: JournalTable[] = [...HISTORY_NAMES, ...SNAPSHOT_NAMES, "open_actions"];
-const schemaOf = (table: JournalTable): TableName => (table === "open_actions" ? "queue" : table);
-const namesOf = (table: JournalTable): string[] => TABLES[schemaOf(table)].map(({ name }) => name);
-const perTable = <Result>(make: (table: JournalTable) => Result): Record<JournalTable, Result> =>
-  Object.fromEntries(JOURNAL_TABLES.map((table) => [table, make(table)])) as Record<JournalTable, Result>;
-
-const indexOf = (table: JournalTable, column: string): number => namesOf(table).indexOf(column);
-const POSITION = perTable((table) => indexOf(table, "pos"));
-const COLUMNS = perTable((table) => namesOf(table).join(", "));
-/** Rows of history are only ever inserted; of the others the newest version replaces the one before. */
-const INSERT = perTable((table) => {
-  const names = namesOf(table);
-  const insert = `INSERT INTO ${table} (${COLUMNS[table]}) VALUES (${names.map(() => "?").join(", ")})`;
-  if (table in HISTORY) return insert;
-  const key = table === "open_actions" ? "action_id" : names[0];
-  return `${insert} ON CONFLICT (${key}) DO UPDATE SET ${names.map((name) => `${name} = excluded.${name}`).join(", ")}`;
-});
-const MESSAGE = {
-  message_id: indexOf("conversation_messages", "message_id"),
-  conversation_id: indexOf("conversation_messages", "conversation_id"),
-  sender_type: indexOf("conversation_messages", "sender_type"),
-  number: indexOf("conversation_messages", "number"),
-};
-const ACTION_ID = indexOf("queue", "action_id");

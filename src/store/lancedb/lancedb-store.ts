@@ -1,25 +1,25 @@
 import type { Action } from "../../domain/action.ts";
-import { isFinal } from "../../domain/action.ts";
 import type { Agent, AgentConfig } from "../../domain/agent.ts";
 import type { Conversation, Message, Participant, SessionCursor } from "../../domain/conversation.ts";
 import { EverstepError } from "../../domain/errors.ts";
 import type { CommittedEvent } from "../../domain/event.ts";
 import { now } from "../../domain/ids.ts";
-import type { JsonObject } from "../../domain/json.ts";
 import type { Session } from "../../domain/session.ts";
 import type { Step } from "../../domain/step.ts";
 import { CommitFeed } from "../commit-feed.ts";
 import { follow } from "../follow.ts";
 import type * as port from "../store.ts";
 import { CommitQueue } from "./commit-queue.ts";
-import type { LoadedSession } from "./engine.ts";
+import type { LanceStats } from "./engine.ts";
 import { LiveSessions, type SessionPlan } from "./live-sessions.ts";
 import type { Tuning } from "./mover.ts";
 import { PendingActions } from "./pending-actions.ts";
+import { toAction, toHit, toMessage, toPlain, toSession } from "./rows.ts";
 import { decodeSteps } from "./step-rows.ts";
-import { composedKey, toRow, toValues, type Values } from "./tables.ts";
+import { toRow } from "./tables.ts";
 import { ThreadChannel } from "./thread-channel.ts";
-import type { WireBatch } from "./wire.ts";
+import { cursorKey, toWire } from "./to-wire.ts";
+
 import { WorkBell } from "./work-bell.ts";
 
 export type { Tuning } from "./mover.ts";
@@ -30,7 +30,7 @@ export interface LanceStore extends port.Store {
   checkpoint(): Promise<void>;
   /** The same, and compacts the tables. */
   compact(): Promise<void>;
-  stats(): Promise<{ backlog: number; journal_bytes: number; checkpoints: number; compactions: number }>;
+  stats(): Promise<LanceStats>;
 }
 
 export async function openLanceStore(options: { folder: string; tuning?: Partial<Tuning> }): Promise<LanceStore> {
@@ -64,10 +64,10 @@ class EmbeddedStore implements LanceStore {
   }
 
   async load(): Promise<void> {
-    for (const values of await this.#channel.call("loadPending")) this.#pending.update(toRow<Action>("queue", values));
+    for (const values of await this.#channel.call("loadPending")) this.#pending.update(toAction(values));
     for (let after = 0; after >= 0; ) {
       const { sessions, last } = await this.#channel.call("loadLive", after, LOAD_PAGE);
-      for (const loaded of sessions) this.#live.load(toSession(loaded), loaded.chain, errorRows(loaded));
+      for (const loaded of sessions) this.#live.load(toSession(loaded), loaded.chain, loaded.error_rows);
       after = last;
     }
     this.#bell.ring();
@@ -86,22 +86,7 @@ class EmbeddedStore implements LanceStore {
     }
     if (stepsOf.size > 0)
       throw new TypeError(`steps of session ${stepsOf.keys().next().value} were given without the session`);
-    const wire: WireBatch = {
-      sessions: plans.map((plan) => plan.wire),
-      agent_steps: plans.flatMap((plan) => plan.steps),
-      conversation_messages: (batch.messages ?? []).map((row) => toValues("conversation_messages", row)),
-      actions: (batch.actions ?? []).map((row) => ({ final: isFinal(row), values: toValues("queue", row) })),
-      conversations: (batch.conversations ?? []).map(({ kind, conversation }) => ({
-        create: kind === "create",
-        values: toValues("conversations", conversation),
-      })),
-      conversation_participants: (batch.participants ?? []).map((row) => toValues("conversation_participants", row)),
-      session_cursors: (batch.cursors ?? []).map((row) =>
-        toValues("session_cursors", { ...row, cursor_key: cursorKey(row) }),
-      ),
-      agent_config: (batch.agent_configs ?? []).map((row) => toValues("agent_config", row)),
-    };
-    return this.#queue.commit(wire, () => {
+    return this.#queue.commit(toWire(batch, plans), () => {
       for (const plan of plans) plan.committed();
       for (const action of batch.actions ?? []) this.#pending.update(action);
       this.#publish(batch);
@@ -122,7 +107,7 @@ class EmbeddedStore implements LanceStore {
   }): Promise<port.OwnedSession | null> {
     if (!this.#live.get(session_id)) {
       const [loaded] = await this.#channel.call("loadSessions", [session_id]);
-      if (loaded && !this.#live.get(session_id)) this.#live.load(toSession(loaded), loaded.chain, errorRows(loaded));
+      if (loaded && !this.#live.get(session_id)) this.#live.load(toSession(loaded), loaded.chain, loaded.error_rows);
     }
     return this.#live.claim(session_id, worker);
   }
@@ -162,15 +147,17 @@ class EmbeddedStore implements LanceStore {
   }
 
   async getAgentConfig(agent_id: string): Promise<AgentConfig | null> {
-    return toRowOrNull("agent_config", await this.#channel.call("agentConfig", agent_id));
+    const values = await this.#channel.call("agentConfig", agent_id);
+    return values && toPlain("agent_config", values);
   }
 
   async getAction(action_id: string): Promise<Action | null> {
-    return toRowOrNull("queue", await this.#channel.call("history.action", action_id));
+    const values = await this.#channel.call("history.action", action_id);
+    return values && toAction(values);
   }
 
   async listActions(filter: port.ActionFilter): Promise<Action[]> {
-    return toRows("queue", await this.#channel.call("history.actions", filter));
+    return (await this.#channel.call("history.actions", filter)).map(toAction);
   }
 
   async listSteps(filter: port.StepFilter): Promise<Step[]> {
@@ -191,53 +178,43 @@ class EmbeddedStore implements LanceStore {
   }
 
   async getConversation(conversation_id: string): Promise<Conversation | null> {
-    return toRowOrNull("conversations", await this.#channel.call("conversation", conversation_id));
+    const values = await this.#channel.call("conversation", conversation_id);
+    return values && toPlain("conversations", values);
   }
 
   async listConversations({ status, tag, limit, offset }: port.ConversationFilter): Promise<Conversation[]> {
-    return toRows(
-      "conversations",
-      await this.#channel.call("conversations", status ?? null, tag ?? null, limit, offset),
-    );
+    const rows = await this.#channel.call("conversations", status ?? null, tag ?? null, limit, offset);
+    return rows.map((values) => toPlain("conversations", values));
   }
 
   async getParticipant(participant_id: string): Promise<Participant | null> {
-    return toRowOrNull("conversation_participants", await this.#channel.call("participant", participant_id));
+    const values = await this.#channel.call("participant", participant_id);
+    return values && toPlain("conversation_participants", values);
   }
 
   async listParticipants(conversation_id: string): Promise<Participant[]> {
-    return toRows("conversation_participants", await this.#channel.call("participants", conversation_id));
+    const rows = await this.#channel.call("participants", conversation_id);
+    return rows.map((values) => toPlain("conversation_participants", values));
   }
 
   async getMessage(message_id: string): Promise<Message | null> {
-    return toRowOrNull("conversation_messages", await this.#channel.call("history.message", message_id));
+    const values = await this.#channel.call("history.message", message_id);
+    return values && toMessage(values);
   }
 
   async listMessages(filter: port.MessageFilter): Promise<Message[]> {
-    return toRows("conversation_messages", await this.#channel.call("history.messages", filter));
+    return (await this.#channel.call("history.messages", filter)).map(toMessage);
   }
 
   async getCursor(cursor: { session_id: string; conversation_id: string }): Promise<SessionCursor | null> {
-    return toRowOrNull("session_cursors", await this.#channel.call("cursor", cursorKey(cursor)));
+    const values = await this.#channel.call("cursor", cursorKey(cursor));
+    if (!values) return null;
+    const { pos: _, cursor_key: __, ...row } = toRow("session_cursors", values);
+    return row;
   }
 
   async search(query: port.SearchQuery): Promise<port.SearchHit[]> {
-    const found = await this.#channel.call("history.search", query);
-    return found.map(({ table, score, values }) => {
-      if (table === "agent_steps") {
-        const { text, session_id, iteration } = toRow<Step>(table, values);
-        return { kind: "step", score, text: text ?? "", session_id, iteration };
-      }
-      const { text, conversation_id, message_id, session_id } = toRow<Message>(table, values);
-      return {
-        kind: "message",
-        score,
-        text: text ?? "",
-        conversation_id,
-        message_id,
-        ...(session_id === null ? {} : { session_id }),
-      };
-    });
+    return (await this.#channel.call("history.search", query)).map(toHit);
   }
 
   async counts(): Promise<port.StoreCounts> {
@@ -257,7 +234,7 @@ class EmbeddedStore implements LanceStore {
     return this.#channel.call("checkpoint", true);
   }
 
-  stats() {
+  stats(): Promise<LanceStats> {
     return this.#channel.call("stats");
   }
 
@@ -300,33 +277,6 @@ class EmbeddedStore implements LanceStore {
       this.#feed.publish({ kind: "session", session: this.#live.get(session.session_id) ?? session });
   }
 }
-
-const errorRows = ({ values }: LoadedSession): number =>
-  toRow<{ error_rows: number }>("agent_state", values).error_rows;
-
-function toSession({ values, params, context, chain }: LoadedSession): Session {
-  const {
-    pos: _,
-    base_iteration: __,
-    error_rows: ___,
-    ...row
-  } = toRow<Session & Record<"pos" | "base_iteration" | "error_rows", number>>("agent_state", values);
-  const state = chain?.state ?? (context === null ? {} : (JSON.parse(context) as JsonObject));
-  return { ...row, params: JSON.parse(params) as JsonObject, context: state };
-}
-
-function toRows<Row>(table: Parameters<typeof toRow>[0], rows: Values[]): Row[] {
-  return rows.map((values) => {
-    const { pos: _, number: __, cursor_key: ___, ...row } = toRow<Record<string, unknown>>(table, values);
-    return row as Row;
-  });
-}
-
-const toRowOrNull = <Row>(table: Parameters<typeof toRow>[0], values: Values | null): Row | null =>
-  values && (toRows<Row>(table, [values])[0] as Row);
-
-const cursorKey = ({ session_id, conversation_id }: { session_id: string; conversation_id: string }): string =>
-  composedKey(session_id, conversation_id);
 
 const closed = (): EverstepError =>
   new EverstepError(

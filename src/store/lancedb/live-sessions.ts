@@ -17,6 +17,8 @@ export class LiveSessions {
   readonly #entries = new Map<string, Entry>();
   /** Live sessions without an owner, in the order they may be claimed. */
   readonly #free = new Set<string>();
+  /** Never the same twice, so that an owner of long ago cannot pass for the one of today. */
+  #lastEpoch = 1;
 
   get(session_id: string): Session | undefined {
     return this.#entries.get(session_id)?.session;
@@ -37,7 +39,7 @@ export class LiveSessions {
     if (!entry || (entry.worker !== null && entry.worker !== worker)) return null;
     if (entry.worker === null) {
       entry.worker = worker;
-      entry.epoch += 1;
+      entry.epoch = ++this.#lastEpoch;
       this.#free.delete(session_id);
     }
     return { session: entry.session, owner: { worker, epoch: entry.epoch } };
@@ -51,7 +53,7 @@ export class LiveSessions {
   fence(session_id: string, worker: string): boolean {
     const entry = this.#entries.get(session_id);
     if (entry?.worker !== worker) return false;
-    entry.epoch += 1;
+    entry.epoch = ++this.#lastEpoch;
     return true;
   }
 

@@ -54,6 +54,8 @@ export class Mover {
   readonly moved: Map<HistoryName, number>;
   checkpoints = 0;
   compactions = 0;
+  /** Why the last checkpoint did not come through; null where it did. */
+  failure: string | null = null;
   readonly #journal: Journal;
   readonly #archive: Archive;
   readonly #tuning: Tuning;
@@ -126,10 +128,20 @@ export class Mover {
   }
 
   #start(options: { compact: boolean; copy: boolean }): Promise<void> {
-    this.#running = this.#run(options).finally(() => {
-      this.#running = undefined;
-    });
-    return this.#running;
+    const running = this.#run(options);
+    this.#running = running
+      .then(
+        () => {
+          this.failure = null;
+        },
+        (error) => {
+          this.failure = String(error);
+        },
+      )
+      .finally(() => {
+        this.#running = undefined;
+      });
+    return running;
   }
 
   async #run({ compact, copy }: { compact: boolean; copy: boolean }): Promise<void> {

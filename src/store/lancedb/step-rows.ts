@@ -1,10 +1,10 @@
 import { setImmediate as nextTick } from "node:timers/promises";
 import type { Step } from "../../domain/step.ts";
-import { type Chain, readState, type StoredState } from "../state-chain.ts";
+import { type Chain, readState } from "../state-chain.ts";
 import type { StepPage } from "./history.ts";
-import { toRow, type Values } from "./tables.ts";
+import { type StoredRows, toRow, type Values } from "./tables.ts";
 
-type StepRow = Omit<Step, "state"> & StoredState & { pos: number };
+type StepRow = StoredRows["agent_steps"];
 
 /** Milliseconds of decoding after which others get their turn: a page of large states must not hold up the program. */
 const SLICE_MS = 10;
@@ -16,7 +16,7 @@ export async function decodeSteps(page: StepPage): Promise<Step[]> {
   let started = performance.now();
   for (const { step, before } of page) {
     for (const values of before) {
-      extend(chains, toRow<StepRow>("agent_steps", values));
+      extend(chains, toRow("agent_steps", values));
       started = await breathe(started);
     }
     steps.push(decode(chains, step));
@@ -26,7 +26,7 @@ export async function decodeSteps(page: StepPage): Promise<Step[]> {
 }
 
 function decode(chains: Map<string, Chain>, values: Values): Step {
-  const row = toRow<StepRow>("agent_steps", values);
+  const row = toRow("agent_steps", values);
   const { pos: _, state_kind: __, base_iteration: ___, ...step } = row;
   // An error row stands beside the chain: its state is whole, and the next step does not build on it.
   const { state } = row.status === "error" ? readState(null, row) : extend(chains, row);

@@ -1,4 +1,10 @@
+import type { Action } from "../../domain/action.ts";
+import type { AgentConfig } from "../../domain/agent.ts";
+import type { Conversation, Message, Participant, SessionCursor } from "../../domain/conversation.ts";
 import { parseDefensively } from "../../domain/json.ts";
+import type { Session } from "../../domain/session.ts";
+import type { Step } from "../../domain/step.ts";
+import type { StoredState } from "../state-chain.ts";
 
 /**
  * Every table once: the journal (SQLite) and the history (LanceDB) are both made from these columns, and rows cross
@@ -165,11 +171,23 @@ export function toValues(table: TableName, row: Record<string, unknown>): Values
   });
 }
 
-export function toRow<Row>(table: TableName, values: Values): Row {
+/** A row as it is stored: what the port's row has, and what only the store needs. */
+export type StoredRows = {
+  agent_steps: Omit<Step, "state"> & StoredState & { pos: number };
+  conversation_messages: Message & { pos: number; number: number };
+  queue: Action & { pos: number };
+  agent_state: Omit<Session, "params" | "context"> & { pos: number; base_iteration: number | null; error_rows: number };
+  agent_config: AgentConfig & { pos: number };
+  conversations: Conversation & { pos: number };
+  conversation_participants: Participant & { pos: number };
+  session_cursors: SessionCursor & { pos: number; cursor_key: string };
+};
+
+export function toRow<Name extends TableName>(table: Name, values: Values): StoredRows[Name] {
   const entries = TABLES[table].map(({ name, kind }, index): [string, unknown] => {
     const value = values[index] ?? null;
     if (kind === "json") return [name, parseDefensively(value as string | null)];
     return [name, kind === "flag" ? Boolean(value) : value];
   });
-  return Object.fromEntries(entries) as Row;
+  return Object.fromEntries(entries) as StoredRows[Name];
 }

@@ -1,0 +1,17 @@
+#!/usr/bin/env node
+// The program runs as TypeScript on Node 24. Where an older Node started this file, the one that came with `npm ci` takes over.
+import { spawnSync } from "node:child_process";
+import { existsSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+
+const program = new URL("../src/main/everstep.ts", import.meta.url);
+if (Number(process.versions.node.split(".")[0]) >= 24) await import(program.href);
+else {
+  const node = fileURLToPath(new URL("../node_modules/.bin/node", import.meta.url));
+  if (!existsSync(node)) {
+    console.error("everstep needs Node 24: run `npm ci` in its folder, which brings one along, or install Node 24");
+    process.exit(1);
+  }
+  const { status } = spawnSync(node, [fileURLToPath(program), ...process.argv.slice(2)], { stdio: "inherit" });
+  process.exit(status ?? 1);
+}

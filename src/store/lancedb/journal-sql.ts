@@ -1,0 +1,28 @@
+import { HISTORY, HISTORY_NAMES, SNAPSHOT_NAMES, TABLES, type TableName } from "./tables.ts";
+
+/** `open_actions` holds the actions that are not final, in the columns of `queue`. */
+export type JournalTable = TableName | "open_actions";
+const JOURNAL_TABLES: JournalTable[] = [...HISTORY_NAMES, ...SNAPSHOT_NAMES, "open_actions"];
+const schemaOf = (table: JournalTable): TableName => (table === "open_actions" ? "queue" : table);
+const namesOf = (table: JournalTable): string[] => TABLES[schemaOf(table)].map(({ name }) => name);
+const perTable = <Result>(make: (table: JournalTable) => Result): Record<JournalTable, Result> =>
+  Object.fromEntries(JOURNAL_TABLES.map((table) => [table, make(table)])) as Record<JournalTable, Result>;
+
+const indexOf = (table: JournalTable, column: string): number => namesOf(table).indexOf(column);
+export const POSITION = perTable((table) => indexOf(table, "pos"));
+export const COLUMNS = perTable((table) => namesOf(table).join(", "));
+/** Rows of history are only ever inserted; of the others the newest version replaces the one before. */
+export const INSERT = perTable((table) => {
+  const names = namesOf(table);
+  const insert = `INSERT INTO ${table} (${COLUMNS[table]}) VALUES (${names.map(() => "?").join(", ")})`;
+  if (table in HISTORY) return insert;
+  const key = table === "open_actions" ? "action_id" : names[0];
+  return `${insert} ON CONFLICT (${key}) DO UPDATE SET ${names.map((name) => `${name} = excluded.${name}`).join(", ")}`;
+});
+export const MESSAGE = {
+  message_id: indexOf("conversation_messages", "message_id"),
+  conversation_id: indexOf("conversation_messages", "conversation_id"),
+  sender_type: indexOf("conversation_messages", "sender_type"),
+  number: indexOf("conversation_messages", "number"),
+};
+export const ACTION_ID = indexOf("queue", "action_id");
