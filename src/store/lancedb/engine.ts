@@ -1,10 +1,11 @@
-import { LIVE_STATUSES, SESSION_STATUSES } from "../../domain/session.ts";
+import { SESSION_STATUSES } from "../../domain/session.ts";
 import type { Chain } from "../state-chain.ts";
 import type { SessionFilter, StoreCounts } from "../store.ts";
 import { Archive } from "./archive.ts";
 import { syncPath } from "./durable-files.ts";
 import { History } from "./history.ts";
 import { Journal } from "./journal.ts";
+import { LIVE } from "./journal-sql.ts";
 import { DEFAULT_TUNING, Mover, type Tuning } from "./mover.ts";
 import { toRow, type Value, type Values } from "./tables.ts";
 import { historyRows, packError, type WireBatch, type WireOutcome } from "./wire.ts";
@@ -75,9 +76,8 @@ export class Engine {
 
   /** Live sessions in the order they were made, a page at a time; -1 is the last page's end. */
   loadLive(after: number, limit: number): { sessions: LoadedSession[]; last: number } {
-    const live = LIVE_STATUSES.map((status) => `'${status}'`).join(", ");
     const ids = this.#journal.query(
-      `SELECT session_id, rowid FROM agent_state WHERE rowid > ? AND status IN (${live}) ORDER BY rowid LIMIT ?`,
+      `SELECT session_id, rowid FROM agent_state WHERE rowid > ? AND status IN (${LIVE}) ORDER BY rowid LIMIT ?`,
       after,
       limit,
     );

@@ -1,3 +1,4 @@
+import { LIVE_STATUSES } from "../../domain/session.ts";
 import { HISTORY, HISTORY_NAMES, SNAPSHOT_NAMES, TABLES, type TableName } from "./tables.ts";
 
 /** `open_actions` holds the actions that are not final, in the columns of `queue`. */
@@ -26,3 +27,9 @@ export const MESSAGE = {
   number: indexOf("conversation_messages", "number"),
 };
 export const ACTION_ID = indexOf("queue", "action_id");
+
+export const LIVE = LIVE_STATUSES.map((status) => `'${status}'`).join(", ");
+
+/** A step of a live session since its last whole state: the session's context is rebuilt from it. */
+export const NEEDED_FOR_CONTEXT = `SELECT 1 FROM agent_state AS s WHERE s.session_id = agent_steps.session_id
+  AND s.status IN (${LIVE}) AND agent_steps.iteration >= s.base_iteration`;

@@ -1,8 +1,7 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
-import { LIVE_STATUSES } from "../../domain/session.ts";
 import { type Chain, readState, type StoredState } from "../state-chain.ts";
 import { openJournalFile, toStoreError } from "./journal-file.ts";
-import { ACTION_ID, COLUMNS, INSERT, type JournalTable, MESSAGE, POSITION } from "./journal-sql.ts";
+import { ACTION_ID, COLUMNS, INSERT, type JournalTable, MESSAGE, NEEDED_FOR_CONTEXT, POSITION } from "./journal-sql.ts";
 import {
   type HistoryName,
   SNAPSHOT_NAMES,
@@ -129,20 +128,18 @@ export class Journal {
     });
   }
 
-  /** Removes up to `limit` moved rows of a table that come after a position, but for J3. Answers whether more are left. */
-  trim(table: HistoryName, after: number, limit: number): boolean {
-    const keep =
-      table === "agent_steps"
-        ? `AND NOT EXISTS (SELECT 1 FROM agent_state AS s WHERE s.session_id = agent_steps.session_id
-             AND s.status IN (${LIVE_STATUSES.map((status) => `'${status}'`).join(", ")}) AND agent_steps.iteration >= s.base_iteration)`
-        : "";
-    const { changes } = this.#run(
-      `DELETE FROM ${table} WHERE pos IN (SELECT pos FROM ${table} WHERE pos > ? AND pos <= (SELECT pos FROM archived WHERE name = ?) ${keep} LIMIT ?)`,
+  /** Looks at the next moved rows of a table and removes them, but for J3. Answers how far it got; null at the end. */
+  trim(table: HistoryName, after: number, upTo: number, limit: number): number | null {
+    const end = this.#value(
+      `SELECT max(pos) FROM (SELECT pos FROM ${table} WHERE pos > ? AND pos <= ? ORDER BY pos LIMIT ?)`,
       after,
-      table,
+      upTo,
       limit,
     );
-    return Number(changes) === limit;
+    if (end === null || end === undefined) return null;
+    const keep = table === "agent_steps" ? `AND NOT EXISTS (${NEEDED_FOR_CONTEXT})` : "";
+    this.#run(`DELETE FROM ${table} WHERE pos > ? AND pos <= ? ${keep}`, after, end);
+    return Number(end);
   }
 
   /** Gives the space of removed rows back to the file system. */

@@ -23,8 +23,10 @@ export type Tuning = {
 };
 export const DEFAULT_TUNING: Tuning = { move_after_rows: 5000, move_after_ms: 30_000, compact_after_fragments: 24 };
 
-/** Rows turned into Arrow, or removed, in one go: what the journal's thread does between two commits. */
+/** Rows turned into Arrow in one go: what the journal's thread does between two commits. */
 const CHUNK = 1000;
+/** Rows removed in one go. */
+const TRIM = 2000;
 /** Rows in one append: fewer, larger fragments. */
 const APPEND = 20_000;
 /** Above this many waiting rows commits wait for the move, so that the journal cannot grow without bound. */
@@ -239,9 +241,13 @@ export class Mover {
   async #trim(name: HistoryName): Promise<void> {
     // Rows kept for live sessions are looked at again only now and then: there may be many, and they are small.
     const sweep = this.checkpoints % SWEEP_EVERY === 0;
-    const after = sweep ? 0 : (this.#trimmed.get(name) ?? 0);
-    while (this.#journal.trim(name, after, CHUNK)) await nextTick();
-    this.#trimmed.set(name, this.#movedTo(name));
+    const upTo = this.#movedTo(name);
+    let after: number | null = sweep ? 0 : (this.#trimmed.get(name) ?? 0);
+    while (after !== null) {
+      after = this.#journal.trim(name, after, upTo, TRIM);
+      await nextTick();
+    }
+    this.#trimmed.set(name, upTo);
     this.#journal.shrink();
   }
 
