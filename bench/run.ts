@@ -71,10 +71,8 @@ async function run({ bench, name, parts, quick, folder: parent, json }: Request)
     throw new UsageError(`${parent} is in memory, which measures no disk; name another with --folder`);
   const folder = mkdtempSync(join(parent, "everstep-bench-"));
   const remove = (): void => rmSync(folder, { recursive: true, force: true, maxRetries: 3 });
-  process.once("SIGINT", () => {
-    remove();
-    process.exit(130);
-  });
+  process.once("exit", remove);
+  process.once("SIGINT", () => process.exit(130));
   try {
     const figures: Figure[] = [];
     for (const part of parts) {

@@ -12,6 +12,7 @@ export type Driven = {
 };
 
 const RESOLUTION = 1;
+const STALLED_AFTER_MS = 30_000;
 
 /** Every session commits one step after the other, all sessions at once, until there are enough commits or the time is over. */
 export async function drive(
@@ -35,10 +36,25 @@ export async function drive(
       latencies[done++] = performance.now() - sent;
     }
   };
-  await Promise.all(loads.map(driveOne));
+  const stopWatching = watchForStall(() => done);
+  try {
+    await Promise.all(loads.map(driveOne));
+  } finally {
+    stopWatching();
+  }
   const seconds = (performance.now() - begun) / 1_000;
   monitor.disable();
   // The monitor counts from one of its ticks to the next, so an idle loop shows its resolution.
   const longest_block = Math.max(0, monitor.max / 1e6 - RESOLUTION);
   return { commits: done, seconds, latencies: latencies.subarray(0, done), longest_block };
+}
+
+/** A store that answers nothing would not close either, so the bench ends here instead of waiting for ever. */
+function watchForStall(done: () => number): () => void {
+  let before = -1;
+  const timer = setInterval(() => {
+    if (done() === before) throw new Error(`no commit was answered for ${STALLED_AFTER_MS / 1_000} s, after ${before}`);
+    before = done();
+  }, STALLED_AFTER_MS);
+  return () => clearInterval(timer);
 }

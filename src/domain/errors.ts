@@ -4,6 +4,7 @@
  */
 export const ERROR_CODES = [
   "config_invalid",
+  "moniker_invalid",
   "store_locked",
   "store_read_only",
   "store_full",

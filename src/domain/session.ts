@@ -68,6 +68,8 @@ export const sessionSchema = z.object({
   pending_action_ids: z.array(idSchema),
   last_error: z.string().nullable(),
   tokens_used: z.int().min(0),
+  /** The action that made the session, so that a repeated request is answered as the first one was. */
+  created_action_id: idSchema,
   parent_session_id: idSchema.nullable(),
   /** The last iteration that a fork shares with its parent. */
   parent_iteration: z.int().min(0).nullable(),

@@ -1,20 +1,11 @@
 import assert from "node:assert/strict";
-import { cp, readdir, readFile, rm, stat, truncate, writeFile } from "node:fs/promises";
+import { copyFile, cp, readdir, readFile, rm, stat, truncate, writeFile } from "node:fs/promises";
 import { join, relative } from "node:path";
 import { describe, test } from "node:test";
 import { EverstepError } from "../../src/domain/errors.ts";
 import { scratchFolder } from "./scratch-folder.ts";
 import { seededRandom, seedFrom } from "./seeded-random.ts";
-import {
-  assertCoded,
-  assertUnchanged,
-  fillFolder,
-  fingerprint,
-  isOfJournal,
-  LANES,
-  openStore,
-  verifyFolder,
-} from "./store-folder.ts";
+import { assertCoded, fillFolder, LANES, openStore, verifyFolder } from "./store-folder.ts";
 import { type Acknowledged, verifyHistory } from "./verify-history.ts";
 import { startWriter } from "./writer-process.ts";
 
@@ -99,28 +90,28 @@ const DAMAGES: Record<string, (path: string) => Promise<void>> = {
 
 describe("a table with a damaged file", () => {
   for (const [damage, inflict] of Object.entries(DAMAGES)) {
-    test(`that was ${damage}: store_corrupt when opened or read, or all rows right; the journal stays as it is`, async () => {
+    test(`that was ${damage}: store_corrupt or all rows right, and nothing is lost once the file is put back`, async () => {
       await using scratch = await scratchFolder();
       const folder = join(scratch.path, "whole");
       const acknowledged = await fillFolder(folder);
-      const journal = await fingerprint(folder, isOfJournal);
       const files = await filesOfTables(folder);
-      assert.ok(files.length > 10);
+      const unnoticed: string[] = [];
       let noticed = 0;
       for (const file of files) {
         const copy = join(scratch.path, "damaged");
         await cp(folder, copy, { recursive: true });
         await inflict(join(copy, file));
         const error = await readAll(copy, acknowledged).catch((reason: unknown) => reason);
-        if (error instanceof Error) {
-          if (!(error instanceof EverstepError)) throw new Error(`${file} ${damage} went unnoticed`, { cause: error });
+        if (error instanceof EverstepError) {
           assertCoded(error, ["store_corrupt"]);
           noticed += 1;
-        }
-        assertUnchanged(journal, await fingerprint(copy, isOfJournal));
+        } else if (error instanceof Error) unnoticed.push(`${file}: ${error.message.split("\n")[0]}`);
+        await copyFile(join(folder, file), join(copy, file));
+        await verifyFolder(copy, acknowledged);
         await rm(copy, { recursive: true });
       }
-      assert.ok(noticed > 0, "no damage was noticed");
+      assert.deepEqual(unnoticed, [], "these files were taken for good, and rows are wrong");
+      assert.ok(noticed > 5, `only ${noticed} damages of ${files.length} files were noticed`);
     });
   }
 });

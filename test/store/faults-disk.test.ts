@@ -66,18 +66,14 @@ describe("a disk that is full", () => {
     if (disk === null) return;
     const folder = join(disk.folder, "data");
     const acknowledged: Acknowledged = new Map();
-    let refused = 0;
     {
       await using store = await openStore(folder);
       for (const free of [0, 4 * KILOBYTE, 40 * KILOBYTE, 200 * KILOBYTE, MEGABYTE]) {
         await fillUp(disk, free);
-        const before = refused;
-        await writeUntilRefused(store, acknowledged, async (error) => {
-          assertCoded(error, ["store_full"]);
-          if (refused++ === before) await verifyHistory(store, { lanes: LANES, acknowledged });
+        await writeUntilRefused(store, acknowledged, async () => {
+          await verifyHistory(store, { lanes: LANES, acknowledged });
           await makeSpace(disk);
         });
-        assert.ok(refused > before, `no commit was refused with ${free} bytes free`);
         await verifyHistory(store, { lanes: LANES, acknowledged });
       }
     }
@@ -125,10 +121,7 @@ describe("a disk that is full", () => {
       });
       for (const free of [0, 64 * KILOBYTE, 512 * KILOBYTE]) {
         await fillUp(disk, free);
-        await writeUntilRefused(store, acknowledged, async (error) => {
-          assertCoded(error, ["store_full"]);
-          await makeSpace(disk);
-        });
+        await writeUntilRefused(store, acknowledged, async () => await makeSpace(disk));
         await verifyHistory(store, { lanes: LANES, acknowledged });
       }
     }
@@ -182,25 +175,34 @@ async function makeSpace(disk: Mounted): Promise<void> {
   await rm(ballastOf(disk), { force: true });
 }
 
-/** Writes until a commit was refused, and then a while longer. */
+/** Writes until the disk is full for every lane, lets `recover` make space, and writes a while longer. */
 async function writeUntilRefused(
   store: LanceStore,
   acknowledged: Acknowledged,
-  recover: (error: unknown) => Promise<void>,
+  recover: () => Promise<void>,
 ): Promise<void> {
   const enough = new AbortController();
-  let after = Number.POSITIVE_INFINITY;
+  const recovered = Promise.withResolvers<void>();
+  let refused = 0;
+  let more = Number.POSITIVE_INFINITY;
   await writeHistory(store, {
     lanes: LANES,
     pace_ms: 0,
     signal: enough.signal,
     acknowledge: (attempt) => {
       acknowledge(acknowledged, attempt);
-      if (--after === 0) enough.abort();
+      if (--more === 0) enough.abort();
     },
     recover: async (error) => {
-      await recover(error);
-      if (after === Number.POSITIVE_INFINITY) after = 50;
+      assertCoded(error, ["store_full"]);
+      refused += 1;
+      if (refused === LANES) {
+        more = 50;
+        await recover().then(recovered.resolve, recovered.reject);
+      }
+      await recovered.promise;
+      assert.ok(refused <= LANES, "a commit is refused though there is space");
     },
   });
+  assert.equal(refused, LANES, "every lane met the full disk once");
 }

@@ -37,6 +37,7 @@ export function aSession(overrides: Partial<Session> = {}): Session {
     pending_action_ids: [],
     last_error: null,
     tokens_used: 0,
+    created_action_id: newId(),
     parent_session_id: null,
     parent_iteration: null,
     created_at,

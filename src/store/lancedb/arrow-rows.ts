@@ -11,7 +11,7 @@ import {
   Table,
   Utf8,
 } from "apache-arrow";
-import { words } from "../words.ts";
+import { words } from "../../domain/words.ts";
 import { type Column, composedKey, TABLES, type TableName, type Values } from "./tables.ts";
 
 /** A column of a LanceDB table: one of the row's own, or one that is computed from them for finding rows. */

@@ -1,5 +1,5 @@
+import { words } from "../../domain/words.ts";
 import type { ActionFilter, MessageFilter, SearchQuery, StepFilter } from "../store.ts";
-import { words } from "../words.ts";
 import type { Archive, Order } from "./archive.ts";
 import { sortKey } from "./arrow-rows.ts";
 import type { Journal } from "./journal.ts";

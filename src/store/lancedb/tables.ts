@@ -102,6 +102,7 @@ export const SNAPSHOTS = {
     pending_action_ids: "json",
     last_error: "text",
     tokens_used: "integer",
+    created_action_id: "text",
     parent_session_id: "text",
     parent_iteration: "integer",
     created_at: "text",

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { describe, test } from "node:test";
+import { describe } from "node:test";
 import { newId } from "../../../src/domain/ids.ts";
 import type { Session } from "../../../src/domain/session.ts";
 import type { Step } from "../../../src/domain/step.ts";
@@ -20,7 +20,7 @@ import {
   settled,
   WORKER,
 } from "../fixtures.ts";
-import { type OpenStore, withStore } from "./opened-store.ts";
+import { type ClaimTest, describeClaims, type OpenStore, testOnFreshStore } from "./opened-store.ts";
 import { aWorld, batchOf, joined, NOTHING, readWorld } from "./world.ts";
 
 type Conflict = { batch: Batch; outcome: CommitOutcome };
@@ -96,193 +96,172 @@ const CONFLICTS: Record<string, (store: Store, owned: OwnedSession) => Promise<C
 };
 
 export function commits(open: OpenStore): void {
-  describe("commit", () => {
-    test(
-      "every row of every table reads back as it was written, at once and after reopening",
-      withStore(open, async ({ store, reopen }) => {
-        const world = aWorld();
-        await mustCommit(store, batchOf(world));
-        assert.deepEqual(await readWorld(store, world), world);
-        assert.deepEqual(await readWorld(await reopen(), world), world);
-      }),
-    );
+  describeClaims("a commit", open, (claim) => {
+    claim("writes every row of every table as it was given", async (store) => {
+      const world = aWorld();
+      await mustCommit(store, batchOf(world));
+      return async (reader) => assert.deepEqual(await readWorld(reader, world), world);
+    });
 
-    test(
-      "every field of a step reads back as it was written, at once and after reopening",
-      withStore(open, async ({ store, reopen }) => {
-        const owned = await mustCreate(store);
-        const full = await mustAdvance(store, owned, {
-          text: "",
-          data: [1, { two: null }],
-          state: { deep: { list: [1, 2] } },
-          step: { notes: "why", latency_ms: 12.5, tokens_used: 7, guidance: ["left", { a: 1 }], action_ids: ["a", "b"] },
-        });
-        const bare = await mustAdvance(store, full.owned, { text: null, state: {}, step: { latency_ms: 0 } });
-        const filter = { session_id: owned.session.session_id, limit: 10, offset: 0 };
-        const expected = [full.step, bare.step];
-        assert.deepEqual(await store.listSteps(filter), expected);
-        const reopened = await reopen();
-        assert.deepEqual(await reopened.listSteps(filter), expected);
-        assert.deepEqual(await reopened.getSession(filter.session_id), bare.owned.session);
-      }),
-    );
+    claim("writes every field of a step as it was given", async (store) => {
+      const owned = await mustCreate(store);
+      const full = await mustAdvance(store, owned, {
+        text: "",
+        data: [1, { two: null }],
+        state: { deep: { list: [1, 2] } },
+        step: { notes: "why", latency_ms: 12.5, tokens_used: 7, guidance: ["left", { a: 1 }], action_ids: ["a", "b"] },
+      });
+      const bare = await mustAdvance(store, full.owned, { text: null, state: {}, step: { latency_ms: 0 } });
+      const { session_id } = owned.session;
+      return async (reader) => {
+        assert.deepEqual(await reader.listSteps({ session_id, limit: 10, offset: 0 }), [full.step, bare.step]);
+        assert.deepEqual(await reader.getSession(session_id), bare.owned.session);
+      };
+    });
 
     for (const [what, conflict] of Object.entries(CONFLICTS)) {
-      for (const place of ["first", "last"] as const) {
-        test(
-          `${what} is refused, and nothing of its batch is written (${place} in the batch)`,
-          withStore(open, async ({ store, reopen }) => {
-            const first = await mustAdvance(store, await mustCreate(store));
-            const second = await mustAdvance(store, first.owned);
-            const { batch, outcome } = await conflict(store, second.owned);
-            const world = aWorld();
-            const bystander = await mustCreate(store);
-            const others = joined(batchOf(world), advance(bystander).batch);
-            const whole = place === "first" ? joined(batch, others) : joined(others, batch);
-            assert.deepEqual(await store.commit(whole), outcome);
-
-            for (const reader of [store, await reopen()]) {
-              assert.deepEqual(await readWorld(reader, world), NOTHING);
-              assert.deepEqual(await reader.getSession(bystander.session.session_id), bystander.session);
-              assert.equal(await reader.latestStep({ session_id: bystander.session.session_id }), null);
-              const { session } = second.owned;
-              assert.deepEqual(await reader.getSession(session.session_id), session);
-              const steps = await reader.listSteps({ session_id: session.session_id, limit: 10, offset: 0 });
-              assert.deepEqual(steps, [first.step, second.step]);
-            }
-          }),
-        );
-      }
+      for (const place of ["first", "last"] as const) claimRefusal(claim, what, conflict, place);
     }
 
-    test(
-      "a refused batch goes through once the conflict is gone, and so does the session's true next step",
-      withStore(open, async ({ store }) => {
-        const first = await mustAdvance(store, await mustCreate(store), { state: { list: ["a"] } });
-        const world = aWorld();
-        const refused = joined(batchOf(world), advance(first.owned, { step: { iteration: 7 } }).batch);
-        assert.equal((await store.commit(refused)).kind, "fenced");
-        await mustCommit(store, batchOf(world));
-        assert.deepEqual(await readWorld(store, world), world);
-        const next = await mustAdvance(store, first.owned, { state: { list: ["a", "b"] } });
-        assert.deepEqual(await store.latestStep({ session_id: next.step.session_id }), next.step);
-      }),
-    );
+    claim("that was refused goes through once the conflict is gone", async (store) => {
+      const first = await mustAdvance(store, await mustCreate(store), { state: { list: ["a"] } });
+      const world = aWorld();
+      const refused = joined(batchOf(world), advance(first.owned, { step: { iteration: 7 } }).batch);
+      assert.equal((await store.commit(refused)).kind, "fenced");
+      await mustCommit(store, batchOf(world));
+      const next = await mustAdvance(store, first.owned, { state: { list: ["a", "b"] } });
+      return async (reader) => {
+        assert.deepEqual(await readWorld(reader, world), world);
+        assert.deepEqual(await reader.latestStep({ session_id: next.step.session_id }), next.step);
+      };
+    });
 
-    test(
-      "the first of two creations with one id stays, whichever of many at once it was",
-      withStore(open, async ({ store }) => {
-        const rivals = Array.from({ length: 20 }, (_, at) => aSession({ session_id: "wanted", agent_id: `agent-${at}` }));
-        const outcomes = await Promise.all(
-          rivals.map((session) => store.commit({ sessions: [{ kind: "create", session, worker: WORKER }] })),
-        );
-        const winners = rivals.filter((_, at) => outcomes[at]?.kind === "committed");
-        assert.equal(winners.length, 1);
-        assert.deepEqual(await store.getSession("wanted"), winners[0]);
-        const exists = { kind: "exists", table: "agent_state", id: "wanted" };
-        assert.equal(outcomes.filter((outcome) => JSON.stringify(outcome) === JSON.stringify(exists)).length, 19);
-        assert.equal((await store.listSessions({ limit: 500, offset: 0 })).length, 1);
-      }),
-    );
-
-    test(
-      "a message sent many times at once is there once",
-      withStore(open, async ({ store }) => {
-        const message = aMessage();
-        const outcomes = await Promise.all(Array.from({ length: 20 }, () => store.commit({ messages: [message] })));
-        assert.equal(outcomes.filter(({ kind }) => kind === "committed").length, 1);
-        assert.equal(outcomes.filter(({ kind }) => kind === "exists").length, 19);
-        const { conversation_id } = message;
-        assert.deepEqual(await store.listMessages({ conversation_id, limit: 10, offset: 0 }), [message]);
-      }),
-    );
-
-    test(
-      "one batch may hold several steps of a session, and a new session together with its first ones",
-      withStore(open, async ({ store, reopen }) => {
-        const born: OwnedSession = { session: aSession(), owner: { worker: WORKER, epoch: 1 } };
-        const one = advance(born);
-        const two = advance(one.owned);
-        const creation: Batch = {
-          sessions: [{ kind: "create", session: two.owned.session, worker: WORKER }],
-          steps: [one.step, two.step],
-        };
-        await mustCommit(store, creation);
-        const three = advance(two.owned);
-        const four = advance(three.owned);
-        await mustCommit(store, { ...four.batch, steps: [three.step, four.step] });
-        const filter = { session_id: born.session.session_id, limit: 10, offset: 0 };
-        for (const reader of [store, await reopen()]) {
-          assert.deepEqual(await reader.listSteps(filter), [one.step, two.step, three.step, four.step]);
-          assert.deepEqual(await reader.getSession(filter.session_id), four.owned.session);
+    claim("creates a session once, however many want to at the same time", async (store) => {
+      const rivals = Array.from({ length: 20 }, (_, at) => aSession({ session_id: "wanted", agent_id: `rival-${at}` }));
+      const outcomes = await Promise.all(
+        rivals.map((session) => store.commit({ sessions: [{ kind: "create", session, worker: WORKER }] })),
+      );
+      const winners = rivals.filter((_, at) => outcomes[at]?.kind === "committed");
+      assert.equal(winners.length, 1);
+      const losers = outcomes.filter(({ kind }) => kind !== "committed");
+      const exists = { kind: "exists", table: "agent_state", id: "wanted" };
+      assert.deepEqual(losers, Array(19).fill(exists));
+      return async (reader) => {
+        assert.deepEqual(await reader.getSession("wanted"), winners[0]);
+        for (const { agent_id } of rivals) {
+          const expected = agent_id === winners[0]?.agent_id ? winners : [];
+          assert.deepEqual(await reader.listSessions({ agent_id, limit: 10, offset: 0 }), expected);
         }
-      }),
-    );
+      };
+    });
 
-    test(
-      "rows of tables that change are replaced by their key",
-      withStore(open, async ({ store, reopen }) => {
-        const world = aWorld();
-        await mustCommit(store, batchOf(world));
-        const changed = {
-          ...world,
-          action: settled(world.action, { outcome: "failed", error: "no such moniker", attempts: 3 }),
-          conversation: { ...world.conversation, title: null, status: "archived" as const, tags: ["b", "a"] },
-          participant: { ...world.participant, left_at: aTime() },
-          cursor: aCursor({ ...world.cursor, message_id: newId() }),
-          agent_config: anAgentConfig({ agent_id: world.agent_config.agent_id, moniker: "echo" }),
-        };
-        await mustCommit(store, {
-          actions: [changed.action],
-          conversations: [{ kind: "update", conversation: changed.conversation }],
-          participants: [changed.participant],
-          cursors: [changed.cursor],
-          agent_configs: [changed.agent_config],
-        });
-        for (const reader of [store, await reopen()]) {
-          assert.deepEqual(await readWorld(reader, changed), changed);
-          const { conversation_id } = world.conversation;
-          assert.deepEqual(await reader.listParticipants(conversation_id), [changed.participant]);
-          assert.equal((await reader.listActions({ limit: 10, offset: 0 })).length, 1);
-          assert.equal((await reader.listConversations({ limit: 10, offset: 0 })).length, 1);
-        }
-      }),
-    );
+    claim("writes a message once, however often it is sent at the same time", async (store) => {
+      const message = aMessage({ conversation_id: newId() });
+      const outcomes = await Promise.all(Array.from({ length: 20 }, () => store.commit({ messages: [message] })));
+      assert.equal(outcomes.filter(({ kind }) => kind === "committed").length, 1);
+      assert.equal(outcomes.filter(({ kind }) => kind === "exists").length, 19);
+      const { conversation_id } = message;
+      return async (reader) =>
+        assert.deepEqual(await reader.listMessages({ conversation_id, limit: 10, offset: 0 }), [message]);
+    });
 
-    test(
-      "a step of another session than those the batch writes is never half written",
-      withStore(open, async ({ store, reopen }) => {
-        const owned = await mustCreate(store);
-        const message = aMessage();
-        const outcome = await store.commit({ steps: [aStep(owned.session)], messages: [message] }).catch(() => "refused");
-        assert.notDeepEqual(outcome, { kind: "committed" });
-        for (const reader of [store, await reopen()]) {
-          assert.equal(await reader.latestStep({ session_id: owned.session.session_id }), null);
-          assert.equal(await reader.getMessage(message.message_id), null);
-        }
-      }),
-    );
+    claim("may hold several steps of a session, and a new session together with its first ones", async (store) => {
+      const born: OwnedSession = { session: aSession(), owner: { worker: WORKER, epoch: 1 } };
+      const one = advance(born);
+      const two = advance(one.owned);
+      const creation: Batch = {
+        sessions: [{ kind: "create", session: two.owned.session, worker: WORKER }],
+        steps: [one.step, two.step],
+      };
+      await mustCommit(store, creation);
+      const three = advance(two.owned);
+      const four = advance(three.owned);
+      await mustCommit(store, { ...four.batch, steps: [three.step, four.step] });
+      const { session_id } = born.session;
+      return async (reader) => {
+        const steps = await reader.listSteps({ session_id, limit: 10, offset: 0 });
+        assert.deepEqual(steps, [one.step, two.step, three.step, four.step]);
+        assert.deepEqual(await reader.getSession(session_id), four.owned.session);
+      };
+    });
 
-    test(
-      "closing waits for commits under way, and a second close is harmless",
-      withStore(open, async ({ store, reopen }) => {
-        const actions = Array.from({ length: 50 }, () => anAction());
-        const commits = Promise.all(actions.map((action) => store.commit({ actions: [action] })));
-        await Promise.all([store.close(), store.close()]);
-        assert.ok((await commits).every(({ kind }) => kind === "committed"));
-        await store.close();
-        const reopened = await reopen();
-        assert.equal((await reopened.listActions({ limit: 500, offset: 0 })).length, 50);
-      }),
-    );
+    claim("replaces rows of tables that change by their key", async (store) => {
+      const world = aWorld();
+      await mustCommit(store, batchOf(world));
+      const changed = {
+        ...world,
+        action: settled(world.action, { outcome: "failed", error: "no such moniker", attempts: 3 }),
+        conversation: { ...world.conversation, title: null, status: "archived" as const, tags: ["b", "a"] },
+        participant: { ...world.participant, left_at: aTime() },
+        cursor: aCursor({ ...world.cursor, message_id: newId() }),
+        agent_config: anAgentConfig({ agent_id: world.agent_config.agent_id, moniker: "echo" }),
+      };
+      await mustCommit(store, {
+        actions: [changed.action],
+        conversations: [{ kind: "update", conversation: changed.conversation }],
+        participants: [changed.participant],
+        cursors: [changed.cursor],
+        agent_configs: [changed.agent_config],
+      });
+      const { session_id } = world.action;
+      return async (reader) => {
+        assert.deepEqual(await readWorld(reader, changed), changed);
+        assert.deepEqual(await reader.listParticipants(world.conversation.conversation_id), [changed.participant]);
+        assert.deepEqual(await reader.listActions({ session_id, limit: 10, offset: 0 }), [changed.action]);
+      };
+    });
 
-    test(
-      "a commit after closing is refused with a code",
-      withStore(open, async ({ store }) => {
-        await store.close();
-        await assert.rejects(store.commit({ actions: [anAction()] }), { name: "EverstepError", code: "store_closed" });
-        await assert.rejects(store.getSession("session-1"), { name: "EverstepError", code: "store_closed" });
-      }),
-    );
+    claim("with a step of a session that it does not write is refused whole", async (store) => {
+      const owned = await mustCreate(store);
+      const message = aMessage();
+      const outcome = await store.commit({ steps: [aStep(owned.session)], messages: [message] }).catch(() => "refused");
+      assert.notDeepEqual(outcome, { kind: "committed" });
+      return async (reader) => {
+        assert.equal(await reader.latestStep({ session_id: owned.session.session_id }), null);
+        assert.equal(await reader.getMessage(message.message_id), null);
+      };
+    });
+  });
+
+  describe("closing", () => {
+    const fresh = testOnFreshStore(open);
+    fresh("waits for commits under way, and a second close is harmless", async ({ store, reopen }) => {
+      const actions = Array.from({ length: 50 }, () => anAction());
+      const outcomes = Promise.all(actions.map((action) => store.commit({ actions: [action] })));
+      await Promise.all([store.close(), store.close()]);
+      assert.ok((await outcomes).every(({ kind }) => kind === "committed"));
+      await store.close();
+      await assert.rejects(store.commit({ actions: [anAction()] }), { name: "EverstepError", code: "store_closed" });
+      await assert.rejects(store.getSession("session-1"), { name: "EverstepError", code: "store_closed" });
+      const reopened = await reopen();
+      assert.equal((await reopened.listActions({ limit: 500, offset: 0 })).length, 50);
+    });
+  });
+}
+
+function claimRefusal(
+  claim: ClaimTest,
+  what: string,
+  conflict: (typeof CONFLICTS)[string],
+  place: "first" | "last",
+): void {
+  claim(`with ${what} is refused, and nothing of it is written (${place} in the batch)`, async (store) => {
+    const first = await mustAdvance(store, await mustCreate(store));
+    const second = await mustAdvance(store, first.owned);
+    const { batch, outcome } = await conflict(store, second.owned);
+    const world = aWorld();
+    const bystander = await mustCreate(store);
+    const others = joined(batchOf(world), advance(bystander).batch);
+    const whole = place === "first" ? joined(batch, others) : joined(others, batch);
+    assert.deepEqual(await store.commit(whole), outcome);
+    const { session } = second.owned;
+    return async (reader) => {
+      assert.deepEqual(await readWorld(reader, world), NOTHING);
+      assert.deepEqual(await reader.getSession(bystander.session.session_id), bystander.session);
+      assert.equal(await reader.latestStep({ session_id: bystander.session.session_id }), null);
+      assert.deepEqual(await reader.getSession(session.session_id), session);
+      const steps = await reader.listSteps({ session_id: session.session_id, limit: 10, offset: 0 });
+      assert.deepEqual(steps, [first.step, second.step]);
+    };
   });
 }

@@ -1,7 +1,7 @@
-import type { TestContext } from "node:test";
+import assert from "node:assert/strict";
+import { after, before, describe, type TestContext, test } from "node:test";
 import type { Store } from "../../../src/store/store.ts";
 
-/** A store of its own for one test. */
 export type OpenedStore = {
   store: Store;
   /** Closes the store and opens the same data again. */
@@ -12,17 +12,51 @@ export type OpenedStore = {
 
 export type OpenStore = () => Promise<OpenedStore>;
 
-/** The body of a test that gets a fresh store, which is gone afterwards whatever happens. */
-export function withStore(
-  open: OpenStore,
-  body: (opened: OpenedStore, test: TestContext) => Promise<void>,
-): (test: TestContext) => Promise<void> {
-  return async (test) => {
-    const opened = await open();
-    try {
-      await body(opened, test);
-    } finally {
-      await opened.destroy();
-    }
+/** A test that waits longer than this, in milliseconds, waits for something that never comes. */
+const TIMEOUT = 30_000;
+
+export type FreshTest = (name: string, body: (opened: OpenedStore, test: TestContext) => Promise<void>) => void;
+
+/** Tests that each get a store of their own, which is gone afterwards whatever happens. */
+export function testOnFreshStore(open: OpenStore): FreshTest {
+  return (name, body) => {
+    test(name, { timeout: TIMEOUT }, async (t) => {
+      const opened = await open();
+      try {
+        await body(opened, t);
+      } finally {
+        await opened.destroy();
+      }
+    });
   };
+}
+
+/** What must be true of the store from now on. */
+export type Claim = (store: Store) => Promise<void>;
+export type ClaimTest = (name: string, body: (store: Store, test: TestContext) => Promise<Claim>) => void;
+
+/** Tests that share a store. What each one claims is checked at once, and again after the store was reopened at the end. */
+export function describeClaims(name: string, open: OpenStore, define: (claim: ClaimTest) => void): void {
+  describe(name, () => {
+    let opened: OpenedStore;
+    const claims: { name: string; holds: Claim }[] = [];
+    before(async () => {
+      opened = await open();
+    });
+    after(() => opened.destroy());
+
+    define((name, body) => {
+      test(name, { timeout: TIMEOUT }, async (t) => {
+        const holds = await body(opened.store, t);
+        await holds(opened.store);
+        claims.push({ name, holds });
+      });
+    });
+
+    test("and all of this is still true after reopening", async (t) => {
+      const store = await opened.reopen();
+      assert.notEqual(claims.length, 0);
+      for (const { name, holds } of claims) await t.test(name, () => holds(store));
+    });
+  });
 }

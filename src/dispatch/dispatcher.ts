@@ -1,0 +1,152 @@
+import { setTimeout as wait } from "node:timers/promises";
+import { type Action, type ActionType, carriesGuidance } from "../domain/action.ts";
+import { EverstepError } from "../domain/errors.ts";
+import type { SessionRegistry } from "../sessions/registry.ts";
+import type { SessionRunner } from "../sessions/session-runner.ts";
+import type { Store } from "../store/store.ts";
+import { create } from "./handlers/create.ts";
+import { destroy } from "./handlers/destroy.ts";
+import { fork } from "./handlers/fork.ts";
+import { guide } from "./handlers/guide.ts";
+import { pause } from "./handlers/pause.ts";
+import { resume } from "./handlers/resume.ts";
+import { type Handler, type Outcome, settle } from "./outcome.ts";
+
+const HANDLERS: Readonly<Record<ActionType, Handler>> = {
+  agent_create: create,
+  agent_pause: pause,
+  agent_resume: resume,
+  agent_interrupt: guide,
+  agent_input: guide,
+  agent_destroy: destroy,
+  agent_fork: fork,
+};
+
+/** Actions under way at once, over all sessions. */
+const MOST_UNDER_WAY = 64;
+const OWNED_ELSEWHERE_RETRY_MS = 200;
+const STORE_RETRY_MS = 500;
+
+/**
+ * Claims actions and sees each to its end: claim, handle, settle.
+ *
+ * A1  Every action ends: a handler that throws ends it as failed, a store out of reach only delays it.
+ * A2  What a handler decides and the end of its action are one commit.
+ */
+export class Dispatcher {
+  readonly #store: Store;
+  readonly #registry: SessionRegistry;
+  readonly #worker: string;
+  readonly #underWay = new Set<Promise<void>>();
+  readonly #stopping = new AbortController();
+  #unlisten = () => {};
+  #claiming = false;
+  #again = false;
+
+  constructor(store: Store, registry: SessionRegistry, worker: string) {
+    this.#store = store;
+    this.#registry = registry;
+    this.#worker = worker;
+  }
+
+  start(): void {
+    this.#unlisten = this.#store.onWork(() => void this.#claim());
+    void this.#claim();
+  }
+
+  /** Claims nothing more and waits for what is under way. */
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    this.#unlisten();
+    while (this.#underWay.size > 0) await Promise.all(this.#underWay);
+  }
+
+  async #claim(): Promise<void> {
+    this.#again = true;
+    if (this.#claiming) return;
+    this.#claiming = true;
+    try {
+      while (this.#again && !this.#stopping.signal.aborted) {
+        this.#again = false;
+        const limit = MOST_UNDER_WAY - this.#underWay.size;
+        if (limit === 0) break;
+        for (const action of await this.#store.claimActions({ worker: this.#worker, limit })) this.#begin(action);
+      }
+    } catch (error) {
+      if (!(error instanceof EverstepError)) throw error;
+      await this.#waitForStore();
+      this.#again = true;
+    } finally {
+      this.#claiming = false;
+    }
+    if (this.#again && this.#underWay.size < MOST_UNDER_WAY && !this.#stopping.signal.aborted) void this.#claim();
+  }
+
+  #begin(action: Action): void {
+    const work = this.#handle(action).finally(() => {
+      this.#underWay.delete(work);
+      void this.#claim();
+    });
+    this.#underWay.add(work);
+  }
+
+  /** A1. What a stop leaves unsettled is claimed again after the next start. */
+  async #handle(action: Action): Promise<void> {
+    let failure: string | null = null;
+    while (!this.#stopping.signal.aborted) {
+      try {
+        if (failure === null) return await this.#handleOnce(action);
+        return await this.#settleAlone(action, { kind: "failed", reason: failure });
+      } catch (error) {
+        if (error instanceof EverstepError) await this.#waitForStore();
+        else failure = String(error);
+      }
+    }
+  }
+
+  async #handleOnce(action: Action): Promise<void> {
+    const session = await this.#store.getSession(action.session_id);
+    if (!session) return this.#settleAlone(action, { kind: "rejected", reason: "the session is unknown" });
+    const endedForGood = session.status === "done" || session.status === "stopped";
+    if (endedForGood) {
+      // No runner is needed to tell what cannot be done any more; a creation whose session is through already went well.
+      const isBirth = action.action_type === "agent_create" || action.action_type === "agent_fork";
+      return this.#settleAlone(
+        action,
+        isBirth ? { kind: "ok" } : { kind: "rejected", reason: `the session is ${session.status}` },
+      );
+    }
+    const runner = await this.#registry.acquire(action.session_id);
+    if (!runner) return this.#settleAlone(action, OWNED_ELSEWHERE);
+    await this.#apply(action, runner);
+  }
+
+  /** A2. */
+  async #apply(action: Action, runner: SessionRunner): Promise<void> {
+    let outcome: Outcome | undefined;
+    const committed = await runner.change((session) => {
+      outcome = HANDLERS[action.action_type](action, session, runner.moniker);
+      const actions = [settle(action, outcome, carriesGuidance(action))];
+      return outcome.kind === "ok" && outcome.session ? { session: outcome.session, actions } : { actions };
+    });
+    if (committed === "fenced") return this.#settleAlone(action, OWNED_ELSEWHERE);
+    if (outcome?.kind !== "ok") return;
+    if (outcome.effect === "interrupt") runner.interrupt();
+    if (outcome.effect === "destroy") runner.destroy();
+    runner.wake();
+  }
+
+  async #settleAlone(action: Action, outcome: Outcome): Promise<void> {
+    await this.#store.commit({ actions: [settle(action, outcome, carriesGuidance(action))] });
+  }
+
+  async #waitForStore(): Promise<void> {
+    await wait(STORE_RETRY_MS, undefined, { signal: this.#stopping.signal }).catch(() => {});
+  }
+}
+
+const OWNED_ELSEWHERE: Outcome = {
+  kind: "retry",
+  reason: "another worker has the session",
+  after_ms: OWNED_ELSEWHERE_RETRY_MS,
+};

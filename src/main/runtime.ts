@@ -1,0 +1,60 @@
+import { Dispatcher } from "../dispatch/dispatcher.ts";
+import { newId } from "../domain/ids.ts";
+import { Events } from "../events/events.ts";
+import type { Catalog } from "../monikers/catalog.ts";
+import { Workspace } from "../monikers/tools/workspace.ts";
+import { ActionQueue } from "../queue/submit.ts";
+import { SessionRegistry } from "../sessions/registry.ts";
+import { StepSlots } from "../sessions/step-slots.ts";
+import type { Store } from "../store/store.ts";
+
+export type RuntimeOptions = {
+  store: Store;
+  catalog: Catalog;
+  workspace: string;
+  /** Steps that may run at once. 500 by default. */
+  max_running_steps?: number;
+  /** Milliseconds that a destroyed session's step may take to finish. 5,000 by default. */
+  destroy_grace_ms?: number;
+  /** Milliseconds that running steps may take to finish when the runtime stops. 10,000 by default. */
+  shutdown_grace_ms?: number;
+};
+
+/** The parts that make agents live, put together: requests in through the queue, news out through events. */
+export class Runtime {
+  readonly queue: ActionQueue;
+  readonly events: Events;
+  readonly #registry: SessionRegistry;
+  readonly #dispatcher: Dispatcher;
+  readonly #shutdown_grace_ms: number;
+
+  constructor({ store, catalog, workspace, ...options }: RuntimeOptions) {
+    const worker = newId();
+    this.queue = new ActionQueue(store, catalog);
+    this.events = new Events(store);
+    this.#shutdown_grace_ms = options.shutdown_grace_ms ?? 10_000;
+    this.#registry = new SessionRegistry(worker, catalog, {
+      store,
+      slots: new StepSlots(options.max_running_steps ?? 500),
+      llm: null,
+      tools: { workspace: new Workspace(workspace) },
+      onDelta: ({ session, ...delta }) => this.events.publishDelta(session, delta),
+      onRetry: () => {},
+      destroy_grace_ms: options.destroy_grace_ms ?? 5000,
+    });
+    this.#dispatcher = new Dispatcher(store, this.#registry, worker);
+  }
+
+  /** Sessions that were alive go on; then actions are taken. Answers how many sessions came back. */
+  async start(): Promise<number> {
+    const count = await this.#registry.rehydrate();
+    this.#dispatcher.start();
+    return count;
+  }
+
+  /** Claims nothing more, lets running steps finish, gives up every session. The store stays open. */
+  async stop(): Promise<void> {
+    await this.#dispatcher.stop();
+    await this.#registry.stop(this.#shutdown_grace_ms);
+  }
+}

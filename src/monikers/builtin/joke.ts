@@ -1,0 +1,36 @@
+import { z } from "zod";
+import { guidanceText } from "../guidance.ts";
+import { defineMoniker } from "../moniker.ts";
+
+const JOKES = [
+  (subject: string) => `Why did the agent bring ${subject} to the meeting? It wanted a step in the right direction.`,
+  (subject: string) => `I asked ${subject} for a joke. It said the setup is durable and the punchline is retried.`,
+  (subject: string) =>
+    `How many engineers does it take to explain ${subject}? One to start, and one to resume after the crash.`,
+  (subject: string) => `${subject} walks into a bar. The bartender says: "We do not serve your kind exactly once."`,
+  (subject: string) =>
+    `What do ${subject} and a good queue have in common? Nobody notices them until something is lost.`,
+  (subject: string) => `They told me ${subject} scales. They did not say in which direction.`,
+];
+
+/** Tells jokes until someone stops it. Guidance (a string, or `{subject}`) changes what they are about. */
+export const joke = defineMoniker({
+  name: "joke",
+  kind: "continuous",
+  description: "Tells one joke after another about a subject; guidance changes the subject.",
+  params: z.object({ subject: z.string().min(1).max(500).default("computers").describe("What the jokes are about.") }),
+  options: { step_interval_ms: 3000 },
+  step({ step, state, guidance = [] }, { params, emit, ids }) {
+    const wished = guidance.map((said) => guidanceText(said, "subject")).findLast((text) => text?.trim());
+    const subject = wished?.trim() ?? (typeof state["subject"] === "string" ? state["subject"] : params.subject);
+    const text = (JOKES[ids.iteration % JOKES.length] as (subject: string) => string)(subject);
+    for (const word of text.split(/(?<= )/)) emit({ kind: "delta", text: word });
+    return {
+      step,
+      next_step: String(ids.iteration + 1),
+      state: { subject, told: ids.iteration + 1 },
+      text,
+      done: false,
+    };
+  },
+});

@@ -1,0 +1,82 @@
+import { z } from "zod";
+import { isObject, type JsonObject } from "../../domain/json.ts";
+import type { FrameIn, FrameOut } from "../../domain/step-frame.ts";
+import { words } from "../../domain/words.ts";
+import { guidanceText } from "../guidance.ts";
+import { defineMoniker, type StepContext } from "../moniker.ts";
+import type { Passage } from "../tools/workspace.ts";
+
+const MOST_FILES = 8;
+const QUOTES_PER_FILE = 3;
+
+type Found = { path: string; quotes: Passage[] };
+type Params = { question: string };
+
+/** Searches the workspace and its saved contexts, reads what it found, and reports with quotes and paths. */
+export const research = defineMoniker({
+  name: "research",
+  kind: "finite",
+  description: "Answers a question from the files of the workspace, with quotes and their paths.",
+  params: z.object({ question: z.string().min(1).max(4000).describe("What to find out.") }),
+  first_step: "search/1",
+  async step(frame, context) {
+    const phase = frame.step.split("/")[0];
+    if (phase === "read") return readNext(frame, context);
+    if (phase === "report") return report(frame, context.params);
+    return search(frame, context);
+  },
+});
+
+async function search({ step, guidance = [] }: FrameIn, { params, tools }: StepContext<Params>): Promise<FrameOut> {
+  const asked = [params.question, ...guidance.map((said) => guidanceText(said) ?? "")].join(" ");
+  const wanted = [...new Set(words(asked).filter((word) => word.length > 3))];
+  const passages = await tools.workspace.search(wanted, 500);
+  const hits = Map.groupBy(passages, ({ path }) => path);
+  const paths = [...hits]
+    .sort((a, b) => b[1].length - a[1].length)
+    .slice(0, MOST_FILES)
+    .map(([path]) => path);
+  const text =
+    paths.length > 0 ? `Found ${passages.length} lines in ${paths.length} files.` : "Found nothing in the workspace.";
+  const next_step = paths.length > 0 ? "read/1" : "report";
+  return { step, next_step, state: { wanted, paths, found: [] }, text, done: false };
+}
+
+async function readNext({ step, state }: FrameIn, { tools }: StepContext<Params>): Promise<FrameOut> {
+  const paths = listOf<string>(state, "paths");
+  const found = listOf<Found>(state, "found");
+  const wanted = listOf<string>(state, "wanted");
+  const path = paths[found.length] as string;
+  const lines = (await tools.workspace.read(path)).split("\n");
+  const quotes = lines
+    .map((text, index) => ({ path, line: index + 1, text: text.trim(), score: scoreOf(text, wanted) }))
+    .filter(({ score }) => score > 0)
+    .sort((a, b) => b.score - a.score || a.line - b.line)
+    .slice(0, QUOTES_PER_FILE)
+    .map(({ line, text }) => ({ path, line, text }));
+  const all = [...found, { path, quotes }];
+  const next_step = all.length < paths.length ? `read/${all.length + 1}` : "report";
+  return {
+    step,
+    next_step,
+    state: { ...state, found: all },
+    text: `Read ${path}: ${quotes.length} quotes.`,
+    done: false,
+  };
+}
+
+function report({ step, state }: FrameIn, { question }: Params): FrameOut {
+  const found = listOf<Found>(state, "found").filter(({ quotes }) => quotes.length > 0);
+  const quotes = found.flatMap((file) => file.quotes);
+  const lines = quotes.map(({ path, line, text }) => `> ${text}\n  (${path}:${line})`);
+  const answer = lines.length > 0 ? lines.join("\n") : "The workspace says nothing about it.";
+  return { step, next_step: "done", state, text: `${question}\n\n${answer}`, data: { question, quotes }, done: true };
+}
+
+const scoreOf = (line: string, wanted: string[]): number => {
+  const own = new Set(words(line));
+  return wanted.filter((word) => own.has(word)).length;
+};
+
+const listOf = <Item>(state: JsonObject, key: string): Item[] =>
+  isObject(state) && Array.isArray(state[key]) ? (state[key] as Item[]) : [];

@@ -1,0 +1,62 @@
+import type { z } from "zod";
+import type { JsonValue } from "../domain/json.ts";
+import type { SessionOptions } from "../domain/session.ts";
+import type { FrameIn, FrameOut } from "../domain/step-frame.ts";
+import type { Workspace } from "./tools/workspace.ts";
+
+/**
+ * A moniker is a task as a step function. It is stateless: all that it knows comes in the frame, all that it wants to
+ * know next time goes out in it. The runner does the rest: order, storage, retries, guidance, limits.
+ *
+ * - `continuous` goes on until someone stops it, `finite` until it says `done`, `reactive` runs a step when guidance arrives.
+ * - `params` checks the input of the task; what it returns is given to every step.
+ * - `step` may be called again for the same frame: after a crash, an error, or an interrupt that would not wait. What was
+ *   not returned did not happen.
+ * - `step` ends soon after its signal aborts; what it returns then is not used.
+ */
+export interface Moniker<Params = unknown> {
+  readonly name: string;
+  readonly kind: MonikerKind;
+  readonly description: string;
+  readonly params: z.ZodType<Params>;
+  /** Defaults for sessions of this moniker, over those of its kind. */
+  readonly options?: SessionOptions;
+  /** The token of the first step. "0" by default. */
+  readonly first_step?: string;
+  step(frame: FrameIn, context: StepContext<Params>): FrameOut | Promise<FrameOut>;
+}
+
+export type MonikerKind = "continuous" | "finite" | "reactive";
+
+export type StepContext<Params = unknown> = {
+  params: Params;
+  /** Aborts when the step is interrupted, timed out or its session destroyed. */
+  signal: AbortSignal;
+  ids: { agent_id: string; session_id: string; conversation_id: string | null; iteration: number };
+  /** The language model; null where none is configured. */
+  llm: null;
+  tools: { workspace: Workspace };
+  emit: (news: StepNews) => void;
+};
+
+/** What a step tells while it runs: text as it grows, tools that it uses, tokens that it spent. */
+export type StepNews =
+  | { kind: "delta"; text: string }
+  | { kind: "tool"; name: string; detail: JsonValue }
+  | { kind: "usage"; tokens: number };
+
+/** Keeps the parameters' type while a moniker is written, and makes it fit the catalog. */
+export const defineMoniker = <Params>(moniker: Moniker<Params>): Moniker => moniker as Moniker;
+
+/** An error of a step that says whether trying again can help. Any other error is tried again. */
+export class StepError extends Error {
+  override readonly name = "StepError";
+  readonly code: string;
+  readonly retryable: boolean;
+
+  constructor(code: string, message: string, options: { retryable: boolean; cause?: unknown }) {
+    super(message, { cause: options.cause });
+    this.code = code;
+    this.retryable = options.retryable;
+  }
+}

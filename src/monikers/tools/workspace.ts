@@ -1,0 +1,134 @@
+import { constants } from "node:fs";
+import { type FileHandle, mkdir, open, readdir, realpath, rename, rm, stat } from "node:fs/promises";
+import { dirname, isAbsolute, join, normalize, relative, resolve, sep } from "node:path";
+import { newId } from "../../domain/ids.ts";
+import { StepError } from "../moniker.ts";
+
+/** The name by which agents and people call the workspace, whatever folder it is. */
+const PREFIX = "/workspace";
+const LONGEST_PATH = 1024;
+const LARGEST_FILE = 4 * 1024 * 1024;
+const MOST_FILES = 10_000;
+
+export type Passage = { path: string; line: number; text: string };
+
+/**
+ * The only folder that an agent's file tools reach. Paths are relative to it, or begin with `/workspace/`.
+ *
+ * W1  A path that leads out, by `..`, as an absolute path or through a symbolic link, is refused.
+ * W2  Files are text of a bounded size; others are refused. A file is written whole or not at all.
+ */
+export class Workspace {
+  readonly #root: string;
+
+  constructor(root: string) {
+    this.#root = resolve(root);
+  }
+
+  async read(path: string): Promise<string> {
+    const target = await this.#existing(path);
+    await using file = await openFile(target, path);
+    const { size } = await requireFile(file, path);
+    if (size > LARGEST_FILE) throw refused(`${path} has ${size} bytes; at most ${LARGEST_FILE} can be read`);
+    const bytes = await file.readFile();
+    if (bytes.includes(0)) throw refused(`${path} is not a text file`);
+    return bytes.toString("utf8");
+  }
+
+  async write(path: string, text: string): Promise<void> {
+    if (Buffer.byteLength(text) > LARGEST_FILE) throw refused(`a file has at most ${LARGEST_FILE} bytes`);
+    const target = this.#within(path);
+    await mkdir(this.#root, { recursive: true });
+    await this.#requireInside(await nearestExisting(dirname(target)), path); // W1: before any folder is made
+    await mkdir(dirname(target), { recursive: true });
+    await this.#requireInside(dirname(target), path);
+    const existing = await stat(target).catch(() => null);
+    if (existing) await this.#requireInside(target, path);
+    if (existing?.isDirectory()) throw refused(`${path} is a folder`);
+    const draft = `${target}.${newId()}.tmp`;
+    try {
+      await using file = await open(draft, "wx");
+      await file.writeFile(text);
+      await file.sync();
+      await rename(draft, target); // W2
+    } catch (error) {
+      await rm(draft, { force: true });
+      throw error;
+    }
+  }
+
+  /** Paths of all files, sorted. */
+  async list(path = "."): Promise<string[]> {
+    const folder = await this.#existing(path).catch((error: unknown) =>
+      isMissing(error) ? null : Promise.reject(error as Error),
+    );
+    if (folder === null) return [];
+    const entries = await readdir(folder, { recursive: true, withFileTypes: true });
+    const files = entries.filter((entry) => entry.isFile() && !entry.name.endsWith(".tmp")).slice(0, MOST_FILES);
+    return files.map((entry) => relative(this.#root, join(entry.parentPath, entry.name)).split(sep).join("/")).sort();
+  }
+
+  /** Lines that contain any of the words, letter case aside. */
+  async search(words: string[], most = 50): Promise<Passage[]> {
+    const wanted = words.map((word) => word.toLowerCase()).filter(Boolean);
+    const found: Passage[] = [];
+    for (const path of await this.list()) {
+      const text = await this.read(path).catch(() => "");
+      for (const [index, line] of text.split("\n").entries()) {
+        const lower = line.toLowerCase();
+        if (wanted.some((word) => lower.includes(word))) found.push({ path, line: index + 1, text: line.trim() });
+        if (found.length >= most) return found;
+      }
+    }
+    return found;
+  }
+
+  #within(path: string): string {
+    if (path.length === 0 || path.length > LONGEST_PATH || path.includes("\0")) throw refused("that is not a path");
+    const local = path === PREFIX || path.startsWith(`${PREFIX}/`) ? `.${path.slice(PREFIX.length)}` : path;
+    if (isAbsolute(local)) throw refused(`${path} is outside the workspace`);
+    const target = resolve(this.#root, normalize(local));
+    if (target !== this.#root && !target.startsWith(this.#root + sep))
+      throw refused(`${path} is outside the workspace`);
+    return target;
+  }
+
+  async #existing(path: string): Promise<string> {
+    const target = this.#within(path);
+    try {
+      await this.#requireInside(target, path);
+    } catch (error) {
+      throw isMissing(error)
+        ? new StepError("file_missing", `${path} does not exist`, { retryable: false, cause: error })
+        : error;
+    }
+    return target;
+  }
+
+  async #requireInside(target: string, path: string): Promise<void> {
+    const [root, real] = [await realpath(this.#root), await realpath(target)];
+    if (real !== root && !real.startsWith(root + sep)) throw refused(`${path} is outside the workspace`);
+  }
+}
+
+const refused = (why: string): StepError => new StepError("file_refused", why, { retryable: false });
+
+const isMissing = (error: unknown): boolean =>
+  ["ENOENT", "file_missing"].includes((error as { code?: string }).code ?? "");
+
+async function openFile(target: string, path: string): Promise<FileHandle> {
+  return open(target, constants.O_RDONLY | constants.O_NONBLOCK).catch((error: unknown) => {
+    throw new StepError("file_missing", `${path} cannot be opened`, { retryable: false, cause: error });
+  });
+}
+
+async function requireFile(file: FileHandle, path: string) {
+  const found = await file.stat();
+  if (!found.isFile()) throw refused(`${path} is not a file`);
+  return found;
+}
+
+async function nearestExisting(folder: string): Promise<string> {
+  const found = await stat(folder).catch(() => null);
+  return found ? folder : nearestExisting(dirname(folder));
+}

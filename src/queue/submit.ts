@@ -1,0 +1,195 @@
+import { z } from "zod";
+import { type Action, actionTypeSchema } from "../domain/action.ts";
+import type { Participant } from "../domain/conversation.ts";
+import { idSchema, newId, now } from "../domain/ids.ts";
+import { type JsonObject, type JsonValue, jsonObjectSchema } from "../domain/json.ts";
+import type { Session } from "../domain/session.ts";
+import type { Catalog } from "../monikers/catalog.ts";
+import type { Batch, Store } from "../store/store.ts";
+import { newFork, newSession } from "./new-session.ts";
+import { PAYLOADS } from "./payloads.ts";
+
+export const submitSchema = z.object({
+  action_type: actionTypeSchema,
+  agent_id: idSchema.optional(),
+  session_id: idSchema.optional(),
+  payload: jsonObjectSchema.optional(),
+  metadata: jsonObjectSchema.optional(),
+  urgency: z.int().min(0).max(9).optional(),
+});
+export type SubmitRequest = z.infer<typeof submitSchema>;
+
+export type Problem = { path: string; message: string };
+export type SubmitOutcome =
+  | { kind: "accepted"; action_id: string; agent_id: string; session_id: string }
+  | { kind: "invalid"; errors: Problem[] }
+  | { kind: "unknown"; what: string }
+  | { kind: "conflict"; detail: string };
+
+/**
+ * The one write door for requests: checks, mints ids, writes, answers. Once it answered `accepted` the request survives
+ * any crash, and the dispatcher was woken by the commit itself.
+ *
+ * Q1  A request that names no known session or agent writes nothing.
+ * Q2  A creation writes the session together with the action, so that its id can be used at once; the same id again is
+ *     answered as the first time, or refused where it means another agent or moniker.
+ */
+export class ActionQueue {
+  readonly #store: Store;
+  readonly #catalog: Catalog;
+
+  constructor(store: Store, catalog: Catalog) {
+    this.#store = store;
+    this.#catalog = catalog;
+  }
+
+  async submit(request: unknown): Promise<SubmitOutcome> {
+    const parsed = submitSchema.safeParse(request);
+    if (!parsed.success) return invalid(parsed.error);
+    const payload = PAYLOADS[parsed.data.action_type].safeParse(parsed.data.payload ?? {});
+    if (!payload.success) return invalid(payload.error, "payload");
+    const checked = { ...parsed.data, payload: withoutAbsent(payload.data) };
+    if (checked.action_type === "agent_create") return this.#create(checked);
+    const target = await this.#target(checked);
+    if (!target) return { kind: "unknown", what: checked.session_id ? "session" : "agent" };
+    if (checked.action_type === "agent_fork") return this.#fork(checked, target);
+    const action = newAction(checked, target);
+    await this.#store.commit({ actions: [action] });
+    return accepted(action, target);
+  }
+
+  /** Control by `agent_id` alone means the agent's latest session. */
+  async #target({ agent_id, session_id }: SubmitRequest): Promise<Session | null> {
+    if (session_id !== undefined) {
+      const session = await this.#store.getSession(session_id);
+      return session && (agent_id ?? session.agent_id) === session.agent_id ? session : null;
+    }
+    return agent_id === undefined ? null : ((await this.#store.getAgent(agent_id))?.latest ?? null);
+  }
+
+  async #create(request: Checked): Promise<SubmitOutcome> {
+    const { agent_id } = request;
+    if (agent_id === undefined) return { kind: "invalid", errors: [{ path: "agent_id", message: "is required" }] };
+    const config = await this.#store.getAgentConfig(agent_id);
+    const made = newSession({ ...request, agent_id }, config, this.#catalog);
+    if ("errors" in made) return { kind: "invalid", errors: made.errors };
+    const { session } = made;
+    if (session.conversation_id !== null && !(await this.#store.getConversation(session.conversation_id)))
+      return { kind: "unknown", what: "conversation" };
+    const action = newAction(
+      { ...request, payload: { ...request.payload, moniker: session.moniker } },
+      session,
+      session.created_action_id,
+    );
+    return this.#commitNew(session, { actions: [action], participants: participantsOf(session) });
+  }
+
+  async #fork(request: Checked, parent: Session): Promise<SubmitOutcome> {
+    const iteration = request.payload["iteration"] as number;
+    const [step] = await this.#store.listSteps({
+      session_id: parent.session_id,
+      min_iteration: iteration,
+      max_iteration: iteration,
+      status: "ok",
+      limit: 1,
+      offset: 0,
+    });
+    if (!step) {
+      const message =
+        parent.iteration < 0 ? "the session has no step yet" : `the session has iterations 0 to ${parent.iteration}`;
+      return { kind: "invalid", errors: [{ path: "iteration", message }] };
+    }
+    const session = newFork(parent, step, request.payload["session_id"] as string | undefined);
+    const fork = newAction(
+      { ...request, payload: { ...request.payload, parent_session_id: parent.session_id } },
+      session,
+      session.created_action_id,
+    );
+    const guidance = request.payload["guidance"];
+    if (guidance === undefined) return this.#commitNew(session, { actions: [fork] });
+    const told = deliveredGuidance(session, guidance, request);
+    const guided = {
+      ...session,
+      status: "running" as const,
+      pending_guidance: [guidance],
+      pending_action_ids: [told.action_id],
+    };
+    return this.#commitNew(guided, { actions: [fork, told] });
+  }
+
+  /** Q2. */
+  async #commitNew(session: Session, batch: Batch): Promise<SubmitOutcome> {
+    const outcome = await this.#store.commit({ ...batch, sessions: [{ kind: "create", session, worker: null }] });
+    if (outcome.kind === "committed") return acceptedNew(session);
+    const first = await this.#store.getSession(session.session_id);
+    const isSame =
+      first?.agent_id === session.agent_id &&
+      first.moniker === session.moniker &&
+      first.parent_session_id === session.parent_session_id;
+    if (first && isSame) return acceptedNew(first);
+    return { kind: "conflict", detail: `session ${session.session_id} belongs to another agent or moniker` };
+  }
+}
+
+type Checked = Omit<SubmitRequest, "payload"> & { payload: JsonObject };
+
+function newAction(
+  { action_type, payload, metadata, urgency }: Checked,
+  { agent_id, session_id }: Session,
+  action_id = newId(),
+): Action {
+  return {
+    action_id,
+    created_at: now(),
+    action_type,
+    agent_id,
+    session_id,
+    payload,
+    metadata: metadata ?? {},
+    urgency: urgency ?? 0,
+    processed: false,
+    processed_at: null,
+    outcome: null,
+    error: null,
+    attempts: 0,
+    run_at: null,
+    receipt: "accepted",
+    consumed_iteration: null,
+  };
+}
+
+/** Guidance for a fork's first step is in the new session from its first moment on, so no step can miss it. */
+function deliveredGuidance(session: Session, guidance: JsonValue, request: Checked): Action {
+  const action = newAction({ ...request, action_type: "agent_interrupt", payload: { guidance } }, session);
+  return { ...action, processed: true, processed_at: action.created_at, outcome: "ok", receipt: "delivered" };
+}
+
+function participantsOf({ conversation_id, agent_id, session_id, created_at }: Session): Participant[] {
+  if (conversation_id === null) return [];
+  const member = { user_id: null, agent_id, session_id, role: null };
+  return [{ participant_id: newId(), conversation_id, ...member, joined_at: created_at, left_at: null }];
+}
+
+const accepted = ({ action_id }: Action, { agent_id, session_id }: Session): SubmitOutcome => ({
+  kind: "accepted",
+  action_id,
+  agent_id,
+  session_id,
+});
+const acceptedNew = ({ created_action_id, agent_id, session_id }: Session): SubmitOutcome => ({
+  kind: "accepted",
+  action_id: created_action_id,
+  agent_id,
+  session_id,
+});
+
+function invalid(error: z.ZodError, within?: string): SubmitOutcome {
+  const errors = error.issues.map(({ path, message }) => ({
+    path: [within, ...path].filter((part) => part !== undefined).join("."),
+    message,
+  }));
+  return { kind: "invalid", errors };
+}
+
+const withoutAbsent = (payload: object): JsonObject =>
+  Object.fromEntries(Object.entries(payload).filter(([, value]) => value !== undefined));

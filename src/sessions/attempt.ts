@@ -1,0 +1,96 @@
+import type { Session } from "../domain/session.ts";
+import type { FrameIn, FrameOut } from "../domain/step-frame.ts";
+import type { Moniker, StepContext, StepNews } from "../monikers/moniker.ts";
+import { StepError } from "../monikers/moniker.ts";
+import { checkFrame } from "./check-frame.ts";
+import { runtimeLeftMs } from "./limits.ts";
+import type { Taken } from "./step-commit.ts";
+
+/** Why a step was cut short from outside; none of these is the step's own failure. */
+export type CutReason = "interrupted" | "destroyed" | "shutdown" | "out_of_time";
+
+export type AttemptOutcome =
+  | { kind: "done"; frame: FrameOut; taken: Taken; latency_ms: number; tokens: number }
+  | { kind: "failed"; error: unknown; latency_ms: number }
+  | { kind: "cut"; reason: CutReason };
+
+export type Attempt = { outcome: Promise<AttemptOutcome>; cut: (reason: CutReason) => void };
+
+export type AttemptTools = Pick<StepContext, "llm" | "tools"> & { onNews: (news: StepNews) => void };
+
+class Cut extends Error {
+  readonly reason: CutReason;
+  constructor(reason: CutReason) {
+    super(`the step was cut short: ${reason}`);
+    this.reason = reason;
+  }
+}
+
+/** Runs a session's next step once. It ends when the moniker ends or the signal aborts, whichever comes first. */
+export function attempt(session: Session, moniker: Moniker, { llm, tools, onNews }: AttemptTools): Attempt {
+  const controller = new AbortController();
+  const taken: Taken = { guidance: session.pending_guidance, action_ids: session.pending_action_ids };
+  const started = performance.now();
+  let tokens = 0;
+  let over = false;
+  const context: StepContext = {
+    params: session.params,
+    signal: controller.signal,
+    ids: {
+      agent_id: session.agent_id,
+      session_id: session.session_id,
+      conversation_id: session.conversation_id,
+      iteration: session.iteration + 1,
+    },
+    llm,
+    tools,
+    emit(news) {
+      if (over) return;
+      if (news.kind === "usage") tokens += news.tokens;
+      else onNews(news);
+    },
+  };
+  const run = async (): Promise<AttemptOutcome> => {
+    const timer = deadline(session, controller);
+    try {
+      const returned = await Promise.race([aborted(controller.signal), moniker.step(frameOf(session), context)]);
+      return { kind: "done", frame: checkFrame(returned), taken, latency_ms: performance.now() - started, tokens };
+    } catch (error) {
+      const cause: unknown = controller.signal.aborted ? controller.signal.reason : error;
+      if (cause instanceof Cut) return { kind: "cut", reason: cause.reason };
+      return { kind: "failed", error: cause, latency_ms: performance.now() - started };
+    } finally {
+      over = true;
+      clearTimeout(timer);
+    }
+  };
+  return { outcome: run(), cut: (reason) => controller.abort(new Cut(reason)) };
+}
+
+/** The moniker gets a copy of the state: what it does to it in place must not reach the stored one. */
+function frameOf(session: Session): FrameIn {
+  const frame: FrameIn = { step: session.next_step_token, state: structuredClone(session.context) };
+  return session.pending_guidance.length > 0
+    ? { ...frame, guidance: structuredClone(session.pending_guidance) }
+    : frame;
+}
+
+function deadline({ options, created_at }: Session, controller: AbortController): NodeJS.Timeout | undefined {
+  const stepMs = (options.step_timeout_s ?? Number.POSITIVE_INFINITY) * 1000;
+  const leftMs = runtimeLeftMs({ options, created_at }, Date.now());
+  const soonest = Math.min(stepMs, leftMs);
+  if (soonest > LONGEST_TIMER_MS) return undefined;
+  const reason =
+    leftMs <= stepMs
+      ? new Cut("out_of_time")
+      : new StepError("timeout", `the step took longer than ${options.step_timeout_s} s`, { retryable: true });
+  return setTimeout(() => controller.abort(reason), soonest);
+}
+
+const LONGEST_TIMER_MS = 2 ** 31 - 1;
+
+function aborted(signal: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => {
+    signal.addEventListener("abort", () => reject(signal.reason as Error), { once: true });
+  });
+}

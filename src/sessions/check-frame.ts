@@ -1,0 +1,48 @@
+import type { JsonValue } from "../domain/json.ts";
+import { type FrameOut, frameOutSchema } from "../domain/step-frame.ts";
+import { StepError } from "../monikers/moniker.ts";
+
+const DEEPEST = 500;
+const LARGEST_BYTES = 32 * 1024 * 1024;
+
+/** What a moniker returned, checked: a frame of JSON values. Fields that are undefined count as absent. */
+export function checkFrame(returned: unknown): FrameOut {
+  const parsed = frameOutSchema.safeParse(returned);
+  if (!parsed.success) {
+    const [issue] = parsed.error.issues;
+    throw badFrame(`${issue?.path.join(".") || "it"}: ${issue?.message}`);
+  }
+  const { state, data, ...rest } = parsed.data;
+  const budget = { left: LARGEST_BYTES };
+  const frame: FrameOut = { ...rest, state: toJson(state, "state", 0, budget) as FrameOut["state"] };
+  if (data !== undefined) frame.data = toJson(data, "data", 0, budget);
+  return frame;
+}
+
+/** The value itself where it is JSON already; a copy without undefined fields where only those stand in the way. */
+function toJson(value: unknown, path: string, depth: number, budget: { left: number }): JsonValue {
+  if (depth > DEEPEST) throw badFrame(`${path.slice(0, 100)}…: nested more than ${DEEPEST} deep`);
+  budget.left -= typeof value === "string" ? value.length + 2 : 4;
+  if (budget.left < 0) throw badFrame(`it is larger than ${LARGEST_BYTES} bytes`);
+  if (value === null || typeof value === "string" || typeof value === "boolean") return value;
+  if (typeof value === "number" && Number.isFinite(value)) return value;
+  if (typeof value === "number") throw badFrame(`${path}: ${value} is not JSON`);
+  if (typeof value !== "object") throw badFrame(`${path}: a ${typeof value} is not JSON`);
+  if (Array.isArray(value)) return value.map((item, index) => toJson(item, `${path}[${index}]`, depth + 1, budget));
+  return objectToJson(value, path, depth, budget);
+}
+
+function objectToJson(value: object, path: string, depth: number, budget: { left: number }): JsonValue {
+  const prototype: unknown = Object.getPrototypeOf(value);
+  if (prototype !== Object.prototype && prototype !== null) throw badFrame(`${path}: only plain objects are JSON`);
+  const entries = Object.entries(value).filter(([, item]) => item !== undefined);
+  return Object.fromEntries(
+    entries.map(([key, item]) => {
+      budget.left -= key.length;
+      return [key, toJson(item, `${path}.${key}`, depth + 1, budget)];
+    }),
+  );
+}
+
+const badFrame = (why: string): StepError =>
+  new StepError("bad_frame", `the moniker returned a bad frame: ${why}`, { retryable: false });

@@ -1,0 +1,16 @@
+import type { Session, StopReason } from "../domain/session.ts";
+
+/** The limit that a session has reached, if any. A fork counts its own steps only. */
+export function reachedLimit({ options, ...session }: Session, nowMs: number): StopReason | null {
+  const ownSteps = session.iteration - (session.parent_iteration ?? -1);
+  if (options.max_steps !== undefined && ownSteps >= options.max_steps) return "max_steps";
+  if (options.max_tokens !== undefined && session.tokens_used >= options.max_tokens) return "max_tokens";
+  if (runtimeLeftMs({ options, ...session }, nowMs) <= 0) return "max_runtime_s";
+  return null;
+}
+
+/** Milliseconds until `max_runtime_s` after the session's creation is over. */
+export function runtimeLeftMs({ options, created_at }: Pick<Session, "options" | "created_at">, nowMs: number): number {
+  if (options.max_runtime_s === undefined) return Number.POSITIVE_INFINITY;
+  return Date.parse(created_at) + options.max_runtime_s * 1000 - nowMs;
+}

@@ -1,0 +1,101 @@
+import { z } from "zod";
+import type { Catalog } from "../monikers/catalog.ts";
+import { type Moniker, StepError } from "../monikers/moniker.ts";
+import type { OwnedSession } from "../store/store.ts";
+import { type RunnerDependencies, SessionRunner } from "./session-runner.ts";
+
+/** How many sessions that rest keep their runner. A runner is made again when it is needed. */
+const MOST_IDLE = 1000;
+const CLAIM_PAGE = 500;
+
+/**
+ * The sessions that this worker owns. A session that works has a runner; one that rests needs none, and is only known
+ * to be ours.
+ */
+export class SessionRegistry {
+  readonly #worker: string;
+  readonly #catalog: Catalog;
+  readonly #dependencies: RunnerDependencies;
+  readonly #runners = new Map<string, SessionRunner>();
+  readonly #acquiring = new Map<string, Promise<SessionRunner | null>>();
+  #stopped = false;
+
+  constructor(worker: string, catalog: Catalog, dependencies: RunnerDependencies) {
+    this.#worker = worker;
+    this.#catalog = catalog;
+    this.#dependencies = dependencies;
+  }
+
+  /** The runner of a session, whatever its status; null where the session is unknown or another worker has it. */
+  async acquire(session_id: string): Promise<SessionRunner | null> {
+    const known = this.#runners.get(session_id);
+    if (known && !known.isOver) return known;
+    let acquiring = this.#acquiring.get(session_id);
+    if (!acquiring) {
+      acquiring = this.#claim(session_id).finally(() => this.#acquiring.delete(session_id));
+      this.#acquiring.set(session_id, acquiring);
+    }
+    return acquiring;
+  }
+
+  /** Takes up live sessions that nobody owns. Those with work go on at once, as many at a time as steps may run. */
+  async rehydrate(): Promise<number> {
+    let count = 0;
+    for (;;) {
+      const claimed = await this.#dependencies.store.claimSessions({ worker: this.#worker, limit: CLAIM_PAGE });
+      for (const owned of claimed) {
+        const { status } = owned.session;
+        if (status === "running" || status === "stopping") this.#adopt(owned).wake();
+      }
+      count += claimed.length;
+      if (claimed.length < CLAIM_PAGE || this.#stopped) return count;
+    }
+  }
+
+  /** Lets running steps finish for a while, cuts the others short, and gives up every session. */
+  async stop(grace_ms: number): Promise<void> {
+    if (this.#stopped) return;
+    this.#stopped = true;
+    const runners = [...this.#runners.values()];
+    for (const runner of runners) runner.shutDown(false);
+    const quiet = Promise.all(runners.map((runner) => runner.quiet()));
+    const timer = setTimeout(() => {
+      for (const runner of runners) runner.shutDown(true);
+    }, grace_ms);
+    await quiet;
+    clearTimeout(timer);
+    await this.#dependencies.store.releaseSessions({ worker: this.#worker });
+  }
+
+  async #claim(session_id: string): Promise<SessionRunner | null> {
+    const owned = await this.#dependencies.store.claimSession({ worker: this.#worker, session_id });
+    return owned && this.#adopt(owned);
+  }
+
+  #adopt(owned: OwnedSession): SessionRunner {
+    const { session } = owned;
+    const moniker = this.#catalog.get(session.moniker) ?? missingMoniker(session.moniker);
+    const runner = new SessionRunner(owned, moniker, this.#dependencies);
+    this.#runners.set(session.session_id, runner);
+    if (this.#runners.size > MOST_IDLE) this.#forgetIdle();
+    return runner;
+  }
+
+  #forgetIdle(): void {
+    for (const [id, runner] of this.#runners) {
+      if (this.#runners.size <= MOST_IDLE) return;
+      if (runner.isIdle) this.#runners.delete(id);
+    }
+  }
+}
+
+/** Stands in for a moniker that this worker does not have, so that its sessions can still be stopped. */
+const missingMoniker = (name: string): Moniker => ({
+  name,
+  kind: "finite",
+  description: "",
+  params: z.unknown(),
+  step() {
+    throw new StepError("unknown_moniker", `no moniker is named ${name} here`, { retryable: false });
+  },
+});

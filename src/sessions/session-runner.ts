@@ -1,0 +1,285 @@
+import { type Action, isFinal } from "../domain/action.ts";
+import { isLive, type Session } from "../domain/session.ts";
+import type { Moniker, StepContext } from "../monikers/moniker.ts";
+import { StepError } from "../monikers/moniker.ts";
+import type { Batch, OwnedSession, Ownership, Store } from "../store/store.ts";
+import { type Attempt, type AttemptOutcome, attempt } from "./attempt.ts";
+import { Lane } from "./lane.ts";
+import { reachedLimit } from "./limits.ts";
+import { Pause } from "./pause.ts";
+import { bouncedFrom, consumedBy, errorCommit, stepCommit, withStatus } from "./step-commit.ts";
+import type { Slot, StepSlots } from "./step-slots.ts";
+
+export type RunnerDependencies = {
+  store: Store;
+  slots: StepSlots;
+  llm: StepContext["llm"];
+  tools: StepContext["tools"];
+  onDelta: (delta: { session: Session; iteration: number; event_seq: number; text: string }) => void;
+  onRetry: (session: Session, error: unknown) => void;
+  /** Milliseconds that a destroyed session's step may take to finish. */
+  destroy_grace_ms: number;
+};
+
+/**
+ * Advances one session, alone.
+ *
+ * S1  Every change of the session goes through one lane, so that each is made from the row that the one before left.
+ * S2  A step starts in the lane as well: after a pause was taken in, no step starts.
+ * S3  A step that finishes is committed, whatever was asked meanwhile, unless it was cut short.
+ * S4  Guidance leaves `pending_guidance` in the commit of the step that was given it, or is bounced in the commit that
+ *     ends the session.
+ * S5  A session that has nothing to do costs nothing: no timer, no loop.
+ */
+export class SessionRunner {
+  readonly #dependencies: RunnerDependencies;
+  readonly #moniker: Moniker;
+  readonly #owner: Ownership;
+  readonly #lane = new Lane();
+  /** Delivered guidance's actions, whose receipts change with the step that uses it. */
+  readonly #delivered = new Map<string, Action>();
+  #session: Session;
+  #attempt: Attempt | undefined;
+  #failures = 0;
+  #pause = new Pause();
+  #loop: Promise<void> | undefined;
+  #slot: Slot | undefined;
+  #woken = false;
+  #destroyTimer: NodeJS.Timeout | undefined;
+  #fenced = false;
+  #shutDown = false;
+
+  constructor({ session, owner }: OwnedSession, moniker: Moniker, dependencies: RunnerDependencies) {
+    this.#session = session;
+    this.#owner = owner;
+    this.#moniker = moniker;
+    this.#dependencies = dependencies;
+  }
+
+  get session(): Session {
+    return this.#session;
+  }
+
+  get moniker(): Moniker {
+    return this.#moniker;
+  }
+
+  /** Nothing runs and nothing more will happen to the session here. */
+  get isOver(): boolean {
+    return this.#fenced || !isLive(this.#session.status);
+  }
+
+  get isIdle(): boolean {
+    return this.#loop === undefined;
+  }
+
+  /** Looks at the session again: takes up the work if there is some, ends a wait that is no longer wanted. */
+  wake(): void {
+    this.#woken = true;
+    this.#pause.end();
+    if (this.#session.status !== "running") this.#slot?.cancel();
+    if (this.#shutDown || this.isOver) return;
+    this.#loop ??= this.#run().finally(() => {
+      this.#loop = undefined;
+      // A call that came after the loop's last look at the session must not be lost.
+      if (this.#woken) this.wake();
+    });
+  }
+
+  /** Resolves when nothing runs: the session ended, rests, or was shut down. */
+  async quiet(): Promise<void> {
+    while (this.#loop) await this.#loop;
+  }
+
+  /**
+   * One change of the session by an action, committed together with it. `decide` sees the session as it is in its turn
+   * and says what to write, or null for nothing.
+   */
+  async change(
+    decide: (session: Session) => { session?: Session; actions: Action[] } | null,
+  ): Promise<"committed" | "fenced"> {
+    return this.#lane.run(async () => {
+      const decided = decide(this.#session);
+      if (!decided) return "committed";
+      const committed = await this.#commit(
+        decided.session ?? this.#session,
+        { actions: decided.actions },
+        decided.session !== undefined,
+      );
+      for (const action of decided.actions)
+        if (isWaitingToBeUsed(action)) this.#delivered.set(action.action_id, action);
+      return committed ? "committed" : "fenced";
+    });
+  }
+
+  /** Cuts the step in flight short; it runs again with whatever guidance is there then. */
+  interrupt(): void {
+    this.#attempt?.cut("interrupted");
+    this.#pause.end();
+  }
+
+  /** The session is `stopping`: its step may finish within the grace period. */
+  destroy(): void {
+    if (this.#attempt) {
+      this.#destroyTimer ??= setTimeout(() => this.#attempt?.cut("destroyed"), this.#dependencies.destroy_grace_ms);
+    }
+    this.wake();
+  }
+
+  /** Starts no further step. `cut` also ends the one in flight, which then runs again after a restart. */
+  shutDown(cut: boolean): void {
+    this.#shutDown = true;
+    if (cut) this.#attempt?.cut("shutdown");
+    this.#pause.end();
+  }
+
+  async #run(): Promise<void> {
+    let interval = 0;
+    while (!this.#shutDown && !this.#fenced) {
+      if (interval > 0) await this.#pause.wait(interval);
+      interval = 0;
+      const outcome = this.#session.status === "running" ? await this.#inSlot(() => this.#step()) : await this.#step();
+      if (outcome) interval = await this.#settle(outcome);
+      else if (!this.#woken) return;
+    }
+  }
+
+  async #inSlot(work: () => Promise<AttemptOutcome | null>): Promise<AttemptOutcome | null> {
+    const slot = this.#dependencies.slots.request();
+    this.#slot = slot;
+    try {
+      await slot.granted;
+      return await work();
+    } finally {
+      this.#slot = undefined;
+      slot.release();
+    }
+  }
+
+  /** Runs the next step, or answers null where there is nothing to run. */
+  async #step(): Promise<AttemptOutcome | null> {
+    // S2: what the session is to do is decided in the lane, and the step is under way before the lane is left.
+    const started = await this.#lane.run(async () => {
+      this.#woken = false;
+      const { status } = this.#session;
+      if (this.#shutDown || this.#fenced) return null;
+      if (status === "stopping") await this.#end("destroyed");
+      if (status !== "running") return null;
+      if (!this.#slot?.isGranted) {
+        this.#woken = true;
+        return null;
+      }
+      const limit = reachedLimit(this.#session, Date.now());
+      if (limit) {
+        await this.#end(limit);
+        return null;
+      }
+      this.#attempt = this.#newAttempt();
+      return this.#attempt;
+    });
+    if (!started) return null;
+    try {
+      return await started.outcome;
+    } finally {
+      this.#attempt = undefined;
+      clearTimeout(this.#destroyTimer);
+      this.#destroyTimer = undefined;
+    }
+  }
+
+  #newAttempt(): Attempt {
+    const session = this.#session;
+    const { llm, tools, onDelta } = this.#dependencies;
+    let event_seq = 0;
+    return attempt(session, this.#moniker, {
+      llm,
+      tools,
+      onNews(news) {
+        if (news.kind === "delta")
+          onDelta({ session, iteration: session.iteration + 1, event_seq: event_seq++, text: news.text });
+      },
+    });
+  }
+
+  /** Writes what came of a step. Answers how long to wait before the next one, in milliseconds. */
+  async #settle(outcome: AttemptOutcome): Promise<number> {
+    switch (outcome.kind) {
+      case "done": {
+        this.#failures = 0;
+        await this.#lane.run(async () => {
+          const { session, step, messages } = stepCommit(this.#session, this.#moniker.kind, outcome);
+          const actions = (await this.#actions(step.action_ids)).map((action) => consumedBy(action, step.iteration));
+          await this.#commit(session, { steps: [step], messages, actions });
+        });
+        return this.#session.options.step_interval_ms ?? 0;
+      }
+      case "failed":
+        return this.#retryOrFail(outcome.error, outcome.latency_ms);
+      case "cut":
+        if (outcome.reason === "out_of_time") await this.#lane.run(() => this.#end("max_runtime_s"));
+        return 0;
+    }
+    return outcome satisfies never;
+  }
+
+  async #retryOrFail(error: unknown, latency_ms: number): Promise<number> {
+    const { max_attempts, backoff_ms } = { ...DEFAULT_RETRY, ...this.#session.options.retry };
+    this.#failures += 1;
+    const helps = !(error instanceof StepError) || error.retryable;
+    if (helps && this.#failures < max_attempts && this.#session.status === "running") {
+      this.#dependencies.onRetry(this.#session, error);
+      return Math.max(1, backoff_ms * 2 ** (this.#failures - 1) * (0.5 + Math.random()));
+    }
+    this.#failures = 0;
+    await this.#lane.run(async () => {
+      // A session that is being destroyed ends as destroyed, not as failed.
+      if (this.#session.status === "stopping") return;
+      const { session, step } = errorCommit(this.#session, describe(error), latency_ms);
+      await this.#commit(session, { steps: [step] });
+    });
+    return 0;
+  }
+
+  async #end(reason: NonNullable<Session["stop_reason"]>): Promise<void> {
+    await this.#commit(withStatus(this.#session, "stopped", reason), {});
+  }
+
+  /** Commits the session as it is to be, with what belongs to it. S4: an end for good bounces what was not used. */
+  async #commit(session: Session, batch: Omit<Batch, "sessions">, writesSession = true): Promise<boolean> {
+    const endsForGood = session.status === "done" || session.status === "stopped";
+    const bounced = endsForGood
+      ? (await this.#actions(session.pending_action_ids)).map((action) => bouncedFrom(action, session))
+      : [];
+    const next = bounced.length > 0 ? { ...session, pending_guidance: [], pending_action_ids: [] } : session;
+    const actions = [...(batch.actions ?? []), ...bounced];
+    const outcome = await this.#dependencies.store.commit({
+      ...batch,
+      ...(writesSession ? { sessions: [{ kind: "update", session: next, owner: this.#owner }] } : {}),
+      ...(actions.length > 0 ? { actions } : {}),
+    });
+    if (outcome.kind === "committed") {
+      this.#session = next;
+      for (const { action_id, receipt } of actions) if (receipt !== "delivered") this.#delivered.delete(action_id);
+      return true;
+    }
+    this.#fenced = true;
+    return false;
+  }
+
+  async #actions(ids: string[]): Promise<Action[]> {
+    const found = await Promise.all(
+      ids.map(async (id) => this.#delivered.get(id) ?? this.#dependencies.store.getAction(id)),
+    );
+    return found.filter((action) => action !== null);
+  }
+}
+
+const isWaitingToBeUsed = (action: Action): boolean => action.processed && !isFinal(action);
+
+const DEFAULT_RETRY = { max_attempts: 3, backoff_ms: 500 };
+const LONGEST_ERROR = 10_000;
+
+function describe(error: unknown): string {
+  const text = error instanceof StepError ? `${error.code}: ${error.message}` : String(error);
+  return text.slice(0, LONGEST_ERROR);
+}

@@ -1,0 +1,144 @@
+import type { Action } from "../domain/action.ts";
+import type { Message } from "../domain/conversation.ts";
+import { newId, now } from "../domain/ids.ts";
+import { isLive, type Session, type SessionStatus, type StopReason } from "../domain/session.ts";
+import type { Step } from "../domain/step.ts";
+import type { FrameOut } from "../domain/step-frame.ts";
+import type { MonikerKind } from "../monikers/moniker.ts";
+import { reachedLimit } from "./limits.ts";
+
+/** What a step took: the guidance at its start, and who brought it. */
+export type Taken = { guidance: Session["pending_guidance"]; action_ids: string[] };
+export type StepResult = { frame: FrameOut; taken: Taken; latency_ms: number; tokens: number };
+
+export type StepCommit = { session: Session; step: Step; messages: Message[] };
+
+/** The rows of a step that succeeded, and where its session stands after it. */
+export function stepCommit(
+  session: Session,
+  kind: MonikerKind,
+  { frame, taken, latency_ms, tokens }: StepResult,
+): StepCommit {
+  const iteration = session.iteration + 1;
+  const at = now();
+  const step: Step = {
+    ...stepBase(session, at, latency_ms),
+    iteration,
+    next_step_token: frame.next_step,
+    status: "ok",
+    text: frame.text ?? null,
+    data: frame.data ?? null,
+    state: frame.state,
+    guidance: taken.guidance,
+    notes: frame.notes ?? null,
+    tokens_used: tokens,
+    action_ids: taken.action_ids,
+  };
+  const advanced: Session = {
+    ...session,
+    iteration,
+    step_token: step.step_token,
+    next_step_token: frame.next_step,
+    result: frame.text ?? frame.data ?? session.result,
+    context: frame.state,
+    // Guidance that arrived while the step ran stays for the next one.
+    pending_guidance: session.pending_guidance.slice(taken.guidance.length),
+    pending_action_ids: session.pending_action_ids.slice(taken.action_ids.length),
+    last_error: null,
+    tokens_used: session.tokens_used + tokens,
+    updated_at: at,
+  };
+  const next = ended(frame, advanced) ?? { status: restingStatus(advanced, kind), stop_reason: null };
+  return {
+    session: withStatus(advanced, next.status, next.stop_reason, at),
+    step,
+    messages: messagesOf(session, step),
+  };
+}
+
+/** The rows of a step that failed for good. The guidance it was given stays for when the session is resumed. */
+export function errorCommit(session: Session, error: string, latency_ms: number): StepCommit {
+  const at = now();
+  const step: Step = {
+    ...stepBase(session, at, latency_ms),
+    iteration: session.iteration + 1,
+    next_step_token: session.next_step_token,
+    status: "error",
+    text: null,
+    data: null,
+    state: session.context,
+    guidance: [],
+    notes: null,
+    tokens_used: 0,
+    error,
+    action_ids: [],
+  };
+  return { session: { ...withStatus(session, "error", null, at), last_error: error }, step, messages: [] };
+}
+
+export function withStatus(
+  session: Session,
+  status: SessionStatus,
+  stop_reason: StopReason | null,
+  at = now(),
+): Session {
+  return { ...session, status, stop_reason, updated_at: at, ended_at: isLive(status) ? null : at };
+}
+
+export const consumedBy = (action: Action, iteration: number): Action => ({
+  ...action,
+  receipt: "consumed",
+  consumed_iteration: iteration,
+});
+
+export const bouncedFrom = (action: Action, session: Session): Action => ({
+  ...action,
+  receipt: "bounced",
+  error: `the session ended first: it is ${session.status}${session.stop_reason ? ` (${session.stop_reason})` : ""}`,
+});
+
+const stepBase = (session: Session, created_at: string, latency_ms: number) => ({
+  id: newId(),
+  created_at,
+  agent_id: session.agent_id,
+  session_id: session.session_id,
+  step_token: session.next_step_token,
+  latency_ms: Math.round(latency_ms * 1000) / 1000,
+  error: null,
+});
+
+function ended(frame: FrameOut, session: Session): { status: SessionStatus; stop_reason: StopReason | null } | null {
+  if (session.status === "stopping") return null;
+  if (frame.done && session.options.stop_on_done) return { status: "done", stop_reason: null };
+  const limit = reachedLimit(session, Date.now());
+  return limit && { status: "stopped", stop_reason: limit };
+}
+
+/** A reactive session with nothing to do waits. */
+function restingStatus(session: Session, kind: MonikerKind): SessionStatus {
+  const waits = kind === "reactive" && session.status === "running" && session.pending_guidance.length === 0;
+  return waits ? "waiting" : session.status;
+}
+
+function messagesOf(session: Session, step: Step): Message[] {
+  if (session.conversation_id === null || step.text === null) return [];
+  return [
+    {
+      message_id: newId(),
+      conversation_id: session.conversation_id,
+      created_at: step.created_at,
+      sender_type: "agent",
+      user_id: null,
+      agent_id: step.agent_id,
+      session_id: step.session_id,
+      text: step.text,
+      data: step.data,
+      status: null,
+      event_type: "step",
+      iteration: step.iteration,
+      step_token: step.step_token,
+      next_step_token: step.next_step_token,
+      notes: step.notes,
+    },
+  ];
+}

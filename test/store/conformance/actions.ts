@@ -1,0 +1,199 @@
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { describe } from "node:test";
+import type { Action } from "../../../src/domain/action.ts";
+import { newId } from "../../../src/domain/ids.ts";
+import type { Store } from "../../../src/store/store.ts";
+import { anAction, deliver, mustCommit, mustCreate, settled, WORKER } from "../fixtures.ts";
+import { randomFor } from "../random.ts";
+import { type OpenStore, testOnFreshStore } from "./opened-store.ts";
+
+const fromNow = (milliseconds: number): string => new Date(Date.now() + milliseconds).toISOString();
+const HOUR = 3_600_000;
+
+const claimIds = async (store: Store, limit = 100, worker = WORKER): Promise<string[]> =>
+  (await store.claimActions({ worker, limit })).map(({ action_id }) => action_id);
+
+/** Waits until the store calls that there may be work. */
+async function nextWork(store: Store): Promise<void> {
+  const called = new EventTarget();
+  const stop = store.onWork(() => called.dispatchEvent(new Event("work")));
+  await once(called, "work");
+  stop();
+}
+
+export function actions(open: OpenStore): void {
+  describe("claiming actions", () => {
+    const fresh = testOnFreshStore(open);
+    fresh("goes by urgency, then arrival, one per session at a time", async ({ store }) => {
+      const [low, urgent, later, most] = [0, 5, 5, 9].map((urgency) => anAction({ urgency }));
+      const order = [most, urgent, later, low] as Action[];
+      // An arrival is a time, not a place in a batch.
+      await mustCommit(store, { actions: [later, low] as Action[] });
+      await mustCommit(store, { actions: [most, urgent] as Action[] });
+      for (const action of order) {
+        assert.deepEqual(await store.claimActions({ worker: WORKER, limit: 100 }), [action]);
+        assert.deepEqual(await claimIds(store), [], "a second one before the first was committed");
+        assert.deepEqual(await claimIds(store, 100, "worker-2"), [], "by another worker");
+        await mustCommit(store, { actions: [settled(action)] });
+      }
+      assert.deepEqual(await claimIds(store), []);
+    });
+
+    fresh("breaks a tie of urgency and time by id", async ({ store }) => {
+      const created_at = fromNow(0);
+      const tied = ["a", "b", "c"].map((action_id) => anAction({ action_id, created_at }));
+      await mustCommit(store, { actions: tied.toReversed() });
+      for (const action of tied) {
+        assert.deepEqual(await claimIds(store), [action.action_id]);
+        await mustCommit(store, { actions: [settled(action)] });
+      }
+    });
+
+    fresh("hands out at most as many as asked for, of different sessions, and the others later", async ({ store }) => {
+      const all = Array.from({ length: 10 }, (_, at) => anAction({ session_id: `session-${at % 5}` }));
+      await mustCommit(store, { actions: all });
+      const first = await store.claimActions({ worker: WORKER, limit: 3 });
+      const second = await store.claimActions({ worker: "worker-2", limit: 100 });
+      assert.equal(first.length, 3);
+      const claimed = [...first, ...second].map(({ action_id }) => action_id);
+      assert.deepEqual(
+        claimed.toSorted(),
+        all
+          .slice(0, 5)
+          .map(({ action_id }) => action_id)
+          .toSorted(),
+      );
+    });
+
+    fresh("never hands out an action twice, whoever asks meanwhile", async ({ store }, t) => {
+      const random = randomFor(t);
+      const all = Array.from({ length: 300 }, (_, at) =>
+        anAction({ session_id: `session-${at % 40}`, urgency: random.below(10) }),
+      );
+      await Promise.all(all.map((action) => store.commit({ actions: [action] })));
+      const claimed: Action[] = [];
+      const busy = new Set<string>();
+      const work = async (worker: string): Promise<void> => {
+        while (claimed.length < all.length) {
+          const mine = await store.claimActions({ worker, limit: 1 + random.below(5) });
+          for (const action of mine) {
+            assert.ok(!busy.has(action.session_id), `two actions of ${action.session_id} at once`);
+            busy.add(action.session_id);
+          }
+          claimed.push(...mine);
+          for (const action of mine) {
+            const done = store.commit({ actions: [settled(action, { outcome: "failed" })] });
+            busy.delete(action.session_id);
+            await done;
+          }
+        }
+      };
+      await Promise.all(["a", "b", "c", "d"].map(work));
+      const ids = claimed.map(({ action_id }) => action_id);
+      assert.equal(new Set(ids).size, ids.length);
+      assert.equal(ids.length, all.length);
+      assert.equal((await store.counts()).queue_depth, 0);
+    });
+
+    fresh("holds back the later ones of a session while one waits for its retry", async ({ store, reopen }) => {
+      const [first, later] = [anAction(), anAction()];
+      const stranger = anAction({ session_id: "session-2" });
+      await mustCommit(store, { actions: [first, later] });
+      assert.deepEqual(await claimIds(store), [first.action_id]);
+      const waiting = { ...first, attempts: 1, run_at: fromNow(HOUR), error: "timeout" };
+      await mustCommit(store, { actions: [waiting] });
+      await mustCommit(store, { actions: [anAction(), stranger] });
+      assert.deepEqual(await claimIds(store), [stranger.action_id]);
+      const reopened = await reopen();
+      assert.deepEqual(await claimIds(reopened), [stranger.action_id]);
+      assert.deepEqual(await reopened.getAction(first.action_id), waiting);
+
+      const due = { ...waiting, run_at: fromNow(-1) };
+      await mustCommit(reopened, { actions: [due] });
+      assert.deepEqual(await reopened.claimActions({ worker: WORKER, limit: 100 }), [due]);
+      await mustCommit(reopened, { actions: [settled(due, { attempts: 2 })] });
+      assert.deepEqual(await claimIds(reopened), [later.action_id]);
+    });
+
+    fresh(
+      "gives an action again that was committed as waiting for a retry, once its time has come",
+      async ({ store }) => {
+        const action = anAction();
+        await mustCommit(store, { actions: [action] });
+        assert.deepEqual(await claimIds(store), [action.action_id]);
+        await mustCommit(store, { actions: [{ ...action, attempts: 1, run_at: fromNow(100) }] });
+        assert.deepEqual(await claimIds(store), []);
+        await nextWork(store);
+        assert.deepEqual(await claimIds(store), [action.action_id]);
+      },
+    );
+
+    fresh(
+      "dies with the process: what was claimed and not committed is claimed again after a restart",
+      async ({ store, reopen }) => {
+        const [open, done] = [anAction(), anAction({ session_id: "session-2" })];
+        await mustCommit(store, { actions: [open, done] });
+        assert.equal((await claimIds(store)).length, 2);
+        await mustCommit(store, { actions: [settled(done)] });
+        const reopened = await reopen();
+        assert.deepEqual(await reopened.claimActions({ worker: "worker-2", limit: 100 }), [open]);
+      },
+    );
+
+    fresh("goes on to the next action as soon as the guidance of the first was delivered", async ({ store }) => {
+      const owned = await mustCreate(store);
+      const { session_id } = owned.session;
+      const [first, second] = [anAction({ session_id }), anAction({ session_id })];
+      await mustCommit(store, { actions: [first, second] });
+      assert.deepEqual(await claimIds(store), [first.action_id]);
+      await mustCommit(store, deliver(owned, first).batch);
+      assert.deepEqual(await claimIds(store), [second.action_id]);
+    });
+
+    fresh(
+      "is called for: by a new action, and by one that makes way for the next, until the listener leaves",
+      async ({ store }) => {
+        const [first, second] = [anAction(), anAction()];
+        const submitted = nextWork(store);
+        await mustCommit(store, { actions: [first, second] });
+        await submitted;
+        assert.deepEqual(await claimIds(store), [first.action_id]);
+
+        const freed = nextWork(store);
+        await mustCommit(store, { actions: [settled(first)] });
+        await freed;
+        assert.deepEqual(await claimIds(store), [second.action_id]);
+
+        let calls = 0;
+        const stop = store.onWork(() => calls++);
+        stop();
+        const heard = nextWork(store);
+        await mustCommit(store, { actions: [anAction({ session_id: newId() })] });
+        await heard;
+        assert.equal(calls, 0);
+      },
+    );
+
+    fresh("is mirrored in the counts: how many wait, and since when", async ({ store, reopen }) => {
+      const nothing = { queue_depth: 0, oldest_pending_at: null };
+      const pending = async (at: Store) => {
+        const { queue_depth, oldest_pending_at } = await at.counts();
+        return { queue_depth, oldest_pending_at };
+      };
+      assert.deepEqual(await pending(store), nothing);
+      const [first, second, third] = [anAction(), anAction(), anAction({ session_id: "session-2" })];
+      await mustCommit(store, { actions: [third, second, first, settled(anAction())] });
+      assert.deepEqual(await pending(store), { queue_depth: 3, oldest_pending_at: first.created_at });
+      await claimIds(store);
+      assert.deepEqual(await pending(store), { queue_depth: 3, oldest_pending_at: first.created_at });
+      await mustCommit(store, { actions: [settled(first)] });
+      const rest = { queue_depth: 2, oldest_pending_at: second.created_at };
+      assert.deepEqual(await pending(store), rest);
+      const reopened = await reopen();
+      assert.deepEqual(await pending(reopened), rest);
+      await mustCommit(reopened, { actions: [settled(second), settled(third)] });
+      assert.deepEqual(await pending(reopened), nothing);
+    });
+  });
+}
