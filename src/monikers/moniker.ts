@@ -46,7 +46,7 @@ export type StepNews =
   | { kind: "usage"; tokens: number };
 
 /** Keeps the parameters' type while a moniker is written, and makes it fit the catalog. */
-export const defineMoniker = <Params>(moniker: Moniker<Params>): Moniker => moniker as Moniker;
+export const defineMoniker = <Params>(moniker: Moniker<Params>): Moniker => moniker;
 
 /** An error of a step that says whether trying again can help. Any other error is tried again. */
 export class StepError extends Error {
