@@ -40,6 +40,8 @@ const RULES: ImportRules = {
     "matrix-js-sdk": ["surfaces/matrix"],
   },
   only_packages: { domain: ["zod", "ulid"] },
+  // It loads the monikers that people bring.
+  computed_imports: ["monikers/catalog.ts"],
 };
 
 const LONGEST_FILE = 300;

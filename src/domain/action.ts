@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { idSchema, timeSchema } from "./ids.ts";
+import { idSchema, newId, now, timeSchema } from "./ids.ts";
 import { jsonObjectSchema } from "./json.ts";
 
 export const ACTION_TYPES = [
@@ -40,6 +40,28 @@ export const actionSchema = z.object({
   consumed_iteration: z.int().min(0).nullable(),
 });
 export type Action = z.infer<typeof actionSchema>;
+
+export type ActionRequest = Pick<Action, "action_type" | "agent_id" | "session_id" | "payload"> &
+  Partial<Pick<Action, "metadata" | "urgency">>;
+
+/** A request as it enters the queue. */
+export function newAction(request: ActionRequest, action_id = newId()): Action {
+  return {
+    action_id,
+    created_at: now(),
+    metadata: {},
+    urgency: 0,
+    ...request,
+    processed: false,
+    processed_at: null,
+    outcome: null,
+    error: null,
+    attempts: 0,
+    run_at: null,
+    receipt: "accepted",
+    consumed_iteration: null,
+  };
+}
 
 const GUIDANCE_TYPES: ReadonlySet<ActionType> = new Set(["agent_interrupt", "agent_input"]);
 export const carriesGuidance = (action: Action): boolean => GUIDANCE_TYPES.has(action.action_type);

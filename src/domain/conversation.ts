@@ -44,6 +44,8 @@ export const messageSchema = z.object({
   step_token: z.string().nullable(),
   next_step_token: z.string().nullable(),
   notes: z.string().nullable(),
+  /** The actions by which the message was delivered to sessions. */
+  action_ids: z.array(idSchema),
 });
 export type Message = z.infer<typeof messageSchema>;
 

@@ -1,4 +1,5 @@
 import type { z } from "zod";
+import type { Message } from "../domain/conversation.ts";
 import type { JsonValue } from "../domain/json.ts";
 import type { SessionOptions } from "../domain/session.ts";
 import type { FrameIn, FrameOut } from "../domain/step-frame.ts";
@@ -36,6 +37,8 @@ export type StepContext<Params = unknown> = {
   /** The language model; null where none is configured. */
   llm: null;
   tools: { workspace: Workspace };
+  /** Others' messages in the session's conversation since its last step that asked, oldest first. */
+  unread: (limit?: number) => Promise<Message[]>;
   emit: (news: StepNews) => void;
 };
 

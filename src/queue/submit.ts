@@ -1,7 +1,7 @@
 import { z } from "zod";
-import { type Action, actionTypeSchema } from "../domain/action.ts";
+import { type Action, actionTypeSchema, newAction } from "../domain/action.ts";
 import type { Participant } from "../domain/conversation.ts";
-import { idSchema, newId, now } from "../domain/ids.ts";
+import { idSchema, newId } from "../domain/ids.ts";
 import { type JsonObject, type JsonValue, jsonObjectSchema } from "../domain/json.ts";
 import type { Session } from "../domain/session.ts";
 import type { Catalog } from "../monikers/catalog.ts";
@@ -53,7 +53,7 @@ export class ActionQueue {
     const target = await this.#target(checked);
     if (!target) return { kind: "unknown", what: checked.session_id ? "session" : "agent" };
     if (checked.action_type === "agent_fork") return this.#fork(checked, target);
-    const action = newAction(checked, target);
+    const action = actionOf(checked, target);
     await this.#store.commit({ actions: [action] });
     return accepted(action, target);
   }
@@ -76,7 +76,7 @@ export class ActionQueue {
     const { session } = made;
     if (session.conversation_id !== null && !(await this.#store.getConversation(session.conversation_id)))
       return { kind: "unknown", what: "conversation" };
-    const action = newAction(
+    const action = actionOf(
       { ...request, payload: { ...request.payload, moniker: session.moniker } },
       session,
       session.created_action_id,
@@ -100,7 +100,7 @@ export class ActionQueue {
       return { kind: "invalid", errors: [{ path: "iteration", message }] };
     }
     const session = newFork(parent, step, request.payload["session_id"] as string | undefined);
-    const fork = newAction(
+    const fork = actionOf(
       { ...request, payload: { ...request.payload, parent_session_id: parent.session_id } },
       session,
       session.created_action_id,
@@ -133,34 +133,18 @@ export class ActionQueue {
 
 type Checked = Omit<SubmitRequest, "payload"> & { payload: JsonObject };
 
-function newAction(
+function actionOf(
   { action_type, payload, metadata, urgency }: Checked,
   { agent_id, session_id }: Session,
-  action_id = newId(),
+  action_id?: string,
 ): Action {
-  return {
-    action_id,
-    created_at: now(),
-    action_type,
-    agent_id,
-    session_id,
-    payload,
-    metadata: metadata ?? {},
-    urgency: urgency ?? 0,
-    processed: false,
-    processed_at: null,
-    outcome: null,
-    error: null,
-    attempts: 0,
-    run_at: null,
-    receipt: "accepted",
-    consumed_iteration: null,
-  };
+  const request = { action_type, agent_id, session_id, payload, metadata: metadata ?? {}, urgency: urgency ?? 0 };
+  return newAction(request, action_id);
 }
 
 /** Guidance for a fork's first step is in the new session from its first moment on, so no step can miss it. */
 function deliveredGuidance(session: Session, guidance: JsonValue, request: Checked): Action {
-  const action = newAction({ ...request, action_type: "agent_interrupt", payload: { guidance } }, session);
+  const action = actionOf({ ...request, action_type: "agent_interrupt", payload: { guidance } }, session);
   return { ...action, processed: true, processed_at: action.created_at, outcome: "ok", receipt: "delivered" };
 }
 

@@ -1,8 +1,10 @@
+import type { SessionCursor } from "../domain/conversation.ts";
 import type { Session } from "../domain/session.ts";
 import type { FrameIn, FrameOut } from "../domain/step-frame.ts";
 import type { Moniker, StepContext, StepNews } from "../monikers/moniker.ts";
 import { StepError } from "../monikers/moniker.ts";
 import { checkFrame } from "./check-frame.ts";
+import type { Inbox } from "./inbox.ts";
 import { runtimeLeftMs } from "./limits.ts";
 import type { Taken } from "./step-commit.ts";
 
@@ -10,13 +12,13 @@ import type { Taken } from "./step-commit.ts";
 export type CutReason = "interrupted" | "destroyed" | "shutdown" | "out_of_time";
 
 export type AttemptOutcome =
-  | { kind: "done"; frame: FrameOut; taken: Taken; latency_ms: number; tokens: number }
+  | { kind: "done"; frame: FrameOut; taken: Taken; latency_ms: number; tokens: number; cursor: SessionCursor | null }
   | { kind: "failed"; error: unknown; latency_ms: number }
   | { kind: "cut"; reason: CutReason };
 
 export type Attempt = { outcome: Promise<AttemptOutcome>; cut: (reason: CutReason) => void };
 
-export type AttemptTools = Pick<StepContext, "llm" | "tools"> & { onNews: (news: StepNews) => void };
+export type AttemptTools = Pick<StepContext, "llm" | "tools"> & { inbox: Inbox; onNews: (news: StepNews) => void };
 
 class Cut extends Error {
   readonly reason: CutReason;
@@ -27,7 +29,7 @@ class Cut extends Error {
 }
 
 /** Runs a session's next step once. It ends when the moniker ends or the signal aborts, whichever comes first. */
-export function attempt(session: Session, moniker: Moniker, { llm, tools, onNews }: AttemptTools): Attempt {
+export function attempt(session: Session, moniker: Moniker, { llm, tools, inbox, onNews }: AttemptTools): Attempt {
   const controller = new AbortController();
   const taken: Taken = { guidance: session.pending_guidance, action_ids: session.pending_action_ids };
   const started = performance.now();
@@ -44,6 +46,7 @@ export function attempt(session: Session, moniker: Moniker, { llm, tools, onNews
     },
     llm,
     tools,
+    unread: (limit) => inbox.unread(limit),
     emit(news) {
       if (over) return;
       if (news.kind === "usage") tokens += news.tokens;
@@ -54,7 +57,8 @@ export function attempt(session: Session, moniker: Moniker, { llm, tools, onNews
     const timer = deadline(session, controller);
     try {
       const returned = await Promise.race([aborted(controller.signal), moniker.step(frameOf(session), context)]);
-      return { kind: "done", frame: checkFrame(returned), taken, latency_ms: performance.now() - started, tokens };
+      const latency_ms = performance.now() - started;
+      return { kind: "done", frame: checkFrame(returned), taken, latency_ms, tokens, cursor: inbox.cursor };
     } catch (error) {
       const cause: unknown = controller.signal.aborted ? controller.signal.reason : error;
       if (cause instanceof Cut) return { kind: "cut", reason: cause.reason };

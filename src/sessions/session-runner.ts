@@ -4,8 +4,10 @@ import type { Moniker, StepContext } from "../monikers/moniker.ts";
 import { StepError } from "../monikers/moniker.ts";
 import type { Batch, OwnedSession, Ownership, Store } from "../store/store.ts";
 import { type Attempt, type AttemptOutcome, attempt } from "./attempt.ts";
+import { Inbox } from "./inbox.ts";
 import { Lane } from "./lane.ts";
 import { reachedLimit } from "./limits.ts";
+import { deliverToListeners } from "./listeners.ts";
 import { Pause } from "./pause.ts";
 import { bouncedFrom, consumedBy, errorCommit, stepCommit, withStatus } from "./step-commit.ts";
 import type { Slot, StepSlots } from "./step-slots.ts";
@@ -189,11 +191,12 @@ export class SessionRunner {
 
   #newAttempt(): Attempt {
     const session = this.#session;
-    const { llm, tools, onDelta } = this.#dependencies;
+    const { store, llm, tools, onDelta } = this.#dependencies;
     let event_seq = 0;
     return attempt(session, this.#moniker, {
       llm,
       tools,
+      inbox: new Inbox(store, session),
       onNews(news) {
         if (news.kind === "delta")
           onDelta({ session, iteration: session.iteration + 1, event_seq: event_seq++, text: news.text });
@@ -206,11 +209,7 @@ export class SessionRunner {
     switch (outcome.kind) {
       case "done": {
         this.#failures = 0;
-        await this.#lane.run(async () => {
-          const { session, step, messages } = stepCommit(this.#session, this.#moniker.kind, outcome);
-          const actions = (await this.#actions(step.action_ids)).map((action) => consumedBy(action, step.iteration));
-          await this.#commit(session, { steps: [step], messages, actions });
-        });
+        await this.#lane.run(() => this.#commitStep(outcome));
         return this.#session.options.step_interval_ms ?? 0;
       }
       case "failed":
@@ -220,6 +219,18 @@ export class SessionRunner {
         return 0;
     }
     return outcome satisfies never;
+  }
+
+  async #commitStep(result: Extract<AttemptOutcome, { kind: "done" }>): Promise<void> {
+    const { session, step, message } = stepCommit(this.#session, this.#moniker.kind, result);
+    const used = (await this.#actions(step.action_ids)).map((action) => consumedBy(action, step.iteration));
+    const said = message && (await deliverToListeners(this.#dependencies.store, message, step.guidance));
+    await this.#commit(session, {
+      steps: [step],
+      actions: [...used, ...(said?.actions ?? [])],
+      ...(said ? { messages: [said.message] } : {}),
+      ...(result.cursor ? { cursors: [result.cursor] } : {}),
+    });
   }
 
   async #retryOrFail(error: unknown, latency_ms: number): Promise<number> {

@@ -11,7 +11,7 @@ import { reachedLimit } from "./limits.ts";
 export type Taken = { guidance: Session["pending_guidance"]; action_ids: string[] };
 export type StepResult = { frame: FrameOut; taken: Taken; latency_ms: number; tokens: number };
 
-export type StepCommit = { session: Session; step: Step; messages: Message[] };
+export type StepCommit = { session: Session; step: Step; message: Message | null };
 
 /** The rows of a step that succeeded, and where its session stands after it. */
 export function stepCommit(
@@ -52,7 +52,7 @@ export function stepCommit(
   return {
     session: withStatus(advanced, next.status, next.stop_reason, at),
     step,
-    messages: messagesOf(session, step),
+    message: messageOf(session, step),
   };
 }
 
@@ -73,7 +73,7 @@ export function errorCommit(session: Session, error: string, latency_ms: number)
     error,
     action_ids: [],
   };
-  return { session: { ...withStatus(session, "error", null, at), last_error: error }, step, messages: [] };
+  return { session: { ...withStatus(session, "error", null, at), last_error: error }, step, message: null };
 }
 
 export function withStatus(
@@ -120,25 +120,24 @@ function restingStatus(session: Session, kind: MonikerKind): SessionStatus {
   return waits ? "waiting" : session.status;
 }
 
-function messagesOf(session: Session, step: Step): Message[] {
-  if (session.conversation_id === null || step.text === null) return [];
-  return [
-    {
-      message_id: newId(),
-      conversation_id: session.conversation_id,
-      created_at: step.created_at,
-      sender_type: "agent",
-      user_id: null,
-      agent_id: step.agent_id,
-      session_id: step.session_id,
-      text: step.text,
-      data: step.data,
-      status: null,
-      event_type: "step",
-      iteration: step.iteration,
-      step_token: step.step_token,
-      next_step_token: step.next_step_token,
-      notes: step.notes,
-    },
-  ];
+function messageOf(session: Session, step: Step): Message | null {
+  if (session.conversation_id === null || step.text === null) return null;
+  return {
+    message_id: newId(),
+    conversation_id: session.conversation_id,
+    created_at: step.created_at,
+    sender_type: "agent",
+    user_id: null,
+    agent_id: step.agent_id,
+    session_id: step.session_id,
+    text: step.text,
+    data: step.data,
+    status: null,
+    event_type: "step",
+    iteration: step.iteration,
+    step_token: step.step_token,
+    next_step_token: step.next_step_token,
+    notes: step.notes,
+    action_ids: [],
+  };
 }

@@ -1,18 +1,28 @@
 import { describe } from "node:test";
 import { actions } from "./conformance/actions.ts";
 import { commits } from "./conformance/commit.ts";
+import { concurrency } from "./conformance/concurrency.ts";
 import { following } from "./conformance/follow.ts";
 import { history } from "./conformance/history.ts";
+import { hostile } from "./conformance/hostile.ts";
 import type { OpenStore } from "./conformance/opened-store.ts";
 import { ownership } from "./conformance/ownership.ts";
 import { reads } from "./conformance/reads.ts";
 import { search } from "./conformance/search.ts";
 import { states } from "./conformance/states.ts";
 import { steps } from "./conformance/steps.ts";
+import { volume } from "./conformance/volume.ts";
 
+const PARTS = [commits, history, states, ownership, actions, reads, steps, search, following, hostile, concurrency];
+
+/** What every engine of the port `Store` must do. An engine's own test file opens a store and hands it over. */
 export function storeConformance(name: string, open: OpenStore): void {
   describe(`the store ${name}`, () => {
-    for (const part of [commits, history, states, reads, steps, ownership, actions, following, search]) part(open);
+    for (const part of PARTS) part(open);
   });
 }
-export function storeVolume(name: string, open: OpenStore): void {}
+
+/** The same at 100,000 steps. Once per engine is enough. */
+export function storeVolume(name: string, open: OpenStore): void {
+  describe(`the store ${name}`, () => volume(open));
+}

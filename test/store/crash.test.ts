@@ -11,8 +11,8 @@ import { type Acknowledged, acknowledge, type ReadHistory, verifyHistory } from 
 import { startWriter, type Upkeep, type Writer } from "./writer-process.ts";
 
 const ROUNDS = Number(process.env["EVERSTEP_CRASH_ROUNDS"] ?? 54);
-const LANES = 16;
-const PACE_MS = 12;
+const LANES = 12;
+const PACE_MS = 30;
 
 /** When a round's writer is killed, and what it does until then. */
 type Round = { name: string; tuning: Partial<Tuning>; constantly: Upkeep[]; moment: (writer: Writer) => Promise<void> };

@@ -88,32 +88,54 @@ const DAMAGES: Record<string, (path: string) => Promise<void>> = {
   },
 };
 
-describe("a table with a damaged file", () => {
+describe("a table with damaged files", () => {
   for (const [damage, inflict] of Object.entries(DAMAGES)) {
-    test(`that was ${damage}: store_corrupt or all rows right, and nothing is lost once the file is put back`, async () => {
+    test(`that were ${damage}: store_corrupt or all rows right, and nothing is lost once they are put back`, async () => {
       await using scratch = await scratchFolder();
       const folder = join(scratch.path, "whole");
       const acknowledged = await fillFolder(folder);
-      const files = await filesOfTables(folder);
-      const unnoticed: string[] = [];
+      const wrong: string[] = [];
       let noticed = 0;
-      for (const file of files) {
+      for (const [part, files] of await partsOfTables(folder)) {
         const copy = join(scratch.path, "damaged");
         await cp(folder, copy, { recursive: true });
-        await inflict(join(copy, file));
+        for (const file of files) await inflict(join(copy, file));
         const error = await readAll(copy, acknowledged).catch((reason: unknown) => reason);
         if (error instanceof EverstepError) {
           assertCoded(error, ["store_corrupt"]);
-          noticed += 1;
-        } else if (error instanceof Error) unnoticed.push(`${file}: ${error.message.split("\n")[0]}`);
-        await copyFile(join(folder, file), join(copy, file));
-        await verifyFolder(copy, acknowledged);
+          for (const file of files) await copyFile(join(folder, file), join(copy, file));
+          if (noticed++ === 0) await verifyFolder(copy, acknowledged);
+        } else if (error instanceof Error) wrong.push(`${part}: ${error.message.split("\n")[0]}`);
         await rm(copy, { recursive: true });
       }
-      assert.deepEqual(unnoticed, [], "these files were taken for good, and rows are wrong");
-      assert.ok(noticed > 5, `only ${noticed} damages of ${files.length} files were noticed`);
+      assert.deepEqual(wrong, [], "these were taken for good, and rows are wrong");
+      assert.ok(noticed > 3, `only ${noticed} damages were noticed`);
     });
   }
+
+  test("with one bit altered: store_corrupt or all rows right", async (t) => {
+    const seed = seedFrom("EVERSTEP_FAULTS_SEED");
+    t.diagnostic(`EVERSTEP_FAULTS_SEED=${seed}`);
+    const random = seededRandom(seed);
+    await using scratch = await scratchFolder();
+    const folder = join(scratch.path, "whole");
+    const acknowledged = await fillFolder(folder);
+    const wrong: string[] = [];
+    for (const [part, files] of await partsOfTables(folder)) {
+      const file = files[random.integer(files.length)] ?? "";
+      const content = await readFile(join(folder, file));
+      const at = random.integer(content.length);
+      content[at] = (content[at] ?? 0) ^ (1 << random.integer(8));
+      const copy = join(scratch.path, "damaged");
+      await cp(folder, copy, { recursive: true });
+      await writeFile(join(copy, file), content);
+      const error = await readAll(copy, acknowledged).catch((reason: unknown) => reason);
+      if (error instanceof EverstepError) assertCoded(error, ["store_corrupt"]);
+      else if (error instanceof Error) wrong.push(`${part}, byte ${at}: ${error.message.split("\n")[0]}`);
+      await rm(copy, { recursive: true });
+    }
+    assert.deepEqual(wrong, [], "these were taken for good, and rows are wrong");
+  });
 });
 
 async function readAll(folder: string, acknowledged: Acknowledged): Promise<void> {
@@ -122,10 +144,20 @@ async function readAll(folder: string, acknowledged: Acknowledged): Promise<void
   for (const q of ["says", "lane"]) await store.search({ q, limit: 50 });
 }
 
-async function filesOfTables(folder: string): Promise<string[]> {
-  const entries = await readdir(folder, { recursive: true, withFileTypes: true });
-  const files = entries
-    .filter((entry) => entry.isFile())
-    .map((entry) => relative(folder, join(entry.parentPath, entry.name)));
-  return files.filter((file) => file.includes(".lance")).sort();
+const READ_TABLES = ["agent_steps", "conversation_messages", "queue"];
+
+/** The files of each part of the tables that are read: the newest manifest, the data, the indexes. */
+async function partsOfTables(folder: string): Promise<Map<string, string[]>> {
+  const parts = new Map<string, string[]>();
+  for (const table of READ_TABLES) {
+    for (const part of ["_versions", "data", "_indices"]) {
+      const path = join(`${table}.lance`, part);
+      const entries = await readdir(join(folder, path), { recursive: true, withFileTypes: true });
+      const files = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
+      const named = files.map((file) => relative(folder, file)).sort();
+      // Manifests count down, so that the newest is listed first.
+      parts.set(path, part === "_versions" ? named.slice(0, 1) : named);
+    }
+  }
+  return parts;
 }

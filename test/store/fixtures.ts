@@ -147,6 +147,7 @@ export function aMessage(overrides: Partial<Message> = {}): Message {
     step_token: null,
     next_step_token: null,
     notes: null,
+    action_ids: [],
     ...overrides,
   };
 }

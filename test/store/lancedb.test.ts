@@ -22,8 +22,8 @@ async function openIn(tuning: Partial<Tuning>): Promise<OpenedStore> {
   };
 }
 
+storeVolume("lancedb", () => openIn({}));
 storeConformance("lancedb", () => openIn({}));
 storeConformance("lancedb that moves rows constantly", () =>
   openIn({ move_after_rows: 1, move_after_ms: 1, compact_after_fragments: 2 }),
 );
-storeVolume("lancedb", () => openIn({}));

@@ -61,6 +61,7 @@ export const HISTORY = {
     step_token: "text",
     next_step_token: "text",
     notes: "text",
+    action_ids: "json",
   }),
   queue: columns({
     pos: "integer",

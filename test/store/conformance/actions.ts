@@ -132,12 +132,12 @@ export function actions(open: OpenStore): void {
     fresh(
       "dies with the process: what was claimed and not committed is claimed again after a restart",
       async ({ store, reopen }) => {
-        const [open, done] = [anAction(), anAction({ session_id: "session-2" })];
-        await mustCommit(store, { actions: [open, done] });
+        const [begun, done] = [anAction(), anAction({ session_id: "session-2" })];
+        await mustCommit(store, { actions: [begun, done] });
         assert.equal((await claimIds(store)).length, 2);
         await mustCommit(store, { actions: [settled(done)] });
         const reopened = await reopen();
-        assert.deepEqual(await reopened.claimActions({ worker: "worker-2", limit: 100 }), [open]);
+        assert.deepEqual(await reopened.claimActions({ worker: "worker-2", limit: 100 }), [begun]);
       },
     );
 

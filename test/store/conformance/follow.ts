@@ -17,58 +17,8 @@ import {
   settled,
 } from "../fixtures.ts";
 import { randomFor } from "../random.ts";
+import { Follower, rowsOf } from "./follower.ts";
 import { describeClaims, type OpenStore, testOnFreshStore } from "./opened-store.ts";
-
-type Kind = CommittedEvent["kind"];
-type RowOf<K extends Kind> =
-  Extract<CommittedEvent, { kind: K }> extends infer Event ? Event[Exclude<keyof Event, "kind">] : never;
-
-/** The rows of one kind among events, in the order they came. */
-function rowsOf<K extends Kind>(events: CommittedEvent[], kind: K): RowOf<K>[] {
-  return events.filter((event) => event.kind === kind).map((event) => event[kind as keyof typeof event] as RowOf<K>);
-}
-
-/** Someone who follows a topic from the moment of the call. */
-class Follower {
-  readonly events: CommittedEvent[] = [];
-  readonly #abort = new AbortController();
-  readonly #ended: Promise<void>;
-  #changed = Promise.withResolvers<void>();
-
-  constructor(store: Store, topic: Topic) {
-    this.#ended = this.#read(store.follow(topic, this.#abort.signal));
-  }
-
-  async until(enough: (events: CommittedEvent[]) => boolean): Promise<void> {
-    while (!enough(this.events)) await this.#changed.promise;
-  }
-
-  async untilStep(step: Step): Promise<void> {
-    await this.until((events) => rowsOf(events, "step").some(({ id }) => id === step.id));
-  }
-
-  async untilMessage({ message_id }: Message): Promise<void> {
-    await this.until((events) => rowsOf(events, "message").some((message) => message.message_id === message_id));
-  }
-
-  /** Ends by itself once aborted, without an error. */
-  async stop(): Promise<void> {
-    this.#abort.abort();
-    await this.#ended;
-  }
-
-  ended(): Promise<void> {
-    return this.#ended;
-  }
-
-  async #read(events: AsyncIterable<CommittedEvent>): Promise<void> {
-    for await (const event of events) {
-      this.events.push(event);
-      this.#changed.resolve();
-      this.#changed = Promise.withResolvers();
-    }
-  }
-}
 
 async function advanceBy(
   store: Store,
@@ -253,6 +203,42 @@ export function following(open: OpenStore): void {
       assert.equal((await events.next()).done, true);
       assert.deepEqual(rowsOf(got, "step"), steps);
       assert.deepEqual(rowsOf(got, "session").at(-1), last.session);
+    });
+
+    fresh("of everything waits for a slow reader, who gets every step", async ({ store }) => {
+      const sessions = await Promise.all(Array.from({ length: 100 }, () => mustCreate(store)));
+      const abort = new AbortController();
+      const events = store.follow({ all: true }, abort.signal)[Symbol.asyncIterator]();
+      const pending = events.next();
+      const grown = await Promise.all(sessions.map((owned) => advanceBy(store, owned, 120)));
+      const last = await mustCreate(store);
+      const got: Step[] = [];
+      for (let next = await pending; !next.done; next = await events.next()) {
+        if (next.value.kind === "step") got.push(next.value.step);
+        if (next.value.kind === "session" && next.value.session.session_id === last.session.session_id) break;
+      }
+      abort.abort();
+      assert.equal(got.length, 12_000);
+      const bySession = Map.groupBy(got, ({ session_id }) => session_id);
+      for (const { owned, steps } of grown) assert.deepEqual(bySession.get(owned.session.session_id), steps);
+    });
+
+    fresh("without a cursor gives a slow reader nothing of the past", async ({ store }) => {
+      const { owned } = await advanceBy(store, await mustCreate(store), 3);
+      const { session_id } = owned.session;
+      const abort = new AbortController();
+      const events = store.follow({ session_id }, abort.signal)[Symbol.asyncIterator]();
+      const pending = events.next();
+      for (let at = 0; at < 15; at++)
+        await mustCommit(store, { actions: Array.from({ length: 100 }, () => anAction({ session_id })) });
+      const { steps } = await advanceBy(store, owned, 2);
+      const got: Step[] = [];
+      for (let next = await pending; !next.done; next = await events.next()) {
+        if (next.value.kind === "step") got.push(next.value.step);
+        if (got.at(-1)?.iteration === 4) break;
+      }
+      abort.abort();
+      assert.deepEqual(got, steps);
     });
 
     fresh(

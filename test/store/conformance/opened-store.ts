@@ -5,9 +5,9 @@ import type { Store } from "../../../src/store/store.ts";
 export type OpenedStore = {
   store: Store;
   /** Closes the store and opens the same data again. */
-  reopen(): Promise<Store>;
+  reopen: () => Promise<Store>;
   /** Closes whatever is open and deletes the data. */
-  destroy(): Promise<void>;
+  destroy: () => Promise<void>;
 };
 
 export type OpenStore = () => Promise<OpenedStore>;
@@ -36,8 +36,8 @@ export type Claim = (store: Store) => Promise<void>;
 export type ClaimTest = (name: string, body: (store: Store, test: TestContext) => Promise<Claim>) => void;
 
 /** Tests that share a store. What each one claims is checked at once, and again after the store was reopened at the end. */
-export function describeClaims(name: string, open: OpenStore, define: (claim: ClaimTest) => void): void {
-  describe(name, () => {
+export function describeClaims(subject: string, open: OpenStore, define: (claim: ClaimTest) => void): void {
+  describe(subject, () => {
     let opened: OpenedStore;
     const claims: { name: string; holds: Claim }[] = [];
     before(async () => {

@@ -59,7 +59,7 @@ export function states(open: OpenStore): void {
       const zero = await mustAdvance(store, await mustCreate(store), { state: structuredClone(before) });
       const { session_id } = zero.step;
       const given = [(await store.getSession(session_id))?.context, (await store.latestStep({ session_id }))?.state];
-      for (const state of given) (state?.["list"] as JsonValue[]).push("scribble");
+      for (const state of given as { list: string[] }[]) state.list.push("scribble");
       assert.deepEqual((await store.getSession(session_id))?.context, before);
       const one = await mustAdvance(store, zero.owned, { state: after });
       return async (reader) => {

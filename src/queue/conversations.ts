@@ -1,0 +1,189 @@
+import { z } from "zod";
+import { type Action, newAction } from "../domain/action.ts";
+import { type Conversation, conversationStatusSchema, type Message, type Participant } from "../domain/conversation.ts";
+import { idSchema, newId, now } from "../domain/ids.ts";
+import { type JsonObject, jsonSchema } from "../domain/json.ts";
+import type { Session } from "../domain/session.ts";
+import type { Store } from "../store/store.ts";
+
+export const newConversationSchema = z.object({
+  conversation_id: idSchema.optional(),
+  title: z.string().max(500).nullish(),
+  created_by: z.string().max(200).nullish(),
+  tags: z.array(z.string().min(1).max(100)).max(50).optional(),
+});
+
+export const conversationPatchSchema = z.object({
+  title: z.string().max(500).nullable().optional(),
+  status: conversationStatusSchema.optional(),
+  tags: z.array(z.string().min(1).max(100)).max(50).optional(),
+});
+
+export const newParticipantSchema = z
+  .object({
+    user_id: idSchema.optional(),
+    agent_id: idSchema.optional(),
+    session_id: idSchema.optional(),
+    role: z.string().min(1).max(100).nullish(),
+  })
+  .refine(
+    ({ user_id, session_id }) => (user_id === undefined) !== (session_id === undefined),
+    "give either user_id, or agent_id and session_id",
+  );
+
+export const newMessageSchema = z.object({
+  user_id: idSchema,
+  text: z.string().min(1).max(500_000),
+  data: jsonSchema.optional(),
+  message_id: idSchema.optional(),
+  /** The sessions that are meant; by default every session in the conversation. */
+  to: z.array(idSchema).max(1000).optional(),
+  /** `now` cuts running steps short, `next` waits for them. */
+  mode: z.enum(["next", "now"]).optional(),
+});
+
+type NewConversation = z.infer<typeof newConversationSchema>;
+type NewParticipant = z.infer<typeof newParticipantSchema>;
+type NewMessage = z.infer<typeof newMessageSchema>;
+
+export type Refusal =
+  | { kind: "unknown"; what: string }
+  | { kind: "conflict"; detail: string }
+  | { kind: "invalid"; path: string; message: string };
+export type Posted = { kind: "posted"; message: Message };
+
+/** The write door for conversations: who is in them and what is said. What people say reaches sessions as actions. */
+export class Conversations {
+  readonly #store: Store;
+
+  constructor(store: Store) {
+    this.#store = store;
+  }
+
+  /** The same id again answers the conversation as it is. */
+  async create({ conversation_id, title, created_by, tags }: NewConversation): Promise<Conversation> {
+    const conversation: Conversation = {
+      conversation_id: conversation_id ?? newId(),
+      title: title ?? null,
+      created_by: created_by ?? null,
+      status: "open",
+      tags: tags ?? [],
+      created_at: now(),
+    };
+    const outcome = await this.#store.commit({ conversations: [{ kind: "create", conversation }] });
+    if (outcome.kind === "committed") return conversation;
+    return (await this.#store.getConversation(conversation.conversation_id)) ?? conversation;
+  }
+
+  async change(conversation_id: string, patch: z.infer<typeof conversationPatchSchema>): Promise<Conversation | null> {
+    const known = await this.#store.getConversation(conversation_id);
+    if (!known) return null;
+    const given = Object.fromEntries(Object.entries(patch).filter(([, value]) => value !== undefined));
+    const conversation: Conversation = { ...known, ...given };
+    await this.#store.commit({ conversations: [{ kind: "update", conversation }] });
+    return conversation;
+  }
+
+  /** Who is in already is answered as they are, with the role that was asked for now. */
+  async join(
+    conversation_id: string,
+    wanted: NewParticipant,
+  ): Promise<{ kind: "joined"; participant: Participant } | Refusal> {
+    if (!(await this.#store.getConversation(conversation_id))) return { kind: "unknown", what: "conversation" };
+    const session = wanted.session_id === undefined ? null : await this.#store.getSession(wanted.session_id);
+    if (wanted.session_id !== undefined && (!session || (wanted.agent_id ?? session.agent_id) !== session.agent_id))
+      return { kind: "unknown", what: "session" };
+    const present = (await this.#present(conversation_id)).find(
+      ({ user_id, session_id }) => (wanted.user_id ?? null) === user_id && (wanted.session_id ?? null) === session_id,
+    );
+    const participant: Participant = {
+      participant_id: newId(),
+      conversation_id,
+      user_id: wanted.user_id ?? null,
+      agent_id: session?.agent_id ?? null,
+      session_id: session?.session_id ?? null,
+      joined_at: now(),
+      left_at: null,
+      ...present,
+      role: wanted.role ?? present?.role ?? null,
+    };
+    await this.#store.commit({ participants: [participant] });
+    return { kind: "joined", participant };
+  }
+
+  async leave(conversation_id: string, participant_id: string): Promise<boolean> {
+    const participant = await this.#store.getParticipant(participant_id);
+    if (participant?.conversation_id !== conversation_id) return false;
+    if (participant.left_at === null) await this.#store.commit({ participants: [{ ...participant, left_at: now() }] });
+    return true;
+  }
+
+  /** Stores the message once and puts it into the queue of the sessions that are meant, in one commit. */
+  async post(conversation_id: string, wanted: NewMessage): Promise<Posted | Refusal> {
+    const conversation = await this.#store.getConversation(conversation_id);
+    if (!conversation) return { kind: "unknown", what: "conversation" };
+    if (conversation.status === "archived")
+      return { kind: "conflict", detail: "the conversation is archived; open it to write in it" };
+    const sessions = await this.#addressed(conversation_id, wanted.to);
+    if ("kind" in sessions) return sessions;
+    const message_id = wanted.message_id ?? newId();
+    const actions = sessions.map((session) => this.#delivery(session, conversation_id, message_id, wanted));
+    const message: Message = {
+      message_id,
+      conversation_id,
+      created_at: now(),
+      sender_type: "user",
+      user_id: wanted.user_id,
+      agent_id: null,
+      session_id: null,
+      text: wanted.text,
+      data: wanted.data ?? null,
+      status: null,
+      event_type: "message",
+      iteration: null,
+      step_token: null,
+      next_step_token: null,
+      notes: null,
+      action_ids: actions.map(({ action_id }) => action_id),
+    };
+    const outcome = await this.#store.commit({ messages: [message], actions });
+    if (outcome.kind === "committed") return { kind: "posted", message };
+    const first = await this.#store.getMessage(message_id);
+    if (first?.conversation_id === conversation_id) return { kind: "posted", message: first };
+    return { kind: "conflict", detail: `message ${message_id} is in another conversation` };
+  }
+
+  async #present(conversation_id: string): Promise<Participant[]> {
+    return (await this.#store.listParticipants(conversation_id)).filter(({ left_at }) => left_at === null);
+  }
+
+  /** Those named, or every session in the conversation that can still listen. */
+  async #addressed(conversation_id: string, to: string[] | undefined): Promise<Session[] | Refusal> {
+    const present = (await this.#present(conversation_id)).flatMap(({ session_id }) => session_id ?? []);
+    const stranger = to?.find((id) => !present.includes(id));
+    if (stranger !== undefined)
+      return { kind: "invalid", path: "to", message: `session ${stranger} is not in the conversation` };
+    const found = await Promise.all([...new Set(to ?? present)].map((id) => this.#store.getSession(id)));
+    const sessions = found.filter((session) => session !== null);
+    return to ? sessions : sessions.filter(({ status }) => status !== "done" && status !== "stopped");
+  }
+
+  #delivery(
+    { agent_id, session_id }: Session,
+    conversation_id: string,
+    message_id: string,
+    { user_id, text, data, mode }: NewMessage,
+  ): Action {
+    const guidance: JsonObject = {
+      text,
+      ...(data === undefined ? {} : { data }),
+      user_id,
+      message_id,
+      conversation_id,
+    };
+    const metadata = { message_id, conversation_id };
+    if (mode === "now")
+      return newAction({ action_type: "agent_interrupt", agent_id, session_id, payload: { guidance, mode }, metadata });
+    return newAction({ action_type: "agent_input", agent_id, session_id, payload: guidance, metadata });
+  }
+}

@@ -1,0 +1,48 @@
+import { type Action, newAction } from "../domain/action.ts";
+import type { Message } from "../domain/conversation.ts";
+import { isObject, type JsonObject, type JsonValue } from "../domain/json.ts";
+import type { Store } from "../store/store.ts";
+
+/** How often an agent's word may be passed on from agent to agent before it stops, counted from the last person's word. */
+const MOST_HOPS = 4;
+
+/**
+ * What an agent says is heard by another agent only where that one joined the conversation with the role `listener`,
+ * and only so many hops from a person: two agents cannot talk each other into a loop.
+ */
+export async function deliverToListeners(
+  store: Store,
+  message: Message,
+  guidance: JsonValue[],
+): Promise<{ message: Message; actions: Action[] }> {
+  const hops = 1 + Math.max(0, ...guidance.map(hopsOf));
+  if (hops > MOST_HOPS) return { message, actions: [] };
+  const participants = await store.listParticipants(message.conversation_id);
+  const listeners = participants.filter(
+    ({ role, left_at, session_id }) =>
+      role === "listener" && left_at === null && session_id !== null && session_id !== message.session_id,
+  );
+  const { text, data, agent_id, session_id, message_id, conversation_id } = message;
+  const said: JsonObject = {
+    text,
+    ...(data === null ? {} : { data }),
+    agent_id,
+    session_id,
+    message_id,
+    conversation_id,
+    hops,
+  };
+  const actions = listeners.map((listener) =>
+    newAction({
+      action_type: "agent_input",
+      agent_id: listener.agent_id,
+      session_id: listener.session_id as string,
+      payload: said,
+      metadata: { message_id, conversation_id },
+    }),
+  );
+  return { message: { ...message, action_ids: actions.map(({ action_id }) => action_id) }, actions };
+}
+
+const hopsOf = (guidance: JsonValue): number =>
+  isObject(guidance) && typeof guidance["hops"] === "number" ? guidance["hops"] : 0;

@@ -1,0 +1,51 @@
+import type { Action } from "../../src/domain/action.ts";
+import type { CommittedEvent } from "../../src/domain/event.ts";
+import type { Session } from "../../src/domain/session.ts";
+import type { Store } from "../../src/store/store.ts";
+
+/** Resolves with the session as soon as it fits, at once if it does already. */
+export async function sessionThat(
+  store: Store,
+  session_id: string,
+  fits: (session: Session) => boolean,
+): Promise<Session> {
+  return rowThat(store, session_id, {
+    read: () => store.getSession(session_id),
+    pick: (event) => (event.kind === "session" ? event.session : null),
+    fits,
+  });
+}
+
+/** The same for an action. */
+export async function actionThat(store: Store, action_id: string, fits: (action: Action) => boolean): Promise<Action> {
+  const known = await store.getAction(action_id);
+  if (!known) throw new Error(`action ${action_id} is unknown`);
+  return rowThat(store, known.session_id, {
+    read: () => store.getAction(action_id),
+    pick: (event) => (event.kind === "action" && event.action.action_id === action_id ? event.action : null),
+    fits,
+  });
+}
+
+type Awaited<Row> = {
+  read: () => Promise<Row | null>;
+  pick: (event: CommittedEvent) => Row | null;
+  fits: (row: Row) => boolean;
+};
+
+/** Listens before it looks, so that no change falls between the two. */
+async function rowThat<Row>(store: Store, session_id: string, { read, pick, fits }: Awaited<Row>): Promise<Row> {
+  const leaving = new AbortController();
+  const events = store.follow({ session_id }, leaving.signal);
+  try {
+    const row = await read();
+    if (row && fits(row)) return row;
+    for await (const event of events) {
+      const changed = pick(event);
+      if (changed && fits(changed)) return changed;
+    }
+    throw new Error("the store stopped telling news");
+  } finally {
+    leaving.abort();
+  }
+}

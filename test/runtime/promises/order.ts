@@ -1,0 +1,96 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { type MakeHome, sharedWorld, TIMEOUT } from "../runtime-fixture.ts";
+
+export function order(makeHome: MakeHome): void {
+  describe("actions", () => {
+    const world = sharedWorld(makeHome);
+
+    test("of one session are taken by urgency, then arrival", TIMEOUT, async () => {
+      const session_id = await world().create("held");
+      const first = await world().held.next(session_id);
+      await world().runtime.stop();
+      const urgencies = [0, 5, 0, 9, 5, 1, 9, 0];
+      for (const [index, urgency] of urgencies.entries()) {
+        const guidance = `${urgency}/${index}`;
+        await world().submit({ action_type: "agent_interrupt", session_id, payload: { guidance }, urgency });
+      }
+      first.finish();
+      await world().restart();
+      await world().until(session_id, ({ pending_guidance }) => pending_guidance.length === urgencies.length);
+      assert.deepEqual((await world().session(session_id)).pending_guidance, [
+        ...["9/3", "9/6", "5/1", "5/4", "1/5", "0/0", "0/2", "0/7"],
+      ]);
+    });
+
+    test("a thousand of one session keep their order, and each is in exactly one step", TIMEOUT, async () => {
+      const session_id = await world().create("echo");
+      const sent = Array.from({ length: 1000 }, (_, index) => index);
+      const ids = await Promise.all(sent.map((index) => world().tell(session_id, index)));
+      const receipts = await Promise.all(ids.map((id) => world().ended(id)));
+      const steps = await world().steps(session_id);
+      assert.deepEqual(
+        steps.flatMap(({ guidance }) => guidance),
+        sent,
+      );
+      assert.deepEqual(
+        steps.flatMap(({ action_ids }) => action_ids),
+        ids,
+      );
+      for (const { action_id, receipt, consumed_iteration } of receipts) {
+        assert.equal(receipt, "consumed");
+        assert.ok(steps.find(({ iteration }) => iteration === consumed_iteration)?.action_ids.includes(action_id));
+      }
+    });
+
+    test("of one session are settled one at a time, in order", TIMEOUT, async () => {
+      const session_id = await world().create("held_reactive");
+      const pauses = Array.from({ length: 40 }, (_, index) => (index % 2 === 0 ? "agent_pause" : "agent_resume"));
+      const accepted = await Promise.all(pauses.map((action_type) => world().submit({ action_type, session_id })));
+      const settled = await Promise.all(accepted.map(({ action_id }) => world().settled(action_id)));
+      for (const { outcome, error } of settled) assert.equal(outcome, "ok", `out of order: ${error}`);
+      const times = settled.map(({ processed_at }) => processed_at ?? "");
+      assert.deepEqual(times, times.toSorted());
+      assert.equal((await world().session(session_id)).status, "waiting");
+    });
+
+    test("of one session do not wait for another session's step", TIMEOUT, async () => {
+      const sessions = await Promise.all(Array.from({ length: 100 }, () => world().create("held")));
+      const steps = await Promise.all(sessions.map((id) => world().held.next(id)));
+      assert.equal(steps.length, 100, "all of them run at the same time");
+      const paused = await Promise.all(sessions.map((id) => world().act("agent_pause", id)));
+      for (const { outcome } of paused) assert.equal(outcome, "ok");
+      for (const step of steps) step.finish();
+      await Promise.all(sessions.map((id) => world().untilIteration(id, 0)));
+      for (const id of sessions) assert.equal(world().held.started(id), 1);
+    });
+
+    test("never make two steps of one session run at once", TIMEOUT, async () => {
+      let running = 0;
+      let most = 0;
+      const moniker = world().moniker("continuous", async ({ step, state }, { ids }) => {
+        running += 1;
+        most = Math.max(most, running);
+        await new Promise((resolve) => setImmediate(resolve));
+        running -= 1;
+        return { step, next_step: String(ids.iteration + 1), state, done: false };
+      });
+      const session_id = await world().create(moniker, { options: { max_steps: 300 } });
+      const controls = ["agent_pause", "agent_resume", "agent_interrupt", "agent_input"];
+      const told: Promise<string>[] = [];
+      for (let index = 0; index < 100; index += 1) {
+        const action_type = controls[index % controls.length];
+        const { action_id } = await world().submit({ action_type, session_id, payload: { guidance: index } });
+        told.push(world().settled(action_id).then(({ outcome }) => outcome ?? "none"));
+      }
+      const outcomes = await Promise.all(told);
+      assert.ok(outcomes.includes("ok"));
+      await world().untilStatus(session_id, "stopped");
+      assert.equal(most, 1);
+      assert.deepEqual(
+        (await world().steps(session_id)).map(({ iteration }) => iteration),
+        Array.from({ length: 300 }, (_, index) => index),
+      );
+    });
+  });
+}
