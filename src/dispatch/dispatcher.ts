@@ -22,8 +22,8 @@ const HANDLERS: Readonly<Record<ActionType, Handler>> = {
   agent_fork: fork,
 };
 
-/** Actions under way at once, over all sessions. */
-const MOST_UNDER_WAY = 64;
+/** Actions under way at once, over all sessions. It only bounds memory: a pause that waits its turn here would let a step start. */
+const MOST_UNDER_WAY = 2000;
 const OWNED_ELSEWHERE_RETRY_MS = 200;
 const STORE_RETRY_MS = 500;
 

@@ -3,6 +3,7 @@
  * The message says what happened, `next` what the reader can do about it.
  */
 export const ERROR_CODES = [
+  "address_unavailable",
   "config_invalid",
   "moniker_invalid",
   "store_locked",
@@ -13,6 +14,7 @@ export const ERROR_CODES = [
   "store_newer",
   "store_closed",
   "store_unavailable",
+  "token_required",
 ] as const;
 
 export type ErrorCode = (typeof ERROR_CODES)[number];

@@ -1,13 +1,26 @@
 import { z } from "zod";
 import { EverstepError } from "../domain/errors.ts";
 
+const secret = z.string().min(1).optional();
+
 const configSchema = z.object({
   EVERSTEP_STORE: z.string().min(1).default("lancedb:./data"),
+  EVERSTEP_HOST: z.string().min(1).default("127.0.0.1"),
+  EVERSTEP_PORT: z.coerce.number().int().min(0).max(65_535).default(4180),
+  EVERSTEP_TOKEN: secret,
+  EVERSTEP_METRICS_TOKEN: secret,
+  EVERSTEP_WORKSPACE: z.string().min(1).default("./workspace"),
+  EVERSTEP_MONIKERS: z.string().min(1).optional(),
+  EVERSTEP_MAX_RUNNING_STEPS: z.coerce.number().int().min(1).default(500),
+  EVERSTEP_RATE_LIMIT: z.coerce.number().int().min(1).default(60_000),
+  EVERSTEP_LOG_LEVEL: z.enum(["fatal", "error", "warn", "info", "debug", "trace", "silent"]).default("info"),
 });
 export type Config = z.infer<typeof configSchema>;
 
+/** An empty variable counts as one that is not set, as in a copied .env file. */
 export function readConfig(environment: NodeJS.ProcessEnv): Config {
-  const parsed = configSchema.safeParse(environment);
+  const given = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== ""));
+  const parsed = configSchema.safeParse(given);
   if (parsed.success) return parsed.data;
   const [issue] = parsed.error.issues;
   throw new EverstepError(

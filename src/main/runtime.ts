@@ -5,11 +5,14 @@ import type { Catalog } from "../monikers/catalog.ts";
 import { Workspace } from "../monikers/tools/workspace.ts";
 import { ActionQueue } from "../queue/submit.ts";
 import { SessionRegistry } from "../sessions/registry.ts";
+import type { RunnerObserver } from "../sessions/session-runner.ts";
 import { StepSlots } from "../sessions/step-slots.ts";
 import type { Store } from "../store/store.ts";
 
 export type RuntimeOptions = {
   store: Store;
+  /** Told of what happens, for figures and logs. */
+  observer?: RunnerObserver;
   catalog: Catalog;
   workspace: string;
   /** Steps that may run at once. 500 by default. */
@@ -39,7 +42,7 @@ export class Runtime {
       llm: null,
       tools: { workspace: new Workspace(workspace) },
       onDelta: ({ session, ...delta }) => this.events.publishDelta(session, delta),
-      onRetry: () => {},
+      observer: options.observer ?? { stepCommitted() {}, committed() {}, retried() {} },
       destroy_grace_ms: options.destroy_grace_ms ?? 5000,
     });
     this.#dispatcher = new Dispatcher(store, this.#registry, worker);

@@ -1,19 +1,87 @@
 import { once } from "node:events";
+import { pino } from "pino";
+import { EverstepError } from "../domain/errors.ts";
+import { loadCatalog } from "../monikers/catalog.ts";
+import { Conversations } from "../queue/conversations.ts";
 import { openStore } from "../store/open-store.ts";
-import { readConfig } from "./config.ts";
+import { isLoopback } from "../surfaces/http/access.ts";
+import { Metrics } from "../surfaces/http/metrics.ts";
+import { buildServer } from "../surfaces/http/server.ts";
+import { SocketServer } from "../surfaces/socket/socket-server.ts";
+import { type Config, readConfig } from "./config.ts";
+import { Runtime } from "./runtime.ts";
 
-/** Runs until SIGINT or SIGTERM, then leaves everything on disk. */
+/** The whole product in one process, until SIGINT or SIGTERM; then everything is left on disk. */
 export async function serve(): Promise<void> {
   const config = readConfig(process.env);
+  requireTokenOffLoopback(config);
   const stopped = Promise.race([once(process, "SIGINT"), once(process, "SIGTERM")]);
   await using resources = new AsyncDisposableStack();
+  const log = pino({ level: config.EVERSTEP_LOG_LEVEL }, pino.destination(2));
+  const catalog = await loadCatalog(config.EVERSTEP_MONIKERS);
   const store = await openStore(config.EVERSTEP_STORE);
   resources.defer(() => store.close());
-  const { sessions, queue_depth } = await store.counts();
-  const live = sessions.running + sessions.waiting + sessions.paused + sessions.stopping;
-  console.log(
-    `everstep is up: store ${config.EVERSTEP_STORE}, ${live} live sessions, ${queue_depth} actions in the queue`,
+  const metrics = new Metrics(store);
+  const runtime = new Runtime({
+    store,
+    catalog,
+    workspace: config.EVERSTEP_WORKSPACE,
+    max_running_steps: config.EVERSTEP_MAX_RUNNING_STEPS,
+    observer: {
+      stepCommitted: (step) => metrics.stepCommitted(step),
+      committed: (ms) => metrics.committed(ms),
+      retried(session, error) {
+        metrics.retried();
+        log.warn({ session_id: session.session_id, err: error }, "a step failed and is tried again");
+      },
+    },
+  });
+  const conversations = new Conversations(store);
+  const { queue, events } = runtime;
+  const app = await buildServer(
+    { store, queue, conversations, events, catalog, metrics },
+    {
+      token: config.EVERSTEP_TOKEN,
+      metrics_token: config.EVERSTEP_METRICS_TOKEN,
+      rate_limit: config.EVERSTEP_RATE_LIMIT,
+      log,
+    },
   );
-  console.log("stop it with Ctrl-C");
+  const sockets = new SocketServer(app.server, events, config.EVERSTEP_TOKEN, log);
+  const address = await app
+    .listen({ host: config.EVERSTEP_HOST, port: config.EVERSTEP_PORT })
+    .catch((error: unknown) => {
+      throw new EverstepError(
+        "address_unavailable",
+        `${config.EVERSTEP_HOST}:${config.EVERSTEP_PORT} cannot be listened on (${(error as Error).message})`,
+        "stop what uses it, or set EVERSTEP_PORT",
+        error,
+      );
+    });
+  resources.defer(() => app.close());
+  resources.defer(() => sockets.stop());
+  const revived = await runtime.start();
+  resources.defer(() => runtime.stop());
+  greet(address, config, revived);
   await stopped;
+  log.info("stopping");
+}
+
+function requireTokenOffLoopback({ EVERSTEP_HOST, EVERSTEP_TOKEN }: Config): void {
+  if (EVERSTEP_TOKEN !== undefined || isLoopback(EVERSTEP_HOST)) return;
+  throw new EverstepError(
+    "token_required",
+    `EVERSTEP_HOST=${EVERSTEP_HOST} can be reached from other machines and no token is set`,
+    "set EVERSTEP_TOKEN, or use 127.0.0.1",
+  );
+}
+
+function greet(address: string, { EVERSTEP_STORE }: Config, revived: number): void {
+  const store = EVERSTEP_STORE.replace(/\/\/.*@/, "//…@");
+  console.log(`Everstep is up at ${address} (store ${store}${revived > 0 ? `, ${revived} sessions go on` : ""})
+
+Try:  curl -s ${address}/api/agents -H 'content-type: application/json' -d '{"agent_id":"joker","moniker":"joke","params":{"subject":"tea"}}'
+      curl -s '${address}/api/agent-steps?agent_id=joker'
+
+The API is described at ${address}/docs. Ctrl-C stops it; everything goes on at the next start.`);
 }

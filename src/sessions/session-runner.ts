@@ -1,5 +1,6 @@
 import { type Action, isFinal } from "../domain/action.ts";
 import { isLive, type Session } from "../domain/session.ts";
+import type { Step } from "../domain/step.ts";
 import type { Moniker, StepContext } from "../monikers/moniker.ts";
 import { StepError } from "../monikers/moniker.ts";
 import type { Batch, OwnedSession, Ownership, Store } from "../store/store.ts";
@@ -12,13 +13,21 @@ import { Pause } from "./pause.ts";
 import { bouncedFrom, consumedBy, errorCommit, stepCommit, withStatus } from "./step-commit.ts";
 import type { Slot, StepSlots } from "./step-slots.ts";
 
+/** Told of what happens, for figures and logs. */
+export type RunnerObserver = {
+  stepCommitted(step: Step): void;
+  /** How long a commit took, in milliseconds. */
+  committed(ms: number): void;
+  retried(session: Session, error: unknown): void;
+};
+
 export type RunnerDependencies = {
   store: Store;
   slots: StepSlots;
   llm: StepContext["llm"];
   tools: StepContext["tools"];
   onDelta: (delta: { session: Session; iteration: number; event_seq: number; text: string }) => void;
-  onRetry: (session: Session, error: unknown) => void;
+  observer: RunnerObserver;
   /** Milliseconds that a destroyed session's step may take to finish. */
   destroy_grace_ms: number;
 };
@@ -238,7 +247,7 @@ export class SessionRunner {
     this.#failures += 1;
     const helps = !(error instanceof StepError) || error.retryable;
     if (helps && this.#failures < max_attempts && this.#session.status === "running") {
-      this.#dependencies.onRetry(this.#session, error);
+      this.#dependencies.observer.retried(this.#session, error);
       return Math.max(1, backoff_ms * 2 ** (this.#failures - 1) * (0.5 + Math.random()));
     }
     this.#failures = 0;
@@ -263,13 +272,17 @@ export class SessionRunner {
       : [];
     const next = bounced.length > 0 ? { ...session, pending_guidance: [], pending_action_ids: [] } : session;
     const actions = [...(batch.actions ?? []), ...bounced];
-    const outcome = await this.#dependencies.store.commit({
+    const { store, observer } = this.#dependencies;
+    const started = performance.now();
+    const outcome = await store.commit({
       ...batch,
       ...(writesSession ? { sessions: [{ kind: "update", session: next, owner: this.#owner }] } : {}),
       ...(actions.length > 0 ? { actions } : {}),
     });
     if (outcome.kind === "committed") {
       this.#session = next;
+      observer.committed(performance.now() - started);
+      for (const step of batch.steps ?? []) observer.stepCommitted(step);
       for (const { action_id, receipt } of actions) if (receipt !== "delivered") this.#delivered.delete(action_id);
       return true;
     }

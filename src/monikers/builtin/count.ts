@@ -1,5 +1,6 @@
 import { setTimeout as wait } from "node:timers/promises";
 import { z } from "zod";
+import type { JsonObject } from "../../domain/json.ts";
 import { defineMoniker } from "../moniker.ts";
 
 /** Counts 0, 1, … `to`. For demos, tests and benchmarks: it can be slow, large, or fail on purpose. */
@@ -19,7 +20,7 @@ export const count = defineMoniker({
     const n = typeof state["n"] === "number" ? state["n"] + 1 : 0;
     if (n === params.fail_at && mustFail(`${ids.session_id} ${n}`, params.fail_times))
       throw new Error(`told to fail at ${n}`);
-    const filler = params.payload_bytes ? { filler: "x".repeat(params.payload_bytes) } : {};
+    const filler: JsonObject = params.payload_bytes ? { filler: "x".repeat(params.payload_bytes) } : {};
     return { step, next_step: String(n + 1), state: { n, ...filler }, text: String(n), done: n >= params.to };
   },
 });

@@ -1,0 +1,28 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { FastifyBaseLogger, FastifyInstance, RawServerDefault } from "fastify";
+import type { ZodTypeProvider } from "fastify-type-provider-zod";
+import type { Events } from "../../events/events.ts";
+import type { Catalog } from "../../monikers/catalog.ts";
+import type { Conversations } from "../../queue/conversations.ts";
+import type { ActionQueue } from "../../queue/submit.ts";
+import type { Store } from "../../store/store.ts";
+import type { Metrics } from "./metrics.ts";
+
+/** What the routes work with. */
+export type ServerContext = {
+  store: Store;
+  queue: ActionQueue;
+  conversations: Conversations;
+  events: Events;
+  catalog: Catalog;
+  metrics: Metrics;
+};
+
+export type App = FastifyInstance<
+  RawServerDefault,
+  IncomingMessage,
+  ServerResponse,
+  FastifyBaseLogger,
+  ZodTypeProvider
+>;
+export type Routes = (app: App, context: ServerContext) => void;

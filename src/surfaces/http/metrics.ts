@@ -1,0 +1,85 @@
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "@prometheus-io/client";
+import type { Step } from "../../domain/step.ts";
+import type { Store } from "../../store/store.ts";
+
+const LATENCY_BUCKETS = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30, 60, 300];
+const COMMIT_BUCKETS = [0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 1];
+
+/** What operators watch, in Prometheus' format. */
+export class Metrics {
+  readonly #registry = new Registry();
+  readonly #stepSeconds: Histogram<"status">;
+  readonly #commitSeconds: Histogram;
+  readonly #tokens: Counter;
+  readonly #retries: Counter;
+  #beforeRender: () => Promise<void> = async () => {};
+
+  constructor(store: Store) {
+    const registers = [this.#registry];
+    collectDefaultMetrics({ register: this.#registry });
+    this.#stepSeconds = new Histogram({
+      name: "everstep_step_duration_seconds",
+      help: "How long committed steps took.",
+      labelNames: ["status"],
+      buckets: LATENCY_BUCKETS,
+      registers,
+    });
+    this.#commitSeconds = new Histogram({
+      name: "everstep_commit_duration_seconds",
+      help: "How long commits of the runtime took.",
+      buckets: COMMIT_BUCKETS,
+      registers,
+    });
+    this.#tokens = new Counter({ name: "everstep_tokens_total", help: "Tokens that committed steps used.", registers });
+    this.#retries = new Counter({
+      name: "everstep_step_retries_total",
+      help: "Attempts at a step that failed and were tried again.",
+      registers,
+    });
+    this.#collectCounts(store, registers);
+  }
+
+  /** Counts are read from the store when they are asked for. */
+  #collectCounts(store: Store, registers: Registry[]): void {
+    const sessions = new Gauge({
+      name: "everstep_sessions",
+      help: "Sessions by status.",
+      labelNames: ["status"],
+      registers,
+    });
+    const depth = new Gauge({ name: "everstep_queue_depth", help: "Actions that are not processed.", registers });
+    const lag = new Gauge({
+      name: "everstep_queue_lag_seconds",
+      help: "Age of the oldest action that is not processed.",
+      registers,
+    });
+    this.#beforeRender = async () => {
+      const { sessions: counts, queue_depth, oldest_pending_at } = await store.counts();
+      for (const [status, count] of Object.entries(counts)) sessions.set({ status }, count);
+      depth.set(queue_depth);
+      lag.set(oldest_pending_at === null ? 0 : (Date.now() - Date.parse(oldest_pending_at)) / 1000);
+    };
+  }
+
+  stepCommitted({ status, latency_ms, tokens_used }: Step): void {
+    this.#stepSeconds.observe({ status }, latency_ms / 1000);
+    if (tokens_used > 0) this.#tokens.inc(tokens_used);
+  }
+
+  committed(ms: number): void {
+    this.#commitSeconds.observe(ms / 1000);
+  }
+
+  retried(): void {
+    this.#retries.inc();
+  }
+
+  get contentType(): string {
+    return this.#registry.contentType;
+  }
+
+  async render(): Promise<string> {
+    await this.#beforeRender();
+    return this.#registry.metrics();
+  }
+}

@@ -1,0 +1,47 @@
+import { STATUS_CODES } from "node:http";
+import { z } from "zod";
+
+/** An error as RFC 9457 has it. Thrown by routes, sent by the server's error handler. */
+export class Problem extends Error {
+  readonly status: number;
+  readonly errors: FieldProblem[] | undefined;
+
+  constructor(status: number, detail: string, errors?: FieldProblem[]) {
+    super(detail);
+    this.status = status;
+    this.errors = errors;
+  }
+
+  toJSON(): ProblemBody {
+    const body = {
+      type: "about:blank",
+      title: STATUS_CODES[this.status] ?? "Error",
+      status: this.status,
+      detail: this.message,
+    };
+    return this.errors ? { ...body, errors: this.errors } : body;
+  }
+}
+
+export type FieldProblem = { path: string; message: string };
+
+export const problemSchema = z
+  .object({
+    type: z.string(),
+    title: z.string(),
+    status: z.int(),
+    detail: z.string(),
+    errors: z.array(z.object({ path: z.string(), message: z.string() })).optional(),
+  })
+  .meta({ id: "Problem", description: "An error as RFC 9457 has it." });
+type ProblemBody = z.infer<typeof problemSchema>;
+
+export const unknown = (what: string): Problem => new Problem(404, `the ${what} is unknown`);
+export const invalid = (errors: FieldProblem[]): Problem =>
+  new Problem(400, errors.map(({ path, message }) => `${path || "body"}: ${message}`).join("; "), errors);
+
+/** A value that was looked up, or 404. */
+export function found<Value>(value: Value | null, what: string): Value {
+  if (value === null) throw unknown(what);
+  return value;
+}

@@ -1,0 +1,128 @@
+import { z } from "zod";
+import { agentConfigSchema, agentSchema } from "../../../domain/agent.ts";
+import { idSchema, now } from "../../../domain/ids.ts";
+import { jsonObjectSchema } from "../../../domain/json.ts";
+import { sessionOptionsSchema, sessionSchema } from "../../../domain/session.ts";
+import { createPayloadSchema } from "../../../queue/payloads.ts";
+import type { Routes } from "../context.ts";
+import { found, invalid } from "../problem.ts";
+import { acceptedSchema, answers, idParams, pageQuery } from "../schemas.ts";
+import { submit } from "../submitting.ts";
+
+const createBody = createPayloadSchema.extend({
+  agent_id: idSchema,
+  session_id: idSchema.optional(),
+  urgency: z.int().min(0).max(9).optional(),
+});
+
+const configBody = z.object({
+  moniker: z.string().min(1).max(200),
+  params: jsonObjectSchema.optional(),
+  options: sessionOptionsSchema.optional(),
+  description: z.string().max(2000).nullish(),
+});
+
+const params = idParams("agent_id");
+
+export const agentRoutes: Routes = (app, { store, queue, catalog }) => {
+  app.post(
+    "/api/agents",
+    {
+      schema: {
+        tags: ["agents"],
+        summary: "Start a session of an agent",
+        body: createBody,
+        response: answers(202, acceptedSchema, 400, 404, 409),
+      },
+    },
+    async (request, reply) => {
+      const { agent_id, session_id, urgency, ...payload } = request.body;
+      return reply
+        .code(202)
+        .send(await submit(queue, { action_type: "agent_create", agent_id, session_id, urgency, payload }));
+    },
+  );
+
+  app.get(
+    "/api/agents",
+    {
+      schema: {
+        tags: ["agents"],
+        summary: "List agents by id",
+        querystring: z.object(pageQuery),
+        response: answers(200, z.object({ agents: z.array(agentSchema) }), 400),
+      },
+    },
+    async ({ query }) => ({ agents: await store.listAgents(query) }),
+  );
+
+  app.get(
+    "/api/agents/:agent_id",
+    {
+      schema: {
+        tags: ["agents"],
+        summary: "One agent with its latest session",
+        params,
+        response: answers(200, agentSchema, 404),
+      },
+    },
+    async (request) => found(await store.getAgent(request.params.agent_id), "agent"),
+  );
+
+  app.get(
+    "/api/agents/:agent_id/sessions",
+    {
+      schema: {
+        tags: ["agents"],
+        summary: "An agent's sessions, newest first",
+        params,
+        querystring: z.object(pageQuery),
+        response: answers(200, z.object({ sessions: z.array(sessionSchema) }), 400, 404),
+      },
+    },
+    async ({ params: { agent_id }, query }) => {
+      found(await store.getAgent(agent_id), "agent");
+      return { sessions: await store.listSessions({ agent_id, ...query }) };
+    },
+  );
+
+  app.get(
+    "/api/agents/:agent_id/config",
+    {
+      schema: {
+        tags: ["agents"],
+        summary: "An agent's defaults",
+        params,
+        response: answers(200, agentConfigSchema, 404),
+      },
+    },
+    async (request) => found(await store.getAgentConfig(request.params.agent_id), "agent's configuration"),
+  );
+
+  app.put(
+    "/api/agents/:agent_id/config",
+    {
+      schema: {
+        tags: ["agents"],
+        summary: "Set what later sessions of the agent get where their request leaves something out",
+        params,
+        body: configBody,
+        response: answers(200, agentConfigSchema, 400),
+      },
+    },
+    async ({ params: { agent_id }, body }) => {
+      if (!catalog.has(body.moniker))
+        throw invalid([{ path: "moniker", message: `no moniker is named ${JSON.stringify(body.moniker)}` }]);
+      const config = {
+        agent_id,
+        moniker: body.moniker,
+        params: body.params ?? {},
+        options: body.options ?? {},
+        description: body.description ?? null,
+        updated_at: now(),
+      };
+      await store.commit({ agent_configs: [config] });
+      return config;
+    },
+  );
+};

@@ -1,0 +1,170 @@
+import { z } from "zod";
+import {
+  conversationSchema,
+  conversationStatusSchema,
+  messageSchema,
+  participantSchema,
+} from "../../../domain/conversation.ts";
+import { idSchema, timeSchema } from "../../../domain/ids.ts";
+import {
+  conversationPatchSchema,
+  newConversationSchema,
+  newMessageSchema,
+  newParticipantSchema,
+  type Refusal,
+} from "../../../queue/conversations.ts";
+import type { Routes } from "../context.ts";
+import { found, invalid, Problem, unknown } from "../problem.ts";
+import { answers, idParams, pageQuery } from "../schemas.ts";
+
+const params = idParams("conversation_id");
+const tags = ["conversations"];
+
+export const conversationRoutes: Routes = (app, { store, conversations }) => {
+  app.post(
+    "/api/conversations",
+    {
+      schema: {
+        tags,
+        summary: "Open a conversation",
+        body: newConversationSchema.nullish(),
+        response: answers(201, conversationSchema, 400),
+      },
+    },
+    async ({ body }, reply) => reply.code(201).send(await conversations.create(body ?? {})),
+  );
+
+  app.get(
+    "/api/conversations",
+    {
+      schema: {
+        tags,
+        summary: "List conversations, newest first",
+        querystring: z.object({
+          status: conversationStatusSchema.optional(),
+          tag: z.string().max(100).optional(),
+          ...pageQuery,
+        }),
+        response: answers(200, z.object({ conversations: z.array(conversationSchema) }), 400),
+      },
+    },
+    async ({ query }) => ({ conversations: await store.listConversations(query) }),
+  );
+
+  app.get(
+    "/api/conversations/:conversation_id",
+    { schema: { tags, summary: "One conversation", params, response: answers(200, conversationSchema, 404) } },
+    async (request) => found(await store.getConversation(request.params.conversation_id), "conversation"),
+  );
+
+  app.patch(
+    "/api/conversations/:conversation_id",
+    {
+      schema: {
+        tags,
+        summary: "Change a conversation's title, status or tags",
+        params,
+        body: conversationPatchSchema,
+        response: answers(200, conversationSchema, 400, 404),
+      },
+    },
+    async (request) => found(await conversations.change(request.params.conversation_id, request.body), "conversation"),
+  );
+
+  app.post(
+    "/api/conversations/:conversation_id/participants",
+    {
+      schema: {
+        tags,
+        summary: "Let a person or a session join",
+        params,
+        body: newParticipantSchema,
+        response: answers(201, participantSchema, 400, 404),
+      },
+    },
+    async (request, reply) => {
+      const outcome = await conversations.join(request.params.conversation_id, request.body);
+      if (outcome.kind !== "joined") throw refused(outcome);
+      return reply.code(201).send(outcome.participant);
+    },
+  );
+
+  app.get(
+    "/api/conversations/:conversation_id/participants",
+    {
+      schema: {
+        tags,
+        summary: "Who is or was in the conversation",
+        params,
+        response: answers(200, z.object({ participants: z.array(participantSchema) }), 404),
+      },
+    },
+    async ({ params: { conversation_id } }) => {
+      found(await store.getConversation(conversation_id), "conversation");
+      return { participants: await store.listParticipants(conversation_id) };
+    },
+  );
+
+  app.delete(
+    "/api/conversations/:conversation_id/participants/:participant_id",
+    {
+      schema: {
+        tags,
+        summary: "Let someone leave",
+        params: z.object({ conversation_id: idSchema, participant_id: idSchema }),
+        response: answers(204, z.null().describe("They left."), 404),
+      },
+    },
+    async ({ params: { conversation_id, participant_id } }, reply) => {
+      if (!(await conversations.leave(conversation_id, participant_id))) throw unknown("participant");
+      return reply.code(204).send(null);
+    },
+  );
+
+  app.post(
+    "/api/conversations/:conversation_id/messages",
+    {
+      schema: {
+        tags,
+        summary: "Say something; the sessions that are meant get it as guidance",
+        params,
+        body: newMessageSchema,
+        response: answers(201, z.object({ message: messageSchema, action_ids: z.array(idSchema) }), 400, 404, 409),
+      },
+    },
+    async (request, reply) => {
+      const outcome = await conversations.post(request.params.conversation_id, request.body);
+      if (outcome.kind !== "posted") throw refused(outcome);
+      return reply.code(201).send({ message: outcome.message, action_ids: outcome.message.action_ids });
+    },
+  );
+
+  app.get(
+    "/api/conversations/:conversation_id/messages",
+    {
+      schema: {
+        tags,
+        summary: "The transcript, oldest first",
+        params,
+        querystring: z.object({ since: timeSchema.optional(), after: idSchema.optional(), ...pageQuery }),
+        response: answers(200, z.object({ messages: z.array(messageSchema) }), 400, 404),
+      },
+    },
+    async ({ params: { conversation_id }, query }) => {
+      found(await store.getConversation(conversation_id), "conversation");
+      return { messages: await store.listMessages({ conversation_id, ...query }) };
+    },
+  );
+};
+
+function refused(refusal: Refusal): Problem {
+  switch (refusal.kind) {
+    case "unknown":
+      return unknown(refusal.what);
+    case "conflict":
+      return new Problem(409, refusal.detail);
+    case "invalid":
+      return invalid([{ path: refusal.path, message: refusal.message }]);
+  }
+  return refusal satisfies never;
+}

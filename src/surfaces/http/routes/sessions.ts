@@ -1,0 +1,88 @@
+import { z } from "zod";
+import { idSchema, timeSchema } from "../../../domain/ids.ts";
+import { sessionSchema, sessionStatusSchema } from "../../../domain/session.ts";
+import { stepSchema, stepStatusSchema } from "../../../domain/step.ts";
+import type { SessionOrAgent } from "../../../store/store.ts";
+import type { Routes } from "../context.ts";
+import { found, invalid } from "../problem.ts";
+import { answers, idParams, iterationQuery, pageQuery } from "../schemas.ts";
+
+const sessionOrAgent = { session_id: idSchema.optional(), agent_id: idSchema.optional() };
+
+export const sessionRoutes: Routes = (app, { store }) => {
+  app.get(
+    "/api/sessions",
+    {
+      schema: {
+        tags: ["sessions"],
+        summary: "List sessions, newest first",
+        querystring: z.object({ status: sessionStatusSchema.optional(), agent_id: idSchema.optional(), ...pageQuery }),
+        response: answers(200, z.object({ sessions: z.array(sessionSchema) }), 400),
+      },
+    },
+    async ({ query }) => ({ sessions: await store.listSessions(query) }),
+  );
+
+  app.get(
+    "/api/sessions/:session_id",
+    {
+      schema: {
+        tags: ["sessions"],
+        summary: "Where a session stands",
+        params: idParams("session_id"),
+        response: answers(200, sessionSchema, 404),
+      },
+    },
+    async (request) => found(await store.getSession(request.params.session_id), "session"),
+  );
+
+  app.get(
+    "/api/agent-steps",
+    {
+      schema: {
+        tags: ["steps"],
+        summary: "List steps of a session or an agent by iteration",
+        querystring: z.object({
+          ...sessionOrAgent,
+          min_iteration: iterationQuery,
+          max_iteration: iterationQuery,
+          after_iteration: iterationQuery,
+          since_created_at: timeSchema.optional(),
+          status: stepStatusSchema.optional(),
+          ...pageQuery,
+        }),
+        response: answers(200, z.object({ steps: z.array(stepSchema) }), 400),
+      },
+    },
+    async ({ query }) => {
+      const { session_id: _, agent_id: __, ...filter } = query;
+      return { steps: await store.listSteps({ ...filter, ...one(query) }) };
+    },
+  );
+
+  app.get(
+    "/api/agent-steps/latest",
+    {
+      schema: {
+        tags: ["steps"],
+        summary: "The newest step",
+        querystring: z.object(sessionOrAgent),
+        response: answers(200, stepSchema, 400, 404),
+      },
+    },
+    async ({ query }) => found(await store.latestStep(one(query)), "step"),
+  );
+};
+
+/** Whose steps are meant: the session's where both are named. */
+function one({
+  session_id,
+  agent_id,
+}: {
+  session_id?: string | undefined;
+  agent_id?: string | undefined;
+}): SessionOrAgent {
+  if (session_id !== undefined) return { session_id };
+  if (agent_id !== undefined) return { agent_id };
+  throw invalid([{ path: "session_id", message: "give session_id or agent_id" }]);
+}

@@ -1,0 +1,104 @@
+import { z } from "zod";
+import { idSchema } from "../../../domain/ids.ts";
+import type { Routes } from "../context.ts";
+import { answers } from "../schemas.ts";
+
+const monikerSchema = z.object({
+  name: z.string(),
+  kind: z.enum(["continuous", "finite", "reactive"]),
+  description: z.string(),
+  params_schema: z.record(z.string(), z.unknown()),
+});
+
+const healthSchema = z.object({
+  status: z.string(),
+  store: z.string(),
+  live_sessions: z.int(),
+  queue_depth: z.int(),
+  queue_lag_ms: z.number(),
+});
+
+const hitSchema = z.object({
+  kind: z.enum(["step", "message"]),
+  score: z.number(),
+  text: z.string(),
+  session_id: z.string().optional(),
+  iteration: z.int().optional(),
+  conversation_id: z.string().optional(),
+  message_id: z.string().optional(),
+});
+
+export const systemRoutes: Routes = (app, { store, catalog, metrics }) => {
+  const monikers = [...catalog.values()].map(({ name, kind, description, params }) => ({
+    name,
+    kind,
+    description,
+    params_schema: z.toJSONSchema(params, { io: "input", unrepresentable: "any" }) as Record<string, unknown>,
+  }));
+
+  app.get(
+    "/api/monikers",
+    {
+      schema: {
+        tags: ["system"],
+        summary: "The tasks that agents can be given",
+        response: answers(200, z.object({ monikers: z.array(monikerSchema) })),
+      },
+    },
+    () => ({ monikers }),
+  );
+
+  app.get(
+    "/api/search",
+    {
+      schema: {
+        tags: ["system"],
+        summary: "Find words in steps and messages, letter case and diacritics aside",
+        querystring: z.object({
+          q: z.string().min(1).max(1000),
+          agent_id: idSchema.optional(),
+          session_id: idSchema.optional(),
+          limit: z.coerce.number().int().min(1).max(500).default(100),
+        }),
+        response: answers(200, z.object({ hits: z.array(hitSchema) }), 400),
+      },
+    },
+    async ({ query }) => ({ hits: await store.search(query) }),
+  );
+
+  app.get(
+    "/health",
+    {
+      config: { open: true },
+      schema: {
+        tags: ["system"],
+        summary: "Whether work is being done",
+        response: { ...answers(200, healthSchema), 503: healthSchema.partial().describe("The store is out of reach.") },
+      },
+    },
+    async (_request, reply) => {
+      try {
+        const { sessions, queue_depth, oldest_pending_at } = await store.counts();
+        const live_sessions = sessions.running + sessions.waiting + sessions.paused + sessions.stopping;
+        const queue_lag_ms = oldest_pending_at === null ? 0 : Math.max(0, Date.now() - Date.parse(oldest_pending_at));
+        return { status: "ok", store: store.kind, live_sessions, queue_depth, queue_lag_ms };
+      } catch {
+        return reply.code(503).send({ status: "unavailable", store: store.kind });
+      }
+    },
+  );
+
+  app.get(
+    "/metrics",
+    {
+      config: { metrics: true },
+      schema: {
+        tags: ["system"],
+        summary: "Figures for Prometheus",
+        produces: ["text/plain"],
+        response: answers(200, z.string()),
+      },
+    },
+    async (_request, reply) => reply.type(metrics.contentType).send(await metrics.render()),
+  );
+};

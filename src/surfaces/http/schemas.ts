@@ -1,0 +1,50 @@
+import { z } from "zod";
+import { actionSchema } from "../../domain/action.ts";
+import { agentConfigSchema, agentSchema } from "../../domain/agent.ts";
+import { conversationSchema, messageSchema, participantSchema } from "../../domain/conversation.ts";
+import { idSchema } from "../../domain/ids.ts";
+import { sessionOptionsSchema, sessionSchema } from "../../domain/session.ts";
+import { stepSchema } from "../../domain/step.ts";
+import { problemSchema } from "./problem.ts";
+
+for (const [id, schema] of Object.entries({
+  Action: actionSchema,
+  Agent: agentSchema,
+  AgentConfig: agentConfigSchema,
+  Conversation: conversationSchema,
+  Message: messageSchema,
+  Participant: participantSchema,
+  Session: sessionSchema,
+  SessionOptions: sessionOptionsSchema,
+  Step: stepSchema,
+}))
+  z.globalRegistry.add(schema, { id });
+
+const wholeNumber = z.coerce.number().int();
+
+/** How much of a list is wanted. */
+export const pageQuery = {
+  limit: wholeNumber.min(1).max(500).default(100),
+  offset: wholeNumber.min(0).max(Number.MAX_SAFE_INTEGER).default(0),
+};
+export const iterationQuery = wholeNumber.min(-1).max(Number.MAX_SAFE_INTEGER).optional();
+
+export const idParams = <Name extends string>(name: Name) =>
+  z.object({ [name]: idSchema } as Record<Name, typeof idSchema>);
+
+const PROBLEMS: Readonly<Record<number, string>> = {
+  400: "The request is not as it should be.",
+  404: "An id in the request is unknown.",
+  409: "The request contradicts what is there.",
+};
+
+/** The answers of a route for its documentation: the good one, and the problems it may meet. */
+export function answers(status: number, schema: z.ZodType, ...problems: number[]): Record<number, z.ZodType> {
+  const entries = problems.map((code): [number, z.ZodType] => [
+    code,
+    problemSchema.describe(PROBLEMS[code] ?? "Problem"),
+  ]);
+  return Object.fromEntries([[status, schema], ...entries]);
+}
+
+export const acceptedSchema = z.object({ action_id: idSchema, agent_id: idSchema, session_id: idSchema });

@@ -1,0 +1,148 @@
+import { randomBytes } from "node:crypto";
+import helmet from "@fastify/helmet";
+import rateLimit from "@fastify/rate-limit";
+import swagger from "@fastify/swagger";
+import fastify, { type FastifyBaseLogger, type FastifyError, type FastifyRequest } from "fastify";
+import {
+  createJsonSchemaTransform,
+  createJsonSchemaTransformObject,
+  hasZodFastifySchemaValidationErrors,
+  validatorCompiler,
+  type ZodTypeProvider,
+} from "fastify-type-provider-zod";
+import { EverstepError } from "../../domain/errors.ts";
+import { type AccessRules, bearer, isFromThisMachine, sameSecret } from "./access.ts";
+import type { App, ServerContext } from "./context.ts";
+import { docsPage, docsScript, homePage } from "./pages.ts";
+import { Problem } from "./problem.ts";
+import { actionRoutes } from "./routes/actions.ts";
+import { agentRoutes } from "./routes/agents.ts";
+import { controlRoutes } from "./routes/controls.ts";
+import { conversationRoutes } from "./routes/conversations.ts";
+import { sessionRoutes } from "./routes/sessions.ts";
+import { systemRoutes } from "./routes/system.ts";
+
+declare module "fastify" {
+  interface FastifyContextConfig {
+    /** Answered without a token. */
+    open?: boolean;
+    /** Asks for the metrics' own token. */
+    metrics?: boolean;
+  }
+}
+
+const LARGEST_BODY = 1024 * 1024;
+/** An id of 200 characters of any script, percent-encoded. */
+const LONGEST_PARAMETER = 4096;
+
+export type ServerOptions = AccessRules & {
+  log: FastifyBaseLogger;
+  /** Requests that one client may make in a minute. */
+  rate_limit: number;
+};
+
+export async function buildServer(context: ServerContext, options: ServerOptions): Promise<App> {
+  const app: App = fastify({
+    loggerInstance: options.log,
+    bodyLimit: LARGEST_BODY,
+    routerOptions: { maxParamLength: LONGEST_PARAMETER },
+    forceCloseConnections: true,
+    genReqId: () => randomBytes(8).toString("hex"),
+    disableRequestLogging: true,
+  }).withTypeProvider<ZodTypeProvider>();
+  app.setValidatorCompiler(validatorCompiler);
+  // Answers are our own rows: they are described for the documentation, not checked again.
+  app.setSerializerCompiler(() => (data) => JSON.stringify(data));
+  app.setErrorHandler((error: FastifyError, request, reply) => {
+    const problem = toProblem(error);
+    if (problem.status >= 500) request.log.error({ err: error }, "a request failed");
+    return reply.code(problem.status).type("application/problem+json").send(JSON.stringify(problem));
+  });
+  app.setNotFoundHandler(() => {
+    throw new Problem(404, "there is nothing at this address; /docs lists what there is");
+  });
+  acceptEmptyBodies(app);
+  app.addHook("onRequest", async (request) => admit(request, options));
+  await app.register(helmet, { contentSecurityPolicy: { directives: CONTENT_POLICY }, strictTransportSecurity: false });
+  await app.register(rateLimit, {
+    max: options.rate_limit,
+    timeWindow: 60_000,
+    // Without a token every client is on this machine.
+    allowList: () => options.token === undefined,
+    errorResponseBuilder: () => new Problem(429, "too many requests; try again in a minute"),
+  });
+  await describe(app);
+  for (const routes of [agentRoutes, controlRoutes, sessionRoutes, actionRoutes, conversationRoutes, systemRoutes])
+    routes(app, context);
+  return app;
+}
+
+const CONTENT_POLICY = {
+  defaultSrc: ["'self'"],
+  connectSrc: ["'self'", "ws:", "wss:"],
+  imgSrc: ["'self'", "data:"],
+  styleSrc: ["'self'", "'unsafe-inline'"],
+  upgradeInsecureRequests: null,
+};
+
+async function describe(app: App): Promise<void> {
+  await app.register(swagger, {
+    openapi: {
+      openapi: "3.1.0",
+      info: {
+        title: "Everstep",
+        version: "0.1.0",
+        description: "Long-lived agents that never lose a step and that people can steer while they run.",
+      },
+      components: { securitySchemes: { token: { type: "http", scheme: "bearer" } } },
+      security: [{ token: [] }],
+    },
+    transform: createJsonSchemaTransform({ zodToJsonConfig: { unrepresentable: "any" } }),
+    transformObject: createJsonSchemaTransformObject({ zodToJsonConfig: { unrepresentable: "any" } }),
+  });
+  app.get("/openapi.json", { schema: { hide: true } }, () => app.swagger());
+  app.get("/docs", { schema: { hide: true } }, (_request, reply) => reply.type("text/html").send(docsPage));
+  app.get("/docs.js", { schema: { hide: true }, config: { open: true } }, (_request, reply) =>
+    reply.type("text/javascript").send(docsScript),
+  );
+  app.get("/", { schema: { hide: true }, config: { open: true } }, (_request, reply) =>
+    reply.type("text/html").send(homePage),
+  );
+}
+
+function admit(request: FastifyRequest, { token, metrics_token }: AccessRules): void {
+  if (token === undefined && !isFromThisMachine(request.headers))
+    throw new Problem(403, "without EVERSTEP_TOKEN the server answers this machine only, under its loopback name");
+  const { open, metrics } = request.routeOptions.config;
+  const expected = metrics ? metrics_token : token;
+  if (open || expected === undefined) return;
+  if (!sameSecret(bearer(request.headers), expected))
+    throw new Problem(401, "a token is needed: Authorization: Bearer …");
+}
+
+/** A request without a body may still say that it sends JSON. */
+function acceptEmptyBodies(app: App): void {
+  const parse = app.getDefaultJsonParser("error", "error");
+  app.removeContentTypeParser("application/json");
+  app.addContentTypeParser("application/json", { parseAs: "string" }, (request, body, done) => {
+    if (body === "") done(null, undefined);
+    else void parse(request, body as string, done);
+  });
+}
+
+function toProblem(error: FastifyError): Problem {
+  if (error instanceof Problem) return error;
+  if (hasZodFastifySchemaValidationErrors(error)) {
+    const errors = error.validation.map(({ instancePath, message }) => ({
+      path: instancePath.replace(/^\//, "").replaceAll("/", "."),
+      message: message ?? "is not valid",
+    }));
+    return new Problem(400, errors.map(({ path, message }) => `${path || "body"}: ${message}`).join("; "), errors);
+  }
+  if (error instanceof EverstepError) return new Problem(503, error.message);
+  if (error.code === "FST_ERR_CTP_INVALID_MEDIA_TYPE")
+    return new Problem(400, "the body must be JSON", [{ path: "", message: "must be application/json" }]);
+  const status = error.statusCode ?? 500;
+  if (status === 400) return new Problem(400, error.message, [{ path: "", message: error.message }]);
+  return new Problem(status, status < 500 ? error.message : "something went wrong here; the log has the details");
+}

@@ -1,0 +1,148 @@
+import type { Server as HttpServer } from "node:http";
+import type { FastifyBaseLogger } from "fastify";
+import { Server, type Socket } from "socket.io";
+import { z } from "zod";
+import { idSchema } from "../../domain/ids.ts";
+import type { Events, RuntimeEvent } from "../../events/events.ts";
+import type { Topic } from "../../store/store.ts";
+import { isFromThisMachine, sameSecret } from "../http/access.ts";
+
+const topicSchema = z.union([
+  z.strictObject({ session_id: idSchema, after_iteration: z.int().min(-1).optional() }),
+  z.strictObject({ conversation_id: idSchema, after: z.string().max(200).optional() }),
+  z.strictObject({ all: z.literal(true) }),
+]);
+
+const MOST_SUBSCRIPTIONS = 1000;
+/** Bytes that may wait in a client's connection before the server stops reading on for it. */
+const MOST_BUFFERED = 1024 * 1024;
+const DRAIN_CHECK_MS = 50;
+
+/**
+ * Rows and deltas for browsers and programs. Each subscription reads from its own cursor at the client's pace: a client
+ * that does not keep up waits in the store's rows, not in the server's memory.
+ */
+export class SocketServer {
+  readonly #io: Server;
+  readonly #events: Events;
+  readonly #log: FastifyBaseLogger;
+
+  constructor(http: HttpServer, events: Events, token: string | undefined, log: FastifyBaseLogger) {
+    this.#events = events;
+    this.#log = log;
+    this.#io = new Server(http, {
+      path: "/socket.io",
+      destroyUpgrade: false,
+      serveClient: false,
+      maxHttpBufferSize: 64 * 1024,
+      allowRequest: ({ headers }, decide) => decide(null, token !== undefined || isFromThisMachine(headers)),
+    });
+    this.#io.use((socket, next) => {
+      const given: unknown = socket.handshake.auth["token"];
+      const admitted = token === undefined || sameSecret(typeof given === "string" ? given : undefined, token);
+      next(
+        admitted ? undefined : Object.assign(new Error("a token is needed: auth: {token}"), { data: { status: 401 } }),
+      );
+    });
+    this.#io.on("connection", (socket) => this.#serve(socket));
+  }
+
+  async stop(): Promise<void> {
+    await this.#io.close();
+  }
+
+  #serve(socket: Socket): void {
+    const subscriptions = new Map<string, AbortController>();
+    const answer = (acknowledge: unknown, reply: { ok: true } | { ok: false; error: string }) => {
+      if (typeof acknowledge === "function") acknowledge(reply);
+    };
+    socket.on("subscribe", (wanted: unknown, acknowledge: unknown) => {
+      const topic = topicSchema.safeParse(wanted);
+      if (!topic.success)
+        return answer(acknowledge, { ok: false, error: "give {session_id}, {conversation_id} or {all: true}" });
+      if (subscriptions.size >= MOST_SUBSCRIPTIONS)
+        return answer(acknowledge, { ok: false, error: "too many subscriptions" });
+      const key = keyOf(topic.data);
+      subscriptions.get(key)?.abort();
+      const ending = new AbortController();
+      subscriptions.set(key, ending);
+      this.#follow(socket, topic.data, ending.signal).catch((error: unknown) => {
+        this.#log.error({ err: error }, "a subscription failed");
+        socket.disconnect(true);
+      });
+      answer(acknowledge, { ok: true });
+    });
+    socket.on("unsubscribe", (wanted: unknown, acknowledge: unknown) => {
+      const topic = topicSchema.safeParse(wanted);
+      const key = topic.success ? keyOf(topic.data) : "";
+      subscriptions.get(key)?.abort();
+      answer(
+        acknowledge,
+        subscriptions.delete(key) ? { ok: true } : { ok: false, error: "there is no such subscription" },
+      );
+    });
+    socket.on("disconnect", () => {
+      for (const ending of subscriptions.values()) ending.abort();
+    });
+  }
+
+  async #follow(socket: Socket, topic: Topic, signal: AbortSignal): Promise<void> {
+    for await (const event of this.#events.follow(topic, signal)) {
+      await drained(socket, signal);
+      if (signal.aborted) return;
+      emit(socket, topic, event);
+    }
+  }
+}
+
+const keyOf = (topic: Topic): string =>
+  "session_id" in topic
+    ? `session:${topic.session_id}`
+    : "conversation_id" in topic
+      ? `conversation:${topic.conversation_id}`
+      : "all";
+
+function emit(socket: Socket, topic: Topic, event: RuntimeEvent): void {
+  switch (event.kind) {
+    case "session":
+      socket.emit("agent_state_update", event.session);
+      return;
+    case "step":
+      socket.emit("agent_step", event.step);
+      return;
+    case "action":
+      socket.emit("action_update", event.action);
+      return;
+    case "message":
+      socket.emit("conversation_message", event.message);
+      return;
+    case "delta":
+      emitDelta(socket, topic, event.delta);
+      return;
+  }
+  event satisfies never;
+}
+
+function emitDelta(
+  socket: Socket,
+  topic: Topic,
+  { conversation_id, ...delta }: Extract<RuntimeEvent, { kind: "delta" }>["delta"],
+): void {
+  if (!("conversation_id" in topic)) socket.emit("agent_step_delta", delta);
+  if (!("session_id" in topic) && conversation_id !== null)
+    socket.emit("conversation_message_delta", { conversation_id, ...delta });
+}
+
+/** Waits until the client has read most of what it was sent. */
+async function drained(socket: Socket, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted && bufferedBytes(socket) > MOST_BUFFERED) {
+    await new Promise((resolve) => setTimeout(resolve, DRAIN_CHECK_MS));
+  }
+}
+
+function bufferedBytes({ conn }: Socket): number {
+  const { transport } = conn as unknown as { transport: { socket?: { bufferedAmount?: number } } };
+  const queued = (conn as unknown as { writeBuffer: { data?: unknown }[] }).writeBuffer;
+  const waiting = queued.reduce((sum, { data }) => sum + (typeof data === "string" ? data.length : 0), 0);
+  return (transport.socket?.bufferedAmount ?? 0) + waiting;
+}
