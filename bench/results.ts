@@ -1,19 +1,27 @@
 import { mkdir, writeFile } from "node:fs/promises";
-import { availableParallelism, cpus } from "node:os";
+import { availableParallelism, cpus, loadavg } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { type Figure, keepsBar } from "./figure.ts";
 
 const RESULTS = fileURLToPath(new URL("results", import.meta.url));
 
-export type Run = { bench: string; quick: boolean; parts: string[]; seconds: number; figures: Figure[] };
+/** `load_before` and `load_after` tell how busy the machine was (the mean of a minute), so that a noisy run is known as one. */
+export type Run = {
+  bench: string;
+  quick: boolean;
+  parts: string[];
+  seconds: number;
+  load_before: number;
+  figures: Figure[];
+};
 
 /** Keeps a run for later comparison, and once more in `copy` where that is given. Answers the path. */
 export async function writeResults(run: Run, copy: string | undefined): Promise<string> {
   const date = new Date().toISOString();
   const machine = { node: process.version, cpu_count: availableParallelism(), cpu_model: cpus()[0]?.model ?? null };
   const figures = run.figures.map((figure) => ({ ...figure, ok: figure.bar === null ? null : keepsBar(figure) }));
-  const text = `${JSON.stringify({ ...run, date, ...machine, figures }, null, 2)}\n`;
+  const text = `${JSON.stringify({ ...run, load_after: loadavg()[0], date, ...machine, figures }, null, 2)}\n`;
   const path = join(RESULTS, `${run.bench}-${date.replaceAll(/[:.]/g, "-")}.json`);
   for (const target of copy === undefined ? [path] : [path, copy]) {
     await mkdir(dirname(target), { recursive: true });

@@ -1,15 +1,16 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { statfs } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { availableParallelism, loadavg, tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import type { Bench } from "./bench.ts";
 import { type Figure, keepsBar } from "./figure.ts";
 import { writeResults } from "./results.ts";
+import { runtimeBench } from "./runtime.ts";
 import { storeBench } from "./store.ts";
 import { figureTable } from "./table.ts";
 
-const BENCHES: Readonly<Record<string, Bench>> = { store: storeBench };
+const BENCHES: Readonly<Record<string, Bench>> = { store: storeBench, runtime: runtimeBench };
 
 const USAGE = `npm run bench -- NAME [--quick] [--only PART[,PART]] [--folder FOLDER] [--json FILE]
 
@@ -73,6 +74,9 @@ async function run({ bench, name, parts, quick, folder: parent, json }: Request)
   const remove = (): void => rmSync(folder, { recursive: true, force: true, maxRetries: 3 });
   process.once("exit", remove);
   process.once("SIGINT", () => process.exit(130));
+  const load_before = loadavg()[0] ?? 0;
+  if (load_before > availableParallelism() / 4)
+    process.stderr.write(`the machine is busy (load ${load_before.toFixed(1)}): expect worse figures than it can do\n`);
   try {
     const figures: Figure[] = [];
     for (const part of parts) {
@@ -81,7 +85,7 @@ async function run({ bench, name, parts, quick, folder: parent, json }: Request)
     }
     console.log(figureTable(figures));
     const seconds = Math.round(performance.now() / 1_000);
-    const path = await writeResults({ bench: name, quick, parts, seconds, figures }, json);
+    const path = await writeResults({ bench: name, quick, parts, seconds, load_before, figures }, json);
     console.log(`\nkept in ${path}`);
     return figures.every(keepsBar);
   } finally {

@@ -98,7 +98,7 @@ async function measureLevel(
   }
 }
 
-function driveFigures(sessions: number, { commits, seconds, latencies, longest_block }: Driven, bars: Bars): Figure[] {
+function driveFigures(sessions: number, { commits, seconds, latencies, blocks }: Driven, bars: Bars): Figure[] {
   const { p50, p99, max } = summarize(latencies);
   return [
     figure(
@@ -111,7 +111,8 @@ function driveFigures(sessions: number, { commits, seconds, latencies, longest_b
     figure(sessions, "latency p50", p50, "ms"),
     figure(sessions, "latency p99", p99, "ms", bars.p99),
     figure(sessions, "latency, longest", max, "ms"),
-    figure(sessions, "event loop blocked, longest", longest_block, "ms", bars.longest_block),
+    figure(sessions, "event loop blocked, longest", blocks.longest, "ms", bars.longest_block),
+    figure(sessions, "event loop at work without a turn, longest", blocks.longest_work, "ms"),
   ];
 }
 

@@ -1,17 +1,15 @@
-import { monitorEventLoopDelay } from "node:perf_hooks";
 import type { Store } from "../../src/store/store.ts";
 import { commitOrThrow, type LoadSession, nextCommit } from "./load.ts";
+import { type LoopBlocks, watchEventLoop } from "./loop-probe.ts";
 
 export type Driven = {
   commits: number;
   seconds: number;
   /** Milliseconds from the call of `commit` to its answer, one for each commit. */
   latencies: Float64Array;
-  /** The longest time in milliseconds that the event loop could not turn. */
-  longest_block: number;
+  blocks: LoopBlocks;
 };
 
-const RESOLUTION = 1;
 const STALLED_AFTER_MS = 30_000;
 
 /** Every session commits one step after the other, all sessions at once, until there are enough commits or the time is over. */
@@ -23,8 +21,7 @@ export async function drive(
   const latencies = new Float64Array(commits);
   let started = 0;
   let done = 0;
-  const monitor = monitorEventLoopDelay({ resolution: RESOLUTION });
-  monitor.enable();
+  const stopProbe = watchEventLoop();
   const begun = performance.now();
   const end = begun + limit_seconds * 1_000;
   const driveOne = async (load: LoadSession): Promise<void> => {
@@ -43,10 +40,7 @@ export async function drive(
     stopWatching();
   }
   const seconds = (performance.now() - begun) / 1_000;
-  monitor.disable();
-  // The monitor counts from one of its ticks to the next, so an idle loop shows its resolution.
-  const longest_block = Math.max(0, monitor.max / 1e6 - RESOLUTION);
-  return { commits: done, seconds, latencies: latencies.subarray(0, done), longest_block };
+  return { commits: done, seconds, latencies: latencies.subarray(0, done), blocks: stopProbe() };
 }
 
 /** A store that answers nothing would not close either, so the bench ends here instead of waiting for ever. */

@@ -61,6 +61,7 @@ export function newLoadSession(): LoadSession {
       tokens_used: 0,
       parent_session_id: null,
       parent_iteration: null,
+      created_action_id: `action-${session_id}`,
       created_at,
       updated_at: created_at,
       ended_at: null,
@@ -142,7 +143,7 @@ export function nextStep(load: LoadSession, action_ids: string[], state?: JsonOb
 function messageOf(step: Step, conversation_id: string): Message {
   const { created_at, agent_id, session_id, iteration, step_token, next_step_token, text } = step;
   const row = { message_id: nextId(), conversation_id, created_at, sender_type: "agent", user_id: null } as const;
-  const rest = { data: null, status: "ok", event_type: "step", notes: null };
+  const rest = { data: null, status: "ok", event_type: "step", notes: null, action_ids: [] };
   return { ...row, agent_id, session_id, text, iteration, step_token, next_step_token, ...rest };
 }
 

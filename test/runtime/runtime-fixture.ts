@@ -155,12 +155,12 @@ export class World implements AsyncDisposable {
 
   /** Every step of a session, those that failed included. */
   async steps(session_id: string): Promise<Step[]> {
-    const steps: Step[] = [];
-    for (;;) {
-      const page = await this.store.listSteps({ session_id, limit: 500, offset: steps.length });
-      steps.push(...page);
-      if (page.length < 500) return steps;
-    }
+    return everyPage((page) => this.store.listSteps({ session_id, ...page }));
+  }
+
+  /** Every action of a session, newest first. */
+  async actions(session_id: string): Promise<Action[]> {
+    return everyPage((page) => this.store.listActions({ session_id, ...page }));
   }
 
   async conversation(conversation_id: string = newId()): Promise<string> {
@@ -177,6 +177,15 @@ export class World implements AsyncDisposable {
 
   #newRuntime(): Runtime {
     return new Runtime({ ...this.#options, store: this.store, catalog: this.catalog, workspace: this.workspace });
+  }
+}
+
+async function everyPage<Row>(read: (page: { limit: number; offset: number }) => Promise<Row[]>): Promise<Row[]> {
+  const rows: Row[] = [];
+  for (;;) {
+    const page = await read({ limit: 500, offset: rows.length });
+    rows.push(...page);
+    if (page.length < 500) return rows;
   }
 }
 

@@ -1,12 +1,22 @@
 import { describe } from "node:test";
 import { creation } from "./promises/creation.ts";
+import { errors } from "./promises/errors.ts";
+import { frames } from "./promises/frames.ts";
+import { guidance } from "./promises/guidance.ts";
+import { guidanceEnds } from "./promises/guidance-ends.ts";
+import { guidanceNow } from "./promises/guidance-now.ts";
+import { kinds } from "./promises/kinds.ts";
+import { limits } from "./promises/limits.ts";
 import { order } from "./promises/order.ts";
+import { pausing } from "./promises/pausing.ts";
 import { submission } from "./promises/submit.ts";
 import type { MakeHome } from "./runtime-fixture.ts";
+
+const PROMISES = [submission, creation, order, pausing, guidance, guidanceNow, guidanceEnds, kinds, limits, errors, frames];
 
 /** What the runtime promises, on any engine: hand it a way to make an empty home for a store. */
 export function runtimePromises(name: string, makeHome: MakeHome): void {
   describe(`the runtime on ${name}`, () => {
-    for (const promises of [submission, creation, order]) promises(makeHome);
+    for (const promises of PROMISES) promises(makeHome);
   });
 }

@@ -24,7 +24,7 @@ const EAGER: Partial<Tuning> = { move_after_rows: 20, move_after_ms: 15, compact
 function chooseRound(round: number, random: SeededRandom): Round {
   const wait = random.integer(400);
   const jitter = random.integer(40);
-  const many = 1 + random.integer(6);
+  const many = 1 + random.integer(3);
   switch (round % 6) {
     case 0:
       return { name: "while it starts", tuning: EAGER, constantly: [], moment: async () => await pause(100 + wait) };

@@ -1,0 +1,65 @@
+import { join } from "node:path";
+import { Runtime } from "../../src/main/runtime.ts";
+import { loadCatalog } from "../../src/monikers/catalog.ts";
+import type { Moniker } from "../../src/monikers/moniker.ts";
+import type { SubmitOutcome, SubmitRequest } from "../../src/queue/submit.ts";
+import { type LanceStore, openLanceStore } from "../../src/store/lancedb/lancedb-store.ts";
+import type { Batch } from "../../src/store/store.ts";
+
+export type OpenRuntime = AsyncDisposable & {
+  store: LanceStore;
+  /** Milliseconds since the process began. */
+  store_open_at: number;
+  /** Sessions that came back. */
+  rehydrated: number;
+  submit(request: SubmitRequest): Promise<Accepted>;
+};
+export type Accepted = Extract<SubmitOutcome, { kind: "accepted" }>;
+
+export type Watch = {
+  /** In place of a built-in moniker of the same name, or beside them. */
+  moniker?: Moniker;
+  /** Called when a commit was answered. */
+  onCommitted?: (batch: Batch) => void;
+};
+
+/** A runtime as `everstep serve` has it, with an ear at the store. */
+export async function openRuntime(folder: string, watch: Watch = {}): Promise<OpenRuntime> {
+  const store = await openLanceStore({ folder });
+  const store_open_at = performance.now();
+  const catalog = new Map(await loadCatalog(undefined));
+  if (watch.moniker) catalog.set(watch.moniker.name, watch.moniker);
+  const heard = watch.onCommitted ? hear(store, watch.onCommitted) : store;
+  const runtime = new Runtime({ store: heard, catalog, workspace: join(folder, "workspace") });
+  const rehydrated = await runtime.start();
+  return {
+    store,
+    store_open_at,
+    rehydrated,
+    async submit(request) {
+      const outcome = await runtime.queue.submit(request);
+      if (outcome.kind === "accepted") return outcome;
+      throw new Error(`a request of the bench was answered ${JSON.stringify(outcome)}`);
+    },
+    async [Symbol.asyncDispose]() {
+      await runtime.stop();
+      await store.close();
+    },
+  };
+}
+
+/** The store's own promises are handed on, so that listening delays no answer and changes no order. */
+function hear(store: LanceStore, onCommitted: (batch: Batch) => void): LanceStore {
+  const commit: LanceStore["commit"] = (batch) => {
+    const answer = store.commit(batch);
+    answer.then(({ kind }) => kind === "committed" && onCommitted(batch)).catch(() => {});
+    return answer;
+  };
+  return new Proxy(store, {
+    get(target, name) {
+      if (name === "commit") return commit;
+      const value: unknown = Reflect.get(target, name, target);
+      return typeof value === "function" ? value.bind(target) : value;
+    },
+  });
+}

@@ -1,0 +1,138 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { type MakeHome, sharedWorld, TIMEOUT } from "../runtime-fixture.ts";
+
+const HOUR_MS = 3_600_000;
+
+export function limits(makeHome: MakeHome): void {
+  describe("limits", () => {
+    const world = sharedWorld(makeHome);
+    /** A continuous moniker whose every step spends tokens, told in two parts. */
+    const spender = (...parts: number[]) =>
+      world().moniker("continuous", ({ step, state }, { ids, emit }) => {
+        for (const tokens of parts) emit({ kind: "usage", tokens });
+        return { step, next_step: String(ids.iteration + 1), state, done: false };
+      });
+
+    test("max_steps: exactly that many steps, then stopped with the reason", TIMEOUT, async () => {
+      const session_id = await world().create("joke", { options: { max_steps: 4, step_interval_ms: 0 } });
+      const session = await world().untilStatus(session_id, "stopped");
+      assert.equal(session.stop_reason, "max_steps");
+      assert.equal(session.iteration, 3);
+      assert.notEqual(session.ended_at, null);
+      assert.equal((await world().steps(session_id)).length, 4);
+    });
+
+    test("max_steps: a task that is done with its last step is done", TIMEOUT, async () => {
+      const session_id = await world().create("count", { params: { to: 2 }, options: { max_steps: 3 } });
+      const session = await world().untilStatus(session_id, "done", "stopped");
+      assert.deepEqual([session.status, session.stop_reason], ["done", null]);
+    });
+
+    test("max_steps: a paused session that reaches it with the step that ran is stopped", TIMEOUT, async () => {
+      const session_id = await world().create("held", { options: { max_steps: 1 } });
+      const step = await world().held.next(session_id);
+      await world().do("agent_pause", session_id);
+      step.finish();
+      assert.equal((await world().untilStatus(session_id, "stopped")).stop_reason, "max_steps");
+    });
+
+    test("max_tokens: the step that reaches it is kept and is the last", TIMEOUT, async () => {
+      const session_id = await world().create(spender(30, 10), { options: { max_tokens: 100 } });
+      const session = await world().untilStatus(session_id, "stopped");
+      assert.equal(session.stop_reason, "max_tokens");
+      assert.equal(session.tokens_used, 120);
+      assert.deepEqual(
+        (await world().steps(session_id)).map(({ tokens_used }) => tokens_used),
+        [40, 40, 40],
+      );
+    });
+
+    test("tokens that are no count of tokens do not spoil the sum", TIMEOUT, async () => {
+      const parts = [5, Number.NaN, -3, Number.POSITIVE_INFINITY, "7" as unknown as number];
+      const session_id = await world().create(spender(...parts), { options: { max_steps: 2 } });
+      const session = await world().untilStatus(session_id, "stopped", "error");
+      const { tokens_used } = session;
+      assert.ok(Number.isSafeInteger(tokens_used) && tokens_used >= 0, `${tokens_used} tokens`);
+      for (const step of await world().steps(session_id)) {
+        assert.ok(Number.isSafeInteger(step.tokens_used) && step.tokens_used >= 0, `${step.tokens_used} tokens`);
+      }
+    });
+
+    test("max_runtime_s: ends a session between its steps", TIMEOUT, async () => {
+      const session_id = await world().create("joke", { options: { max_runtime_s: 0.2, step_interval_ms: 5 } });
+      const session = await world().untilStatus(session_id, "stopped");
+      assert.equal(session.stop_reason, "max_runtime_s");
+      assert.ok(session.iteration > 0);
+      assertAged(session, 0.2);
+    });
+
+    test("max_runtime_s: ends a session in mid-step, whose step is not committed", TIMEOUT, async () => {
+      const session_id = await world().create("held", { options: { max_runtime_s: 0.2 } });
+      (await world().held.next(session_id)).finish();
+      const cut = await world().held.next(session_id);
+      const session = await world().untilStatus(session_id, "stopped");
+      assert.equal(session.stop_reason, "max_runtime_s");
+      assert.equal(cut.context.signal.aborted, true);
+      assert.equal(session.iteration, 0);
+      cut.finish({ text: "too late" });
+      await world().meanwhile();
+      assert.equal((await world().steps(session_id)).length, 1);
+      assertAged(session, 0.2);
+    });
+
+    test("max_runtime_s: ends a session in the interval between its steps", TIMEOUT, async () => {
+      const session_id = await world().create("joke", { options: { max_runtime_s: 0.2, step_interval_ms: HOUR_MS } });
+      const session = await world().untilStatus(session_id, "stopped");
+      assert.equal(session.stop_reason, "max_runtime_s");
+      assert.equal(session.iteration, 0);
+    });
+
+    test("max_runtime_s: ends a session in the wait before a retry", TIMEOUT, async () => {
+      const retry = { max_attempts: 5, backoff_ms: HOUR_MS };
+      const session_id = await world().create("count", {
+        params: { to: 1, fail_at: 0 },
+        options: { max_runtime_s: 0.2, retry },
+      });
+      assert.equal((await world().untilStatus(session_id, "stopped")).stop_reason, "max_runtime_s");
+    });
+
+    test("step_timeout_s: a step that takes longer is cut, tried again, and fails in the end", TIMEOUT, async () => {
+      const options = { step_timeout_s: 0.03, retry: { max_attempts: 3, backoff_ms: 1 } };
+      const session_id = await world().create("held", { options });
+      const attempts = [await world().held.next(session_id)];
+      attempts.push(await world().held.next(session_id), await world().held.next(session_id));
+      const session = await world().untilStatus(session_id, "error");
+      assert.match(session.last_error ?? "", /timeout/);
+      assert.deepEqual(
+        attempts.map(({ context }) => context.signal.aborted),
+        [true, true, true],
+      );
+      assert.equal(world().held.started(session_id), 3);
+      assert.equal(session.iteration, -1);
+    });
+
+    test("step_timeout_s: every step and every attempt has its own time", TIMEOUT, async () => {
+      const session_id = await world().create("count", {
+        params: { to: 9, delay_ms: 20 },
+        options: { step_timeout_s: 0.15 },
+      });
+      assert.equal((await world().untilStatus(session_id, "done", "error")).status, "done");
+    });
+
+    test("step_interval_ms: that much time is between two steps", TIMEOUT, async () => {
+      const session_id = await world().create("count", { params: { to: 4 }, options: { step_interval_ms: 40 } });
+      await world().untilStatus(session_id, "done");
+      const times = (await world().steps(session_id)).map(({ created_at }) => Date.parse(created_at));
+      for (const [index, time] of times.slice(1).entries()) {
+        const gap = time - (times[index] as number);
+        assert.ok(gap >= 38, `${gap} ms between steps ${index} and ${index + 1}`);
+      }
+    });
+  });
+}
+
+function assertAged({ created_at, ended_at }: { created_at: string; ended_at: string | null }, atLeast_s: number): void {
+  const age = (Date.parse(ended_at ?? "") - Date.parse(created_at)) / 1000;
+  assert.ok(age >= atLeast_s - 0.005, `it was stopped after ${age} s`);
+}
