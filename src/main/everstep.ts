@@ -1,32 +1,42 @@
+import { CommanderError } from "commander";
 import { EverstepError } from "../domain/errors.ts";
-import { serve } from "./serve.ts";
+import { CommandError } from "../surfaces/cli/client.ts";
+import { clientCommands } from "../surfaces/cli/program.ts";
+import { readConfig } from "./config.ts";
 
-const HELP = `everstep: runs long-lived agents that never lose a step
+const program = clientCommands().exitOverride();
 
-  everstep serve    opens the store and keeps it until SIGINT or SIGTERM
-  everstep --help   this text
+program
+  .command("serve")
+  .description("run everything in one process: the runtime, the HTTP API, the console")
+  .addHelpText("after", "\nIt is set up by environment variables; .env.example lists them.")
+  .action(async () => (await import("./serve.ts")).serve());
 
-Environment: EVERSTEP_STORE=lancedb:./data names the folder that holds everything.`;
+for (const [role, description] of [
+  ["worker", "run agents only (needs PostgreSQL)"],
+  ["server", "serve HTTP only (needs PostgreSQL)"],
+] as const)
+  program
+    .command(role)
+    .description(description)
+    .action(() => refuseAlone(role));
 
-async function main(command: string | undefined): Promise<number> {
-  switch (command) {
-    case "serve":
-      await serve();
-      return 0;
-    case undefined:
-    case "--help":
-    case "-h":
-      console.log(HELP);
-      return 0;
-    default:
-      console.error(`everstep: no command is named ${JSON.stringify(command)}; everstep --help lists them`);
-      return 2;
-  }
+/** One process owns the embedded store's folder, so its parts cannot run apart. */
+function refuseAlone(role: string): never {
+  const { EVERSTEP_STORE } = readConfig(process.env);
+  throw new EverstepError(
+    "config_invalid",
+    `everstep ${role} shares its store with other processes, and EVERSTEP_STORE=${EVERSTEP_STORE.replace(/\/\/.*@/, "//…@")} cannot be shared`,
+    "run `everstep serve`, or set EVERSTEP_STORE=postgres://…",
+  );
 }
 
 try {
-  process.exitCode = await main(process.argv[2]);
+  await program.parseAsync();
 } catch (error) {
-  console.error(error instanceof EverstepError ? error.message : error);
-  process.exitCode = 1;
+  if (error instanceof CommanderError) process.exitCode = error.exitCode === 0 ? 0 : 2;
+  else {
+    console.error(error instanceof EverstepError || error instanceof CommandError ? error.message : error);
+    process.exitCode = error instanceof CommandError ? error.exit_code : 1;
+  }
 }

@@ -36,7 +36,7 @@ export function attempt(session: Session, moniker: Moniker, { llm, tools, inbox,
   let tokens = 0;
   let over = false;
   const context: StepContext = {
-    params: session.params,
+    params: structuredClone(session.params),
     signal: controller.signal,
     ids: {
       agent_id: session.agent_id,
@@ -49,7 +49,7 @@ export function attempt(session: Session, moniker: Moniker, { llm, tools, inbox,
     unread: (limit) => inbox.unread(limit),
     emit(news) {
       if (over) return;
-      if (news.kind === "usage") tokens += news.tokens;
+      if (news.kind === "usage") tokens += tokenCount(news.tokens);
       else onNews(news);
     },
   };
@@ -70,6 +70,9 @@ export function attempt(session: Session, moniker: Moniker, { llm, tools, inbox,
   };
   return { outcome: run(), cut: (reason) => controller.abort(new Cut(reason)) };
 }
+
+/** What a moniker tells is not checked by a compiler; what is no count must not spoil the sum. */
+const tokenCount = (tokens: number): number => (Number.isFinite(tokens) && tokens > 0 ? Math.round(tokens) : 0);
 
 /** The moniker gets a copy of the state: what it does to it in place must not reach the stored one. */
 function frameOf(session: Session): FrameIn {

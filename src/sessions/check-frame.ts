@@ -12,8 +12,9 @@ export function checkFrame(returned: unknown): FrameOut {
     const [issue] = parsed.error.issues;
     throw badFrame(`${issue?.path.join(".") || "it"}: ${issue?.message}`);
   }
-  const { state, data, ...rest } = parsed.data;
-  const budget = { left: LARGEST_BYTES };
+  const { state: _, data: __, ...rest } = parsed.data;
+  const { state, data } = returned as FrameOut; // as returned: the schema's copy leaves out a key named "__proto__"
+  const budget = { left: LARGEST_BYTES - Object.values(rest).reduce((sum, text) => sum + String(text).length, 0) };
   const frame: FrameOut = { ...rest, state: toJson(state, "state", 0, budget) as FrameOut["state"] };
   if (data !== undefined) frame.data = toJson(data, "data", 0, budget);
   return frame;

@@ -14,3 +14,7 @@ export function runtimeLeftMs({ options, created_at }: Pick<Session, "options" |
   if (options.max_runtime_s === undefined) return Number.POSITIVE_INFINITY;
   return Date.parse(created_at) + options.max_runtime_s * 1000 - nowMs;
 }
+
+/** No wait outlasts `max_runtime_s`; the little more makes sure that the limit is reached by then. */
+export const waitWithin = (session: Session, ms: number): number =>
+  Math.min(ms, Math.max(0, runtimeLeftMs(session, Date.now())) + 2);

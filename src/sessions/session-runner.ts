@@ -1,16 +1,16 @@
-import { type Action, isFinal } from "../domain/action.ts";
+import type { Action } from "../domain/action.ts";
 import { isLive, type Session } from "../domain/session.ts";
 import type { Step } from "../domain/step.ts";
 import type { Moniker, StepContext } from "../monikers/moniker.ts";
-import { StepError } from "../monikers/moniker.ts";
 import type { Batch, OwnedSession, Ownership, Store } from "../store/store.ts";
 import { type Attempt, type AttemptOutcome, attempt } from "./attempt.ts";
 import { Inbox } from "./inbox.ts";
 import { Lane } from "./lane.ts";
-import { reachedLimit } from "./limits.ts";
+import { reachedLimit, waitWithin } from "./limits.ts";
 import { deliverToListeners } from "./listeners.ts";
 import { Pause } from "./pause.ts";
-import { bouncedFrom, consumedBy, errorCommit, stepCommit, withStatus } from "./step-commit.ts";
+import { describeError, nextAttemptIn } from "./retry.ts";
+import { bouncedFrom, consumedBy, errorCommit, isWaitingToBeUsed, stepCommit, withStatus } from "./step-commit.ts";
 import type { Slot, StepSlots } from "./step-slots.ts";
 
 /** Told of what happens, for figures and logs. */
@@ -147,7 +147,9 @@ export class SessionRunner {
   async #run(): Promise<void> {
     let interval = 0;
     while (!this.#shutDown && !this.#fenced) {
-      if (interval > 0) await this.#pause.wait(interval);
+      // S5: a session that rests or ended meanwhile waits for nothing.
+      if (interval > 0 && this.#session.status === "running")
+        await this.#pause.wait(waitWithin(this.#session, interval));
       interval = 0;
       const outcome = this.#session.status === "running" ? await this.#inSlot(() => this.#step()) : await this.#step();
       if (outcome) interval = await this.#settle(outcome);
@@ -243,18 +245,18 @@ export class SessionRunner {
   }
 
   async #retryOrFail(error: unknown, latency_ms: number): Promise<number> {
-    const { max_attempts, backoff_ms } = { ...DEFAULT_RETRY, ...this.#session.options.retry };
+    const { status, options } = this.#session;
     this.#failures += 1;
-    const helps = !(error instanceof StepError) || error.retryable;
-    if (helps && this.#failures < max_attempts && this.#session.status === "running") {
+    const wait = nextAttemptIn(options, error, this.#failures);
+    if (wait !== null && (status === "running" || status === "paused")) {
       this.#dependencies.observer.retried(this.#session, error);
-      return Math.max(1, backoff_ms * 2 ** (this.#failures - 1) * (0.5 + Math.random()));
+      return wait;
     }
     this.#failures = 0;
     await this.#lane.run(async () => {
       // A session that is being destroyed ends as destroyed, not as failed.
       if (this.#session.status === "stopping") return;
-      const { session, step } = errorCommit(this.#session, describe(error), latency_ms);
+      const { session, step } = errorCommit(this.#session, describeError(error), latency_ms);
       await this.#commit(session, { steps: [step] });
     });
     return 0;
@@ -296,14 +298,4 @@ export class SessionRunner {
     );
     return found.filter((action) => action !== null);
   }
-}
-
-const isWaitingToBeUsed = (action: Action): boolean => action.processed && !isFinal(action);
-
-const DEFAULT_RETRY = { max_attempts: 3, backoff_ms: 500 };
-const LONGEST_ERROR = 10_000;
-
-function describe(error: unknown): string {
-  const text = error instanceof StepError ? `${error.code}: ${error.message}` : String(error);
-  return text.slice(0, LONGEST_ERROR);
 }

@@ -2,6 +2,7 @@ import type { Action } from "../domain/action.ts";
 import type { Agent, AgentConfig } from "../domain/agent.ts";
 import type { Conversation, Message, Participant, SessionCursor } from "../domain/conversation.ts";
 import type { CommittedEvent } from "../domain/event.ts";
+import type { SearchHit } from "../domain/search.ts";
 import type { Session, SessionStatus } from "../domain/session.ts";
 import type { Step, StepStatus } from "../domain/step.ts";
 
@@ -131,16 +132,6 @@ export type StepFilter = Page &
   };
 
 export type SearchQuery = { q: string; agent_id?: string; session_id?: string; limit: number };
-export type SearchHit = {
-  kind: "step" | "message";
-  score: number;
-  text: string;
-  session_id?: string;
-  iteration?: number;
-  conversation_id?: string;
-  message_id?: string;
-};
-
 export type StoreCounts = {
   sessions: Record<SessionStatus, number>;
   /** Actions that are not processed, and the arrival of the oldest of them. */

@@ -1,4 +1,4 @@
-import { mkdir, writeFile } from "node:fs/promises";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { REPOSITORY, readFolder } from "../repository-files.ts";
@@ -18,19 +18,35 @@ export async function codeBlocks(page: string): Promise<CodeBlock[]> {
 /** Lays the page's files out in an empty folder from which `everstep/moniker` can be imported. */
 export async function writeCode(folder: string, blocks: readonly CodeBlock[]): Promise<void> {
   for (const { path, code } of blocks) if (path !== null) await write(join(folder, path), code);
-  const sources = ["src/monikers/moniker.ts", "src/monikers/guidance.ts"].map((path) => JSON.stringify(address(path)));
-  const zod = JSON.stringify(address("node_modules/zod/index.js"));
-  const program = [...sources.map((source) => `export * from ${source};`), `export { z } from ${zod};`, ""].join("\n");
-  const exports = { "./moniker": "./moniker.js" };
   await write(join(folder, "package.json"), JSON.stringify({ type: "module" }));
-  await write(
-    join(folder, "node_modules/everstep/package.json"),
-    JSON.stringify({ name: "everstep", type: "module", exports }),
-  );
-  await write(join(folder, "node_modules/everstep/moniker.js"), program);
+  await writePackage(join(folder, "node_modules/everstep"));
+  const { compilerOptions } = JSON.parse(await readFile(join(REPOSITORY, "tsconfig.json"), "utf8")) as TsConfig;
+  const typeRoots = [join(REPOSITORY, "node_modules/@types")];
+  await write(join(folder, "tsconfig.json"), JSON.stringify({ compilerOptions: { ...compilerOptions, typeRoots } }));
 }
 
-const address = (path: string): string => pathToFileURL(join(REPOSITORY, path)).href;
+type TsConfig = { compilerOptions: object };
+
+/** Stands in for the package's own export: the same modules of this repository, so that a StepError is the runner's. */
+async function writePackage(folder: string): Promise<void> {
+  const modules = ["src/monikers/moniker.ts", "src/monikers/guidance.ts"].map((path) => join(REPOSITORY, path));
+  const zod = join(REPOSITORY, "node_modules/zod/index.js");
+  const source = (address: (path: string) => string): string =>
+    [
+      ...modules.map((path) => `export * from ${JSON.stringify(address(path))};`),
+      `export { z } from ${JSON.stringify(address(zod))};`,
+    ].join("\n");
+  const exports = { "./moniker": { types: "./moniker.d.ts", default: "./moniker.js" } };
+  await write(join(folder, "package.json"), JSON.stringify({ name: "everstep", type: "module", exports }));
+  await write(
+    join(folder, "moniker.js"),
+    source((path) => pathToFileURL(path).href),
+  );
+  await write(
+    join(folder, "moniker.d.ts"),
+    source((path) => path),
+  );
+}
 
 async function write(path: string, text: string): Promise<void> {
   await mkdir(dirname(path), { recursive: true });

@@ -96,8 +96,8 @@ export class World implements AsyncDisposable {
 
   async submit(request: object): Promise<Accepted> {
     const outcome = await this.runtime.queue.submit(request);
-    assert.equal(outcome.kind, "accepted", JSON.stringify(outcome));
-    return outcome as Accepted;
+    assert.ok(outcome.kind === "accepted", JSON.stringify(outcome));
+    return outcome;
   }
 
   async create(moniker: string, { agent_id = "agent", session_id, ...payload }: Creation = {}): Promise<string> {
@@ -164,7 +164,14 @@ export class World implements AsyncDisposable {
   }
 
   async conversation(conversation_id: string = newId()): Promise<string> {
-    const row = { conversation_id, title: null, created_by: null, status: "open", tags: [], created_at: now() } as const;
+    const row = {
+      conversation_id,
+      title: null,
+      created_by: null,
+      status: "open",
+      tags: [],
+      created_at: now(),
+    } as const;
     await this.store.commit({ conversations: [{ kind: "create", conversation: { ...row, tags: [] } }] });
     return conversation_id;
   }

@@ -12,7 +12,19 @@ import { pausing } from "./promises/pausing.ts";
 import { submission } from "./promises/submit.ts";
 import type { MakeHome } from "./runtime-fixture.ts";
 
-const PROMISES = [submission, creation, order, pausing, guidance, guidanceNow, guidanceEnds, kinds, limits, errors, frames];
+const PROMISES = [
+  submission,
+  creation,
+  order,
+  pausing,
+  guidance,
+  guidanceNow,
+  guidanceEnds,
+  kinds,
+  limits,
+  errors,
+  frames,
+];
 
 /** What the runtime promises, on any engine: hand it a way to make an empty home for a store. */
 export function runtimePromises(name: string, makeHome: MakeHome): void {

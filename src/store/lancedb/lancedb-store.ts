@@ -4,6 +4,7 @@ import type { Conversation, Message, Participant, SessionCursor } from "../../do
 import { EverstepError } from "../../domain/errors.ts";
 import type { CommittedEvent } from "../../domain/event.ts";
 import { now } from "../../domain/ids.ts";
+import type { SearchHit } from "../../domain/search.ts";
 import type { Session } from "../../domain/session.ts";
 import type { Step } from "../../domain/step.ts";
 import { CommitFeed } from "../commit-feed.ts";
@@ -213,7 +214,7 @@ class EmbeddedStore implements LanceStore {
     return row;
   }
 
-  async search(query: port.SearchQuery): Promise<port.SearchHit[]> {
+  async search(query: port.SearchQuery): Promise<SearchHit[]> {
     return (await this.#channel.call("history.search", query)).map(toHit);
   }
 

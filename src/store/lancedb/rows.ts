@@ -1,8 +1,8 @@
 import type { Action } from "../../domain/action.ts";
 import type { Message } from "../../domain/conversation.ts";
 import type { JsonObject } from "../../domain/json.ts";
+import type { SearchHit } from "../../domain/search.ts";
 import type { Session } from "../../domain/session.ts";
-import type { SearchHit } from "../store.ts";
 import type { LoadedSession } from "./engine.ts";
 import type { Found } from "./history.ts";
 import { type StoredRows, toRow, type Values } from "./tables.ts";

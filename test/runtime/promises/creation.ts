@@ -87,40 +87,44 @@ export function creation(makeHome: MakeHome): void {
       assert.deepEqual((await world().session(session_id)).params, { size: 3, name: "ada" });
     });
 
-    test("takes what it leaves out from the agent's configuration, then from the moniker, then from its kind", TIMEOUT, async () => {
-      await world().store.commit({
-        agent_configs: [
-          {
-            agent_id: "configured",
-            moniker: "joke",
-            params: { subject: "configured" },
-            options: { step_interval_ms: 60_000, max_steps: 7 },
-            description: null,
-            updated_at: now(),
-          },
-        ],
-      });
-      const submit = async (payload: object) => {
-        const request = { action_type: "agent_create", agent_id: "configured", payload };
-        const session = await world().session((await world().submit(request)).session_id);
-        await world().do("agent_destroy", session.session_id);
-        return session;
-      };
-      const bare = await submit({});
-      assert.equal(bare.moniker, "joke");
-      assert.deepEqual(bare.params, { subject: "configured" });
-      assert.deepEqual(bare.options, { stop_on_done: false, step_interval_ms: 60_000, max_steps: 7 });
-      const own = await submit({ params: { subject: "own" }, options: { max_steps: 2 } });
-      assert.deepEqual(own.params, { subject: "own" });
-      assert.deepEqual(own.options, { stop_on_done: false, step_interval_ms: 60_000, max_steps: 2 });
-      const other = await submit({ moniker: "echo" });
-      assert.equal(other.moniker, "echo");
-      assert.deepEqual(other.params, {}, "another moniker's parameters are not taken over");
-      const unconfigured = await world().session(await world().create("joke", { agent_id: "plain" }));
-      assert.deepEqual(unconfigured.options, { stop_on_done: false, step_interval_ms: 3000 });
-      assert.deepEqual(unconfigured.params, { subject: "computers" });
-      await world().do("agent_destroy", unconfigured.session_id);
-    });
+    test(
+      "takes what it leaves out from the agent's configuration, then from the moniker, then from its kind",
+      TIMEOUT,
+      async () => {
+        await world().store.commit({
+          agent_configs: [
+            {
+              agent_id: "configured",
+              moniker: "joke",
+              params: { subject: "configured" },
+              options: { step_interval_ms: 60_000, max_steps: 7 },
+              description: null,
+              updated_at: now(),
+            },
+          ],
+        });
+        const submit = async (payload: object) => {
+          const request = { action_type: "agent_create", agent_id: "configured", payload };
+          const session = await world().session((await world().submit(request)).session_id);
+          await world().do("agent_destroy", session.session_id);
+          return session;
+        };
+        const bare = await submit({});
+        assert.equal(bare.moniker, "joke");
+        assert.deepEqual(bare.params, { subject: "configured" });
+        assert.deepEqual(bare.options, { stop_on_done: false, step_interval_ms: 60_000, max_steps: 7 });
+        const own = await submit({ params: { subject: "own" }, options: { max_steps: 2 } });
+        assert.deepEqual(own.params, { subject: "own" });
+        assert.deepEqual(own.options, { stop_on_done: false, step_interval_ms: 60_000, max_steps: 2 });
+        const other = await submit({ moniker: "echo" });
+        assert.equal(other.moniker, "echo");
+        assert.deepEqual(other.params, {}, "another moniker's parameters are not taken over");
+        const unconfigured = await world().session(await world().create("joke", { agent_id: "plain" }));
+        assert.deepEqual(unconfigured.options, { stop_on_done: false, step_interval_ms: 3000 });
+        assert.deepEqual(unconfigured.params, { subject: "computers" });
+        await world().do("agent_destroy", unconfigured.session_id);
+      },
+    );
 
     test("by its agent's id alone, control reaches the agent's latest session", TIMEOUT, async () => {
       const older = await world().create("held", { agent_id: "double" });

@@ -38,20 +38,24 @@ export function errors(makeHome: MakeHome): void {
       assert.equal(world().held.started(session_id), 4, "three attempts by default, then none");
     });
 
-    test("is tried again by a resume, with as many attempts as before, and iterations stay without gaps", TIMEOUT, async () => {
-      const session_id = await world().create("held_finite", { options: { retry: QUICK_RETRY } });
-      for (let round = 0; round < 2; round += 1) {
-        for (let attempt = 0; attempt < 3; attempt += 1)
-          (await world().held.next(session_id)).fail(new Error(`round ${round}`));
-        await world().untilStatus(session_id, "error");
-        await world().do("agent_resume", session_id);
-        assert.equal((await world().session(session_id)).last_error, null);
-      }
-      (await world().held.next(session_id)).finish();
-      (await world().held.next(session_id)).finish({ done: true });
-      await world().untilStatus(session_id, "done");
-      assert.deepEqual(await rows(world(), session_id), ["error 0", "error 0", "ok 0", "ok 1"]);
-    });
+    test(
+      "is tried again by a resume, with as many attempts as before, and iterations stay without gaps",
+      TIMEOUT,
+      async () => {
+        const session_id = await world().create("held_finite", { options: { retry: QUICK_RETRY } });
+        for (let round = 0; round < 2; round += 1) {
+          for (let attempt = 0; attempt < 3; attempt += 1)
+            (await world().held.next(session_id)).fail(new Error(`round ${round}`));
+          await world().untilStatus(session_id, "error");
+          await world().do("agent_resume", session_id);
+          assert.equal((await world().session(session_id)).last_error, null);
+        }
+        (await world().held.next(session_id)).finish();
+        (await world().held.next(session_id)).finish({ done: true });
+        await world().untilStatus(session_id, "done");
+        assert.deepEqual(await rows(world(), session_id), ["error 0", "error 0", "ok 0", "ok 1"]);
+      },
+    );
 
     test("waits longer before each attempt", TIMEOUT, async () => {
       const times: number[] = [];

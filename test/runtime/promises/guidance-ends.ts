@@ -17,7 +17,11 @@ export function guidanceEnds(makeHome: MakeHome): void {
       await world().untilStatus(done, "done");
       await world().untilStatus(stopped, "stopped");
       await world().untilStatus(destroyed, "stopped");
-      for (const [session_id, reason] of [[done, /done/], [stopped, /stopped/], [destroyed, /stopped/]] as const) {
+      for (const [session_id, reason] of [
+        [done, /done/],
+        [stopped, /stopped/],
+        [destroyed, /stopped/],
+      ] as const) {
         for (const mode of ["next", "now"] as const) {
           const before = await world().steps(session_id);
           const action = await world().ended(await world().tell(session_id, "too late", mode));

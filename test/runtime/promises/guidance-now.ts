@@ -81,7 +81,10 @@ export function guidanceNow(makeHome: MakeHome): void {
       assert.equal(cut.context.signal.aborted, true);
       assert.equal(world().held.started(session_id), 1);
       const { status, iteration, pending_guidance } = await world().session(session_id);
-      assert.deepEqual({ status, iteration, pending_guidance }, { status: "paused", iteration: -1, pending_guidance: ["a"] });
+      assert.deepEqual(
+        { status, iteration, pending_guidance },
+        { status: "paused", iteration: -1, pending_guidance: ["a"] },
+      );
       await world().do("agent_resume", session_id);
       (await world().held.next(session_id)).finish();
       await usedOnce(world(), session_id, { 0: [{ action_id, said: "a" }] });

@@ -124,8 +124,9 @@ export function guidance(makeHome: MakeHome): void {
 
     test("as any JSON value, unchanged", TIMEOUT, async () => {
       const values: JsonValue[] = [
-        ...[null, false, 0, "", [], {}, -1.5, "é🔑\n\u0000", { __proto__: null, deep: [{ a: [null] }] }],
-        JSON.parse('{"__proto__": {"polluted": true}}') as JsonValue,
+        ...(JSON.parse('[null, false, 0, "", [], {}, -1.5, {"__proto__": {"polluted": true}}]') as JsonValue[]),
+        { deep: [{ a: [null] }] },
+        "é🔑\n\u0000",
         "x".repeat(200_000),
       ];
       const session_id = await world().create("held_reactive");

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
+import type { JsonValue } from "../../../src/domain/json.ts";
 import { type MakeHome, sharedWorld, TIMEOUT } from "../runtime-fixture.ts";
 
 export function kinds(makeHome: MakeHome): void {
@@ -30,7 +31,7 @@ export function kinds(makeHome: MakeHome): void {
     });
 
     test("a result is the last text, or the data where a step has no text", TIMEOUT, async () => {
-      const frames = [{ text: "said" }, { data: { found: 3 } }, {}];
+      const frames: JsonValue = [{ text: "said" }, { data: { found: 3 } }, {}];
       const session_id = await world().create("script", { params: { frames } });
       assert.deepEqual((await world().untilStatus(session_id, "done")).result, { found: 3 });
     });

@@ -132,7 +132,10 @@ export function limits(makeHome: MakeHome): void {
   });
 }
 
-function assertAged({ created_at, ended_at }: { created_at: string; ended_at: string | null }, atLeast_s: number): void {
+function assertAged(
+  { created_at, ended_at }: { created_at: string; ended_at: string | null },
+  atLeast_s: number,
+): void {
   const age = (Date.parse(ended_at ?? "") - Date.parse(created_at)) / 1000;
   assert.ok(age >= atLeast_s - 0.005, `it was stopped after ${age} s`);
 }

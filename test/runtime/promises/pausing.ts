@@ -65,19 +65,23 @@ export function pausing(makeHome: MakeHome): void {
       assert.equal(world().held.started(session_id), 2);
     });
 
-    test("a reactive session that is paused waits again when it is resumed, or uses what it was told", TIMEOUT, async () => {
-      const session_id = await world().create("held_reactive");
-      await world().do("agent_pause", session_id);
-      await world().do("agent_resume", session_id);
-      assert.equal((await world().session(session_id)).status, "waiting");
-      await world().do("agent_pause", session_id);
-      await world().settled(await world().tell(session_id, "later"));
-      assert.equal((await world().session(session_id)).status, "paused");
-      await world().meanwhile();
-      assert.equal(world().held.started(session_id), 0);
-      await world().do("agent_resume", session_id);
-      assert.deepEqual((await world().held.next(session_id)).frame.guidance, ["later"]);
-    });
+    test(
+      "a reactive session that is paused waits again when it is resumed, or uses what it was told",
+      TIMEOUT,
+      async () => {
+        const session_id = await world().create("held_reactive");
+        await world().do("agent_pause", session_id);
+        await world().do("agent_resume", session_id);
+        assert.equal((await world().session(session_id)).status, "waiting");
+        await world().do("agent_pause", session_id);
+        await world().settled(await world().tell(session_id, "later"));
+        assert.equal((await world().session(session_id)).status, "paused");
+        await world().meanwhile();
+        assert.equal(world().held.started(session_id), 0);
+        await world().do("agent_resume", session_id);
+        assert.deepEqual((await world().held.next(session_id)).frame.guidance, ["later"]);
+      },
+    );
 
     test("what cannot be paused or resumed is rejected with the reason", TIMEOUT, async () => {
       const done = await world().create("count", { params: { to: 0 } });

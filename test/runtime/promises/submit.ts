@@ -114,8 +114,7 @@ export function submission(makeHome: MakeHome): void {
     const world = sharedWorld(makeHome);
 
     for (const refused of REFUSED_ANYWHERE) test(refused[0], TIMEOUT, () => refuses(world(), refused));
-    for (const refused of REFUSED_CREATIONS)
-      test(`a creation ${refused[0]}`, TIMEOUT, () => refuses(world(), refused));
+    for (const refused of REFUSED_CREATIONS) test(`a creation ${refused[0]}`, TIMEOUT, () => refuses(world(), refused));
     for (const index of refusedControls("").keys()) {
       const [claim] = refusedControls("")[index] as Refused;
       test(claim, TIMEOUT, async () => {
@@ -137,5 +136,9 @@ async function refuses({ runtime, store }: World, [, request, kind, path]: Refus
   assert.deepEqual(await written(), before, "nothing is enqueued");
   if (outcome.kind !== "invalid") return;
   for (const error of outcome.errors) assert.ok(error.message.length > 0);
-  if (path !== undefined) assert.ok(outcome.errors.some((error) => error.path === path), JSON.stringify(outcome.errors));
+  if (path !== undefined)
+    assert.ok(
+      outcome.errors.some((error) => error.path === path),
+      JSON.stringify(outcome.errors),
+    );
 }

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { newId } from "../../../src/domain/ids.ts";
-import type { SearchHit, SearchQuery, Store } from "../../../src/store/store.ts";
+import type { SearchHit } from "../../../src/domain/search.ts";
+import type { SearchQuery, Store } from "../../../src/store/store.ts";
 import { aMessage, aSession, mustAdvance, mustCommit, mustCreate } from "../fixtures.ts";
 import { describeClaims, type OpenStore } from "./opened-store.ts";
 

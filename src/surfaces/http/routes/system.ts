@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { idSchema } from "../../../domain/ids.ts";
+import { searchHitSchema } from "../../../domain/search.ts";
 import type { Routes } from "../context.ts";
 import { answers } from "../schemas.ts";
 
@@ -16,16 +17,6 @@ const healthSchema = z.object({
   live_sessions: z.int(),
   queue_depth: z.int(),
   queue_lag_ms: z.number(),
-});
-
-const hitSchema = z.object({
-  kind: z.enum(["step", "message"]),
-  score: z.number(),
-  text: z.string(),
-  session_id: z.string().optional(),
-  iteration: z.int().optional(),
-  conversation_id: z.string().optional(),
-  message_id: z.string().optional(),
 });
 
 export const systemRoutes: Routes = (app, { store, catalog, metrics }) => {
@@ -60,7 +51,7 @@ export const systemRoutes: Routes = (app, { store, catalog, metrics }) => {
           session_id: idSchema.optional(),
           limit: z.coerce.number().int().min(1).max(500).default(100),
         }),
-        response: answers(200, z.object({ hits: z.array(hitSchema) }), 400),
+        response: answers(200, z.object({ hits: z.array(searchHitSchema) }), 400),
       },
     },
     async ({ query }) => ({ hits: await store.search(query) }),

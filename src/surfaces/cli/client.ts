@@ -1,0 +1,88 @@
+import { io, type Socket } from "socket.io-client";
+import { z } from "zod";
+
+export type ClientOptions = { url: string; token: string | undefined };
+
+const problemSchema = z.object({ detail: z.string() });
+
+/** An error for the person at the terminal: one line, and what the program's exit code is to be. */
+export class CommandError extends Error {
+  readonly exit_code: number;
+  constructor(message: string, exit_code = 1) {
+    super(message);
+    this.exit_code = exit_code;
+  }
+}
+
+/** The HTTP API and its sockets, as the commands use them. */
+export class ApiClient {
+  readonly #options: ClientOptions;
+
+  constructor(options: ClientOptions) {
+    this.#options = options;
+  }
+
+  get url(): string {
+    return this.#options.url;
+  }
+
+  get<Answer>(path: string, query: Record<string, string | number | undefined> = {}): Promise<Answer> {
+    const given = Object.entries(query).filter(([, value]) => value !== undefined);
+    const search = new URLSearchParams(given.map(([key, value]): [string, string] => [key, String(value)])).toString();
+    return this.#call("GET", search ? `${path}?${search}` : path);
+  }
+
+  post<Answer>(path: string, body: unknown = {}): Promise<Answer> {
+    return this.#call("POST", path, body);
+  }
+
+  /** Null where the server answers 404. */
+  async find<Answer>(path: string): Promise<Answer | null> {
+    const response = await this.#fetch("GET", path);
+    return response.status === 404 ? null : ((await this.#read(response)) as Answer);
+  }
+
+  socket(): Socket {
+    const { url, token } = this.#options;
+    return io(url, { auth: token === undefined ? {} : { token }, transports: ["websocket"] });
+  }
+
+  async #call<Answer>(method: string, path: string, body?: unknown): Promise<Answer> {
+    return (await this.#read(await this.#fetch(method, path, body))) as Answer;
+  }
+
+  async #fetch(method: string, path: string, body?: unknown): Promise<Response> {
+    const { url, token } = this.#options;
+    const headers = {
+      ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+      ...(body === undefined ? {} : { "content-type": "application/json" }),
+    };
+    try {
+      return await fetch(new URL(path, url), {
+        method,
+        headers,
+        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      });
+    } catch {
+      throw new CommandError(
+        `nothing answers at ${url}; start it with \`everstep serve\`, or name another place with --url`,
+      );
+    }
+  }
+
+  async #read(response: Response): Promise<unknown> {
+    const text = await response.text();
+    if (response.ok) return text === "" ? null : JSON.parse(text);
+    const problem = problemSchema.safeParse(parseOrNull(text));
+    const detail = problem.success ? problem.data.detail : `the server answered ${response.status}`;
+    throw new CommandError(response.status === 401 ? `${detail}; set EVERSTEP_TOKEN or use --token` : detail);
+  }
+}
+
+function parseOrNull(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,51 @@
+import { stripVTControlCharacters, styleText } from "node:util";
+import type { SessionStatus } from "../../domain/session.ts";
+
+export type Style = Parameters<typeof styleText>[0];
+
+/** Coloured on a terminal, plain in a pipe or where NO_COLOR is set. */
+export const coloured = (style: Style, text: string): string => styleText(style, text, { stream: process.stdout });
+
+const STATUS_STYLES: Readonly<Record<SessionStatus, Style>> = {
+  running: "green",
+  waiting: "cyan",
+  paused: "yellow",
+  stopping: "yellow",
+  stopped: "gray",
+  done: "blue",
+  error: "red",
+};
+export const statusText = (status: SessionStatus): string => coloured(STATUS_STYLES[status], status);
+
+/** Columns as wide as their widest cell. */
+export function table(headings: string[], rows: string[][]): string {
+  const widths = headings.map((heading, column) =>
+    Math.max(heading.length, ...rows.map((row) => stripVTControlCharacters(row[column] ?? "").length)),
+  );
+  const line = (cells: string[]) =>
+    cells
+      .map((cell, column) => cell + " ".repeat((widths[column] ?? 0) - stripVTControlCharacters(cell).length))
+      .join("  ")
+      .trimEnd();
+  return [coloured("bold", line(headings)), ...rows.map(line)].join("\n");
+}
+
+/** What came from a model or a person, safe for a terminal: no control characters but line ends and tabs. */
+export const printable = (text: string): string => text.replaceAll(/(?![\n\t])\p{Cc}/gu, "");
+
+export const oneLine = (text: string, most: number): string => {
+  const line = printable(text).replaceAll(/\s+/g, " ").trim();
+  return line.length > most ? `${line.slice(0, most - 1)}…` : line;
+};
+
+const UNITS: [name: string, seconds: number][] = [
+  ["d", 86_400],
+  ["h", 3600],
+  ["m", 60],
+];
+
+export function age(since: string): string {
+  const seconds = Math.max(0, Math.round((Date.now() - Date.parse(since)) / 1000));
+  const unit = UNITS.find(([, size]) => seconds >= size);
+  return unit ? `${Math.floor(seconds / unit[1])}${unit[0]}` : `${seconds}s`;
+}

@@ -1,0 +1,97 @@
+import { Command, InvalidArgumentError } from "commander";
+import { ApiClient } from "./client.ts";
+import { control } from "./commands/control.ts";
+import { type CreateOptions, create } from "./commands/create.ts";
+import { demo } from "./commands/demo.ts";
+import { type LogsOptions, logs } from "./commands/logs.ts";
+import { type PsOptions, ps } from "./commands/ps.ts";
+import { type SearchOptions, search } from "./commands/search.ts";
+
+const DEFAULT_URL = "http://127.0.0.1:4180";
+
+type Connection = { url: string; token?: string };
+
+/** The commands that talk to a running server. Those that are one are added by the entry point. */
+export function clientCommands(): Command {
+  const program = new Command("everstep")
+    .description("Runs long-lived agents that never lose a step and that people can steer while they run.")
+    .showHelpAfterError("(everstep --help lists the commands)")
+    .showSuggestionAfterError();
+
+  const command = (usage: string, description: string) =>
+    program
+      .command(usage)
+      .description(description)
+      .option("--url <url>", "where Everstep listens", process.env["EVERSTEP_URL"] ?? DEFAULT_URL)
+      .option("--token <token>", "the server's token (or EVERSTEP_TOKEN)")
+      .option("--json", "print JSON for programs");
+
+  command("create <moniker>", "start a session; the agent is named after the moniker unless told otherwise")
+    .option("--agent <id>", "the agent's id")
+    .option("--session <id>", "an id of your own; the same call again does nothing twice")
+    .option("--conversation <id>", "a conversation to speak in")
+    .option("--param <key=value>", "input of the task, repeatable", collect, [])
+    .option("--option <key=value>", "a limit such as max_steps=10, repeatable", collect, [])
+    .addHelpText("after", "\nExample:\n  everstep create joke --param subject=tea --option max_steps=5")
+    .action((moniker: string, options: CreateOptions & Connection) => create(connect(options), moniker, options));
+
+  command("ps", "list sessions, newest first")
+    .option("--status <status>", "only those that are running, waiting, paused, stopping, stopped, done or error")
+    .option("--agent <id>", "only those of an agent")
+    .option("--limit <number>", "how many at the most", wholeNumber, "50")
+    .action((options: PsOptions & Connection) => ps(connect(options), options));
+
+  command("logs <session>", "print a session's steps; the beginning of its id is enough")
+    .option("-f, --follow", "go on as they come, until the session ends")
+    .option("--tail <number>", "begin with the last few", wholeNumber)
+    .action((session: string, options: LogsOptions & Connection) => logs(connect(options), session, options));
+
+  for (const [verb, description] of CONTROLS) {
+    command(`${verb} <session>`, description)
+      .option("--reason <text>", "why, for the record")
+      .action((session: string, options: Connection & { json?: boolean; reason?: string }) =>
+        control(
+          connect(options),
+          verb,
+          session,
+          options.reason === undefined ? {} : { reason: options.reason },
+          options,
+        ),
+      );
+  }
+
+  command("interrupt <session> <text>", "give a session guidance for its next step")
+    .option("--now", "cut the running step short; it runs again with the guidance")
+    .action((session: string, text: string, options: Connection & { json?: boolean; now?: boolean }) =>
+      control(connect(options), "interrupt", session, { guidance: text, mode: options.now ? "now" : "next" }, options),
+    );
+
+  command("search <query>", "find words in everything that was ever said")
+    .option("--agent <id>", "only in an agent's sessions")
+    .option("--session <id>", "only in a session")
+    .option("--limit <number>", "how many at the most", wholeNumber, "20")
+    .action((query: string, options: SearchOptions & Connection) => search(connect(options), query, options));
+
+  command("demo", "watch a joke agent being guided, paused and resumed")
+    .option("--fast", "without the pauses")
+    .action((options: Connection & { fast?: boolean }) => demo(connect(options), options));
+
+  return program;
+}
+
+const CONTROLS = [
+  ["pause", "start no further step; the one that runs is kept"],
+  ["resume", "go on, or try a failed step again"],
+  ["destroy", "end a session for good"],
+] as const;
+
+function connect({ url, token }: Connection): ApiClient {
+  return new ApiClient({ url, token: token ?? (process.env["EVERSTEP_TOKEN"] || undefined) });
+}
+
+const collect = (value: string, before: string[]): string[] => [...before, value];
+
+function wholeNumber(value: string): string {
+  if (!/^\d+$/.test(value)) throw new InvalidArgumentError("It must be a whole number.");
+  return value;
+}

@@ -1,0 +1,24 @@
+import type { Session } from "../../domain/session.ts";
+import { type ApiClient, CommandError } from "./client.ts";
+
+const NEWEST = 500;
+
+/** A session by its id, or by the beginning of it where only one session begins so. */
+export async function findSession(client: ApiClient, prefix: string): Promise<Session> {
+  const exact = await client.find<Session>(sessionPath(prefix));
+  if (exact) return exact;
+  const { sessions } = await client.get<{ sessions: Session[] }>("/api/sessions", { limit: NEWEST });
+  const matches = sessions.filter(({ session_id }) => session_id.startsWith(prefix));
+  const [match] = matches;
+  if (!match) throw new CommandError(`no session is named ${prefix}; \`everstep ps\` lists them`);
+  if (matches.length > 1) {
+    const some = matches.slice(0, 5).map(({ session_id }) => session_id);
+    throw new CommandError(
+      `${matches.length} sessions begin with ${prefix}: ${some.join(", ")}${matches.length > 5 ? ", …" : ""}`,
+    );
+  }
+  return match;
+}
+
+export const sessionPath = (session_id: string, rest = ""): string =>
+  `/api/sessions/${encodeURIComponent(session_id)}${rest}`;

@@ -1,0 +1,74 @@
+import type { Session } from "../../domain/session.ts";
+import type { Step } from "../../domain/step.ts";
+import { age, coloured, printable } from "./output.ts";
+
+/** Writes steps one below the other; on a terminal a running step's text appears as it grows, above a line of progress. */
+export class StepPrinter {
+  readonly #json: boolean;
+  readonly #live: boolean;
+  #streaming: { iteration: number; text: string } | null = null;
+  #hasProgress = false;
+
+  constructor({ json, live }: { json: boolean; live: boolean }) {
+    this.#json = json;
+    this.#live = live && !json;
+  }
+
+  delta(iteration: number, event_seq: number, text: string): void {
+    if (!this.#live) return;
+    this.#clearProgress();
+    // A step that runs again starts over: what it said before no longer counts.
+    if (event_seq === 0 && this.#streaming) process.stdout.write("\n");
+    if (event_seq === 0) {
+      process.stdout.write(`${heading(iteration)} `);
+      this.#streaming = { iteration, text: "" };
+    }
+    if (!this.#streaming) return;
+    this.#streaming.text += text;
+    process.stdout.write(printable(text));
+  }
+
+  step(step: Step): void {
+    if (this.#json) return console.log(JSON.stringify(step));
+    this.#clearProgress();
+    const streamed = this.#streaming?.iteration === step.iteration ? this.#streaming.text : null;
+    this.#streaming = null;
+    if (streamed !== null && streamed === step.text) return void process.stdout.write("\n");
+    if (streamed !== null) process.stdout.write("\n");
+    for (const guidance of step.guidance)
+      console.log(
+        `${heading(step.iteration)} ${coloured("magenta", `guided: ${printable(JSON.stringify(guidance))}`)}`,
+      );
+    const text =
+      step.status === "error"
+        ? coloured("red", printable(step.error ?? ""))
+        : printable(step.text ?? JSON.stringify(step.data));
+    console.log(`${heading(step.iteration)} ${text}`);
+  }
+
+  progress({ iteration, status, created_at }: Session): void {
+    if (!this.#live || this.#streaming) return;
+    this.#clearProgress();
+    process.stdout.write(coloured("gray", `${status} · ${iteration + 1} steps · ${age(created_at)}`));
+    this.#hasProgress = true;
+  }
+
+  note(text: string): void {
+    if (this.#json) return;
+    this.#clearProgress();
+    console.error(text);
+  }
+
+  end(): void {
+    this.#clearProgress();
+    if (this.#streaming) process.stdout.write("\n");
+    this.#streaming = null;
+  }
+
+  #clearProgress(): void {
+    if (this.#hasProgress) process.stdout.write("\r\u001b[2K");
+    this.#hasProgress = false;
+  }
+}
+
+const heading = (iteration: number): string => coloured("gray", `#${iteration}`);

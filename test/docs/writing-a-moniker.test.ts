@@ -1,0 +1,174 @@
+import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import { after, before, describe, test } from "node:test";
+import { promisify } from "node:util";
+import type { JsonObject } from "../../src/domain/json.ts";
+import type { Session, SessionOptions } from "../../src/domain/session.ts";
+import type { Step } from "../../src/domain/step.ts";
+import { Runtime } from "../../src/main/runtime.ts";
+import { type Catalog, loadCatalog } from "../../src/monikers/catalog.ts";
+import { openLanceStore } from "../../src/store/lancedb/lancedb-store.ts";
+import type { Store } from "../../src/store/store.ts";
+import { REPOSITORY } from "../repository-files.ts";
+import { type ScratchFolder, scratchFolder } from "../store/scratch-folder.ts";
+import { type CodeBlock, codeBlocks, writeCode } from "./page-code.ts";
+
+const TIMEOUT = { timeout: 60_000 };
+const run = promisify(execFile);
+
+describe("the code of docs/writing-a-moniker.md", () => {
+  let blocks: CodeBlock[];
+  let scratch: ScratchFolder;
+  let catalog: Catalog;
+  let store: Store;
+  let runtime: Runtime;
+
+  before(async () => {
+    blocks = await codeBlocks("writing-a-moniker.md");
+    scratch = await scratchFolder();
+    await writeCode(scratch.path, blocks);
+    catalog = await loadCatalog(join(scratch.path, "monikers"));
+    store = await openLanceStore({ folder: join(scratch.path, "data") });
+    runtime = new Runtime({ store, catalog, workspace: join(scratch.path, "workspace") });
+    await runtime.start();
+  });
+  after(async () => {
+    await runtime?.stop();
+    await store?.close();
+    await scratch?.[Symbol.asyncDispose]();
+  });
+
+  const create = async (moniker: string, params: JsonObject, options: SessionOptions = {}): Promise<string> => {
+    const payload = { moniker, params, options };
+    const outcome = await runtime.queue.submit({ action_type: "agent_create", agent_id: "reader", payload });
+    assert.equal(outcome.kind, "accepted", JSON.stringify(outcome));
+    return (outcome as { session_id: string }).session_id;
+  };
+  const tell = (session_id: string, guidance: unknown) =>
+    runtime.queue.submit({ action_type: "agent_interrupt", session_id, payload: { guidance } });
+  const stepsOf = (session_id: string): Promise<Step[]> => store.listSteps({ session_id, limit: 100, offset: 0 });
+
+  /** The session once it is as wished, and the text that it showed on the way. */
+  const awaited = async (session_id: string, isWished: (session: Session) => boolean, start: () => unknown) => {
+    const leaving = new AbortController();
+    const news = runtime.events.follow({ session_id }, leaving.signal);
+    let shown = "";
+    let next = news.next();
+    await start();
+    const session = await store.getSession(session_id);
+    if (session && isWished(session)) return { session, shown };
+    for (;;) {
+      const { value, done } = await next;
+      assert.ok(!done, "the news ended");
+      if (value.kind === "delta") shown += value.delta.text;
+      if (value.kind === "session" && isWished(value.session)) {
+        leaving.abort();
+        return { session: value.session, shown };
+      }
+      next = news.next();
+    }
+  };
+
+  test("is all in files whose first line names them", () => {
+    assert.deepEqual(
+      blocks.map((block) => block.path),
+      ["monikers/countdown.ts", "monikers/notebook.ts", "monikers/watch-page.ts", "test/countdown.test.ts"],
+    );
+  });
+
+  test("has the right types", TIMEOUT, async () => {
+    const compiler = join(REPOSITORY, "node_modules/typescript/bin/tsc");
+    const checked = await run(process.execPath, [compiler, "--project", scratch.path]).catch((error: unknown) => error);
+    assert.deepEqual((checked as { stdout: string }).stdout, "");
+  });
+
+  test("is a moniker of ten lines that counts down and is done", TIMEOUT, async () => {
+    const tenLines = blocks[0]?.code.split("export default ")[1]?.trimEnd().split("\n");
+    assert.equal(tenLines?.length, 10);
+    const session_id = await create("countdown", { from: 2 });
+    const { session } = await awaited(
+      session_id,
+      ({ status }) => status === "done",
+      () => {},
+    );
+    assert.equal(session.result, "Liftoff!");
+    assert.deepEqual(
+      (await stepsOf(session_id)).map((step) => step.text),
+      ["2 …", "1 …", "Liftoff!"],
+    );
+  });
+
+  test("refuses parameters that the page's schema does not allow", async () => {
+    const request = { action_type: "agent_create", agent_id: "reader", payload: { moniker: "countdown" } };
+    const payload = { ...request.payload, params: { from: 0 } };
+    const outcome = await runtime.queue.submit({ ...request, payload });
+    assert.equal(outcome.kind === "invalid" && outcome.errors[0]?.path, "params.from");
+  });
+
+  test("is a reactive moniker that keeps guidance of any shape and shows its text as it grows", TIMEOUT, async () => {
+    const session_id = await create("notebook", { title: "Groceries" });
+    const hasTold = (count: number) => (session: Session) =>
+      session.status === "waiting" && session.iteration === count - 1;
+    await awaited(session_id, hasTold(1), () => tell(session_id, "bread"));
+    await awaited(session_id, hasTold(2), () => tell(session_id, { text: "milk" }));
+    const { shown } = await awaited(session_id, hasTold(3), () => tell(session_id, { eggs: 6 }));
+    const last = (await stepsOf(session_id)).at(-1);
+    assert.equal(last?.text, 'Groceries\n- bread\n- milk\n- {"eggs":6}\n');
+    assert.equal(shown, last?.text);
+    assert.deepEqual(last?.data, { count: 3 });
+  });
+
+  test("is a moniker that tries again where that can help, and not where it cannot", TIMEOUT, async () => {
+    const answers = [
+      [200, "one"],
+      [503, "busy"],
+      [200, "one"],
+      [200, "two"],
+      [404, "gone"],
+    ] as const;
+    let asked = 0;
+    const server = createServer((_request, response) => {
+      const [status, body] = answers[asked++] ?? [500, "asked too often"];
+      response.writeHead(status).end(body);
+    }).listen(0, "127.0.0.1");
+    await once(server, "listening");
+    try {
+      const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+      const options = { step_interval_ms: 1, retry: { max_attempts: 2, backoff_ms: 1 } };
+      const session_id = await create("watch-page", { url }, options);
+      const { session } = await awaited(
+        session_id,
+        ({ status }) => status === "error",
+        () => {},
+      );
+      assert.equal(session.last_error, `page_gone: ${url} is not there`);
+      assert.equal(asked, answers.length);
+      const steps = await stepsOf(session_id);
+      assert.deepEqual(
+        steps.map(({ status, step_token, text }) => [status, step_token, text]),
+        [
+          ["ok", "read", null],
+          ["ok", "read", null],
+          ["ok", "read", `${url} has changed`],
+          ["error", "read", null],
+        ],
+      );
+    } finally {
+      server.closeAllConnections();
+      server.close();
+    }
+  });
+
+  test("is a test that passes", TIMEOUT, async () => {
+    // The variable would make it a part of this run instead of one of its own.
+    const { NODE_TEST_CONTEXT: _, ...env } = process.env;
+    const file = join(scratch.path, "test/countdown.test.ts");
+    const { stdout } = await run(process.execPath, ["--test", "--test-reporter=tap", file], { env });
+    assert.match(stdout, /^# pass 2$/m);
+    assert.match(stdout, /^# fail 0$/m);
+  });
+});
