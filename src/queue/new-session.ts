@@ -1,7 +1,7 @@
 import type { AgentConfig } from "../domain/agent.ts";
 import { newId, now } from "../domain/ids.ts";
 import type { JsonObject } from "../domain/json.ts";
-import type { Session, SessionOptions } from "../domain/session.ts";
+import type { Session, SessionOptions, SessionStatus } from "../domain/session.ts";
 import type { Step } from "../domain/step.ts";
 import type { Catalog } from "../monikers/catalog.ts";
 import type { Moniker } from "../monikers/moniker.ts";
@@ -48,7 +48,7 @@ export function newSession(
       moniker: name,
       params: params.data as JsonObject,
       options,
-      status: moniker.kind === "reactive" ? "waiting" : "running",
+      status: firstStatus(moniker),
       stop_reason: null,
       iteration: -1,
       step_token: null,
@@ -70,13 +70,18 @@ export function newSession(
 }
 
 /** A session that goes on from one of another's steps. It speaks for itself: it is not in its parent's conversation. */
-export function newFork(parent: Session, step: Step, session_id: string | undefined): Session {
+export function newFork(
+  parent: Session,
+  step: Step,
+  moniker: Moniker | undefined,
+  session_id: string | undefined,
+): Session {
   const at = now();
   return {
     ...parent,
     session_id: session_id ?? newId(),
     conversation_id: null,
-    status: "running",
+    status: moniker ? firstStatus(moniker) : "running",
     stop_reason: null,
     iteration: step.iteration,
     step_token: step.step_token,
@@ -95,6 +100,9 @@ export function newFork(parent: Session, step: Step, session_id: string | undefi
     ended_at: null,
   };
 }
+
+/** Until it is told something, a reactive session has nothing to do. */
+const firstStatus = ({ kind }: Moniker): SessionStatus => (kind === "reactive" ? "waiting" : "running");
 
 /** A finite task stops when it is done; the others go on. */
 const defaultOptions = ({ kind, options }: Moniker): SessionOptions => ({

@@ -99,7 +99,12 @@ export class ActionQueue {
         parent.iteration < 0 ? "the session has no step yet" : `the session has iterations 0 to ${parent.iteration}`;
       return { kind: "invalid", errors: [{ path: "iteration", message }] };
     }
-    const session = newFork(parent, step, request.payload["session_id"] as string | undefined);
+    const session = newFork(
+      parent,
+      step,
+      this.#catalog.get(parent.moniker),
+      request.payload["session_id"] as string | undefined,
+    );
     const fork = actionOf(
       { ...request, payload: { ...request.payload, parent_session_id: parent.session_id } },
       session,

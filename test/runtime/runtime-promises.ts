@@ -1,6 +1,10 @@
 import { describe } from "node:test";
 import { creation } from "./promises/creation.ts";
+import { crowds } from "./promises/crowds.ts";
+import { destroying } from "./promises/destroying.ts";
 import { errors } from "./promises/errors.ts";
+import { events } from "./promises/events.ts";
+import { forks } from "./promises/forks.ts";
 import { frames } from "./promises/frames.ts";
 import { guidance } from "./promises/guidance.ts";
 import { guidanceEnds } from "./promises/guidance-ends.ts";
@@ -9,7 +13,11 @@ import { kinds } from "./promises/kinds.ts";
 import { limits } from "./promises/limits.ts";
 import { order } from "./promises/order.ts";
 import { pausing } from "./promises/pausing.ts";
+import { rehydration } from "./promises/rehydration.ts";
+import { shutdown } from "./promises/shutdown.ts";
+import { storeOutages } from "./promises/store-outages.ts";
 import { submission } from "./promises/submit.ts";
+import { transcripts } from "./promises/transcripts.ts";
 import type { MakeHome } from "./runtime-fixture.ts";
 
 const PROMISES = [
@@ -24,6 +32,14 @@ const PROMISES = [
   limits,
   errors,
   frames,
+  destroying,
+  forks,
+  transcripts,
+  rehydration,
+  shutdown,
+  crowds,
+  storeOutages,
+  events,
 ];
 
 /** What the runtime promises, on any engine: hand it a way to make an empty home for a store. */

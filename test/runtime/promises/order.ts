@@ -18,8 +18,8 @@ export function order(makeHome: MakeHome): void {
       first.finish();
       await world().restart();
       await world().until(session_id, ({ pending_guidance }) => pending_guidance.length === urgencies.length);
-      const order = ["9/3", "9/6", "5/1", "5/4", "1/5", "0/0", "0/2", "0/7"];
-      assert.deepEqual((await world().session(session_id)).pending_guidance, order);
+      const expected = ["9/3", "9/6", "5/1", "5/4", "1/5", "0/0", "0/2", "0/7"];
+      assert.deepEqual((await world().session(session_id)).pending_guidance, expected);
     });
 
     test("a thousand of one session keep their order, and each is in exactly one step", TIMEOUT, async () => {

@@ -1,0 +1,26 @@
+import { newAction } from "../../src/domain/action.ts";
+import { openLanceStore } from "../../src/store/lancedb/lancedb-store.ts";
+import { commitOrThrow, createSessions, newLoadSession } from "../store/load.ts";
+
+export type LoneCommits = AsyncDisposable & {
+  /** Commits what a submitted action commits, with nothing beside it. Answers the milliseconds that it took. */
+  commit(): Promise<number>;
+};
+
+/** The yardstick of every request that writes. */
+export async function openLoneCommits(folder: string): Promise<LoneCommits> {
+  const store = await openLanceStore({ folder });
+  const load = newLoadSession();
+  await createSessions(store, [load]);
+  const { agent_id, session_id } = load.session;
+  const request = { action_type: "agent_interrupt", agent_id, session_id, payload: { guidance: "Shorter." } } as const;
+  return {
+    async commit() {
+      const actions = [newAction(request)];
+      const begun = performance.now();
+      await commitOrThrow(store, { actions });
+      return performance.now() - begun;
+    },
+    [Symbol.asyncDispose]: () => store.close(),
+  };
+}

@@ -1,0 +1,152 @@
+import type { Server as HttpServer, IncomingMessage } from "node:http";
+import type { Duplex } from "node:stream";
+import type { FastifyBaseLogger } from "fastify";
+import { type RawData, WebSocket, WebSocketServer } from "ws";
+import { clientFrameSchema, type ServerFrame } from "../../agent-api/messages.ts";
+import { bearer, isFromThisMachine, sameSecret } from "../http/access.ts";
+import type { DefaultChat } from "./default-chat.ts";
+
+const PATH = "/agent_ws/";
+const LARGEST_FRAME = 256 * 1024;
+const PING_EVERY_MS = 30_000;
+/** Bytes that may wait for a client that does not read before its answer waits as well. */
+const MOST_BUFFERED = 1024 * 1024;
+const DRAIN_CHECK_MS = 20;
+const LONGEST_DRAIN_MS = 10_000;
+
+/** The WebSocket at `/agent_ws/`: one process, one chat. Upgrades for other paths are left to others. */
+export class AgentSocketServer {
+  readonly #server = new WebSocketServer({ noServer: true, maxPayload: LARGEST_FRAME });
+  readonly #chat: DefaultChat;
+  readonly #token: string | undefined;
+  readonly #log: FastifyBaseLogger;
+  readonly #pings: NodeJS.Timeout;
+  readonly #alive = new WeakSet<WebSocket>();
+  readonly #stopReset: () => void;
+
+  constructor(http: HttpServer, chat: DefaultChat, token: string | undefined, log: FastifyBaseLogger) {
+    this.#chat = chat;
+    this.#token = token;
+    this.#log = log;
+    http.on("upgrade", (request: IncomingMessage, socket: Duplex, head: Buffer) =>
+      this.#upgrade(request, socket, head),
+    );
+    this.#pings = setInterval(() => this.#ping(), PING_EVERY_MS).unref();
+    this.#stopReset = chat.onReset((session_id) => {
+      for (const client of this.#server.clients) send(client, { type: "status", status: "ready", session_id });
+    });
+  }
+
+  stop(): void {
+    clearInterval(this.#pings);
+    this.#stopReset();
+    for (const client of this.#server.clients) client.close(1001, "the server stops");
+    this.#server.close();
+  }
+
+  #upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
+    const url = new URL(request.url ?? "/", "http://localhost");
+    if (url.pathname !== PATH && `${url.pathname}/` !== PATH) {
+      // Socket.IO has its own listener for its own path; nobody else upgrades.
+      if (!url.pathname.startsWith("/socket.io")) refuse(socket, 404, "Not Found");
+      return;
+    }
+    const given = bearer(request.headers) ?? url.searchParams.get("token") ?? undefined;
+    if (this.#token === undefined ? !isFromThisMachine(request.headers) : !sameSecret(given, this.#token))
+      return refuse(
+        socket,
+        this.#token === undefined ? 403 : 401,
+        this.#token === undefined ? "Forbidden" : "Unauthorized",
+      );
+    this.#server.handleUpgrade(request, socket, head, (client) => void this.#serve(client));
+  }
+
+  async #serve(client: WebSocket): Promise<void> {
+    let busy = false;
+    this.#alive.add(client);
+    client.on("pong", () => this.#alive.add(client));
+    client.on("error", () => client.terminate());
+    client.on("message", (data: RawData, isBinary: boolean) => {
+      const frame = isBinary ? null : parse((data as Buffer).toString());
+      if (!frame)
+        return send(client, {
+          type: "error",
+          code: "bad_message",
+          message: 'send {"type":"user_message","text":"…"} as text',
+        });
+      const { text, request_id } = frame;
+      const tagged = request_id === undefined ? {} : { request_id };
+      if (busy)
+        return send(client, {
+          type: "error",
+          code: "busy",
+          message: "the question before this one is not answered yet",
+          ...tagged,
+        });
+      busy = true;
+      void this.#answer(client, text, tagged).finally(() => {
+        busy = false;
+      });
+    });
+    try {
+      send(client, { type: "status", status: "ready", session_id: (await this.#chat.session()).session_id });
+    } catch (error) {
+      this.#log.error({ err: error }, "the default chat is not available");
+      client.close(1011, "the chat is not available");
+    }
+  }
+
+  async #answer(client: WebSocket, text: string, tagged: { request_id?: string }): Promise<void> {
+    try {
+      await this.#chat.ask(text, "agent_ws", async (event) => {
+        await drained(client);
+        switch (event.kind) {
+          case "chunk":
+            return send(client, { type: "event_text_chunk", text: event.text, ...tagged });
+          case "end":
+            return send(client, { type: "event_end", tokens_used: event.tokens_used, ...tagged });
+          case "failed":
+            return send(client, { type: "error", code: "agent_error", message: event.message, ...tagged });
+        }
+        return event satisfies never;
+      });
+    } catch (error) {
+      this.#log.error({ err: error }, "a question could not be answered");
+      send(client, { type: "error", code: "agent_error", message: "the question could not be answered", ...tagged });
+    }
+  }
+
+  #ping(): void {
+    for (const client of this.#server.clients) {
+      if (!this.#alive.has(client)) client.terminate();
+      this.#alive.delete(client);
+      client.ping();
+    }
+  }
+}
+
+function parse(text: string) {
+  try {
+    const parsed = clientFrameSchema.safeParse(JSON.parse(text));
+    return parsed.success ? parsed.data : null;
+  } catch {
+    return null;
+  }
+}
+
+function send(client: WebSocket, frame: ServerFrame): void {
+  if (client.readyState === WebSocket.OPEN) client.send(JSON.stringify(frame));
+}
+
+function refuse(socket: Duplex, status: number, title: string): void {
+  socket.end(`HTTP/1.1 ${status} ${title}\r\nconnection: close\r\ncontent-length: 0\r\n\r\n`);
+}
+
+/** Waits until the client has read most of what it was sent. One that reads nothing for long is dropped: others wait behind it. */
+async function drained(client: WebSocket): Promise<void> {
+  const until = Date.now() + LONGEST_DRAIN_MS;
+  while (client.readyState === WebSocket.OPEN && client.bufferedAmount > MOST_BUFFERED) {
+    if (Date.now() > until) client.terminate();
+    await new Promise((resolve) => setTimeout(resolve, DRAIN_CHECK_MS));
+  }
+}

@@ -1,0 +1,59 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { type MakeHome, TIMEOUT, World } from "../runtime-fixture.ts";
+
+/** More sessions at once than a worker keeps runners for. */
+export function crowds(makeHome: MakeHome): void {
+  describe("in a crowd of sessions", () => {
+    test("guidance to 1,500 that wait is in exactly one step each, in order", { timeout: 120_000 }, async () => {
+      await using world = await World.open(makeHome);
+      const moniker = world.moniker("reactive", async ({ step, state, guidance = [] }, { ids }) => {
+        for (let turn = 0; turn < 5; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+        const heard = [...((state["heard"] ?? []) as number[]), ...(guidance as number[])];
+        return { step, next_step: String(ids.iteration + 1), state: { heard }, done: false };
+      });
+      const sessions = await Promise.all(Array.from({ length: 1500 }, () => world.create(moniker)));
+      const said = [0, 1, 2, 3, 4, 5];
+      const told: Promise<string>[] = [];
+      for (const value of said) for (const id of sessions) told.push(world.tell(id, value));
+      const ids = await Promise.all(told);
+      const heardAll = (heard: unknown) => Array.isArray(heard) && heard.length >= said.length;
+      await Promise.all(
+        sessions.map((id) =>
+          world.until(id, ({ context, status }) => status === "waiting" && heardAll(context["heard"])),
+        ),
+      );
+      for (const id of sessions) {
+        const steps = await world.steps(id);
+        assert.deepEqual(
+          steps.flatMap(({ guidance }) => guidance),
+          said,
+        );
+        assert.deepEqual(steps.at(-1)?.state, { heard: said });
+      }
+      for (const id of ids) assert.equal((await world.store.getAction(id))?.receipt, "consumed");
+    });
+
+    test("a session whose runner was long idle is still advanced by one runner only", TIMEOUT, async () => {
+      await using world = await World.open(makeHome);
+      const oldest = await world.create("held_reactive");
+      const crowd = await Promise.all(Array.from({ length: 1100 }, () => world.create("echo")));
+      await Promise.all([oldest, ...crowd].map((id) => world.until(id, ({ status }) => status === "waiting")));
+      for (let round = 0; round < 20; round += 1) {
+        const told = world.tell(oldest, `${round}a`);
+        await Promise.all(crowd.slice(round * 50, (round + 1) * 50).map((id) => world.tell(id, "hello")));
+        const first = await told;
+        const step = await world.held.next(oldest);
+        const second = await world.tell(oldest, `${round}b`);
+        await world.settled(second);
+        step.finish();
+        assert.equal((await world.ended(first)).receipt, "consumed");
+        const next = await world.held.next(oldest);
+        assert.deepEqual(next.frame.guidance, [`${round}b`]);
+        next.finish();
+        await world.ended(second);
+        assert.equal(world.held.started(oldest), (round + 1) * 2, "no step ran twice");
+      }
+    });
+  });
+}

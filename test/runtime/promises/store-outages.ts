@@ -1,0 +1,60 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { EverstepError } from "../../../src/domain/errors.ts";
+import { Runtime } from "../../../src/main/runtime.ts";
+import type { Batch, Store } from "../../../src/store/store.ts";
+import { sessionThat } from "../awaited-rows.ts";
+import { type MakeHome, TIMEOUT, World } from "../runtime-fixture.ts";
+
+/** A store that cannot write for a while only delays what is to be written. */
+export function storeOutages(makeHome: MakeHome): void {
+  describe("while the store is out of reach", () => {
+    const cases: [string, (batch: Batch) => boolean][] = [
+      ["a step", ({ steps = [] }) => steps.some(({ iteration }) => iteration === 1)],
+      ["the end of an action", ({ actions = [] }) => actions.some(({ processed }) => processed)],
+      ["an error row", ({ steps = [] }) => steps.some(({ status }) => status === "error")],
+    ];
+    for (const [what, fails] of cases) {
+      test(`${what} waits, and nothing is lost or doubled`, TIMEOUT, async () => {
+        await using world = await World.open(makeHome);
+        await world.runtime.stop();
+        let left = 3;
+        const store = failing(world.store, (batch) => fails(batch) && left-- > 0);
+        const { catalog, workspace } = world;
+        const runtime = new Runtime({ store, catalog, workspace, shutdown_grace_ms: 0 });
+        await runtime.start();
+        const session_id = await world.create("count", {
+          params: { to: 3, fail_at: 2, fail_times: 1 },
+          options: { retry: { max_attempts: 1, backoff_ms: 1 } },
+        });
+        const failed = await sessionThat(store, session_id, ({ status }) => status === "error" || status === "done");
+        assert.equal(failed.status, "error");
+        await world.submit({ action_type: "agent_resume", session_id });
+        await sessionThat(store, session_id, ({ status }) => status === "done");
+        await runtime.stop();
+        const rows = await world.steps(session_id);
+        assert.deepEqual(
+          rows.map(({ status, iteration }) => `${status} ${iteration}`),
+          ["ok 0", "ok 1", "error 2", "ok 2", "ok 3"],
+        );
+        assert.ok(left <= 0, "the store did fail");
+        for (const action of await world.actions(session_id)) assert.equal(action.outcome, "ok");
+      });
+    }
+  });
+}
+
+/** The real store, but that it refuses some batches as one whose disk is full does. */
+function failing(store: Store, refuses: (batch: Batch) => boolean): Store {
+  const commit: Store["commit"] = async (batch) => {
+    if (refuses(batch)) throw new EverstepError("store_full", "the disk is full", "make room; nothing was lost");
+    return store.commit(batch);
+  };
+  return new Proxy(store, {
+    get(target, name) {
+      if (name === "commit") return commit;
+      const own: unknown = Reflect.get(target, name);
+      return typeof own === "function" ? own.bind(target) : own;
+    },
+  });
+}

@@ -1,0 +1,161 @@
+import assert from "node:assert/strict";
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { join } from "node:path";
+import { after, before } from "node:test";
+import { setTimeout as wait } from "node:timers/promises";
+import { REPOSITORY } from "../repository-files.ts";
+import { type ScratchFolder, scratchFolder } from "../store/scratch-folder.ts";
+
+/** A test that waits longer than this, in milliseconds, waits for something that never comes. */
+export const TIMEOUT = { timeout: 60_000 };
+const START_MS = 30_000;
+
+/** Variables of the program, those of the test runner left out. */
+export type Environment = Record<string, string>;
+export type Ending = { code: number | null; signal: NodeJS.Signals | null; ms: number };
+type Running = { child: ChildProcess; exited: Promise<[number | null, NodeJS.Signals | null]> };
+
+/** Starts the program with a command of its own. */
+export function spawnEverstep(args: string[], environment: Environment, cwd: string): ChildProcess {
+  return spawn(process.execPath, [join(REPOSITORY, "bin/everstep.js"), ...args], {
+    cwd,
+    env: { PATH: process.env["PATH"] ?? "", HOME: cwd, ...environment },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+}
+
+/** The real program, `everstep serve`, on a folder of its own. It comes back at the same address when it is started again. */
+export class ServerProcess implements AsyncDisposable {
+  readonly folder: string;
+  readonly #scratch: ScratchFolder;
+  readonly #environment: Environment;
+  #running: Running | undefined;
+  #stdout = "";
+  #stderr = "";
+  #url = "";
+
+  private constructor(scratch: ScratchFolder, environment: Environment) {
+    this.#scratch = scratch;
+    this.folder = scratch.path;
+    this.#environment = environment;
+  }
+
+  static async start(environment: Environment = {}): Promise<ServerProcess> {
+    const server = new ServerProcess(await scratchFolder(), environment);
+    try {
+      await server.start();
+    } catch (error) {
+      await server[Symbol.asyncDispose]();
+      throw error;
+    }
+    return server;
+  }
+
+  get url(): string {
+    return this.#url;
+  }
+
+  get stdout(): string {
+    return this.#stdout;
+  }
+
+  get stderr(): string {
+    return this.#stderr;
+  }
+
+  get pid(): number {
+    return this.#running?.child.pid ?? assert.fail("the server does not run");
+  }
+
+  get isAlive(): boolean {
+    return this.#running?.child.exitCode === null && this.#running.child.signalCode === null;
+  }
+
+  /** Lines of the log that tell of an error inside the server. */
+  get loggedErrors(): string[] {
+    return this.#stderr.split("\n").filter((line) => /"level":[56]0/.test(line) || /^\s+at /.test(line));
+  }
+
+  /** Resolves when it has said where it listens and answers there. */
+  async start(): Promise<void> {
+    const port = this.#url === "" ? "0" : new URL(this.#url).port;
+    const environment = {
+      EVERSTEP_STORE: `lancedb:${join(this.folder, "data")}`,
+      EVERSTEP_WORKSPACE: join(this.folder, "workspace"),
+      EVERSTEP_PORT: port,
+      ...this.#environment,
+    };
+    const child = spawnEverstep(["serve"], environment, this.folder);
+    this.#running = { child, exited: once(child, "exit") as Running["exited"] };
+    const greeting = Promise.withResolvers<string>();
+    let said = "";
+    child.stdout?.setEncoding("utf8").on("data", (text: string) => {
+      this.#stdout += text;
+      said += text;
+      const address = /Everstep is up at (\S+) /.exec(said)?.[1];
+      if (address) greeting.resolve(address);
+    });
+    child.stderr?.setEncoding("utf8").on("data", (text: string) => {
+      this.#stderr += text;
+    });
+    void this.#running.exited.then(() => greeting.reject(new Error(`the server ended: ${this.#stderr}`)));
+    this.#url = await within(START_MS, greeting.promise, () => `the server did not start: ${this.#stderr}`);
+  }
+
+  async kill(): Promise<void> {
+    await this.#end("SIGKILL");
+  }
+
+  /** Asks it to stop, as an operator would. */
+  async stop(): Promise<Ending> {
+    return this.#end("SIGTERM");
+  }
+
+  /** Ends it after the tests: it must have outlived them, and must not have met an error of its own. */
+  async finish(): Promise<void> {
+    const { isAlive, loggedErrors } = this;
+    await this[Symbol.asyncDispose]();
+    assert.ok(isAlive, `the server died: ${this.#stderr}`);
+    assert.deepEqual(loggedErrors, [], "the server logged errors");
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.kill();
+    await this.#scratch[Symbol.asyncDispose]();
+  }
+
+  async #end(signal: NodeJS.Signals): Promise<Ending> {
+    if (!this.#running) return { code: null, signal: null, ms: 0 };
+    const { child, exited } = this.#running;
+    const asked = performance.now();
+    child.kill(signal);
+    const [code, by] = await exited;
+    this.#running = undefined;
+    return { code, signal: by, ms: performance.now() - asked };
+  }
+}
+
+/** One server for the tests of a file. */
+export function sharedServer(environment: Environment = {}): () => ServerProcess {
+  let server: ServerProcess | undefined;
+  before(async () => {
+    server = await ServerProcess.start(environment);
+  });
+  after(async () => server?.finish());
+  return () => server ?? assert.fail("the server is started before the tests run");
+}
+
+/** The promise's value, or an error that says what did not come in time. */
+export async function within<Value>(ms: number, promise: Promise<Value>, what: () => string): Promise<Value> {
+  const leaving = new AbortController();
+  const late = wait(ms, undefined, { signal: leaving.signal }).then(() => {
+    throw new Error(`${what()} (waited ${ms} ms)`);
+  });
+  late.catch(() => {});
+  try {
+    return await Promise.race([promise, late]);
+  } finally {
+    leaving.abort();
+  }
+}
