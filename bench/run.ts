@@ -7,10 +7,11 @@ import type { Bench } from "./bench.ts";
 import { type Figure, keepsBar } from "./figure.ts";
 import { writeResults } from "./results.ts";
 import { runtimeBench } from "./runtime.ts";
+import { serverBench } from "./server.ts";
 import { storeBench } from "./store.ts";
 import { figureTable } from "./table.ts";
 
-const BENCHES: Readonly<Record<string, Bench>> = { store: storeBench, runtime: runtimeBench };
+const BENCHES: Readonly<Record<string, Bench>> = { store: storeBench, runtime: runtimeBench, server: serverBench };
 
 const USAGE = `npm run bench -- NAME [--quick] [--only PART[,PART]] [--folder FOLDER] [--json FILE]
 

@@ -14,8 +14,9 @@ const RULES: ImportRules = {
     "store/lancedb": ["domain", "store"],
     "store/postgres": ["domain", "store"],
     "store/open-store.ts": ["domain", "store", "store/lancedb", "store/postgres"],
-    queue: ["domain", "store"],
-    dispatch: ["domain", "store", "queue", "sessions"],
+    // A request names a moniker, whose parameters are checked before it is taken.
+    queue: ["domain", "store", "monikers", "monikers/catalog.ts"],
+    dispatch: ["domain", "store", "queue", "sessions", "monikers"],
     sessions: ["domain", "store", "monikers", "monikers/catalog.ts", "events"],
     monikers: ["domain"],
     "monikers/catalog.ts": ["domain", "monikers"],

@@ -6,7 +6,7 @@ import type { OpenRuntime } from "./open-runtime.ts";
 export const STEP_MS = 50;
 
 /** Milliseconds; `started_late` counts the steps that started after the pause was accepted. */
-export type Pause = { answered: number; effective: number; started_late: number };
+type Pause = { answered: number; effective: number; started_late: number };
 /** `resumes`: milliseconds to the next step's start; `lost`: steps that were under way and never committed. */
 export type Round = { pauses: Pause[]; resumes: number[]; lost: number };
 

@@ -14,7 +14,7 @@ export type OpenRuntime = AsyncDisposable & {
   rehydrated: number;
   submit(request: SubmitRequest): Promise<Accepted>;
 };
-export type Accepted = Extract<SubmitOutcome, { kind: "accepted" }>;
+type Accepted = Extract<SubmitOutcome, { kind: "accepted" }>;
 
 export type Watch = {
   /** In place of a built-in moniker of the same name, or beside them. */

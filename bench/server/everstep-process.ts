@@ -11,7 +11,7 @@ const LOOK_EVERY_MS = 5;
 const READY_WITHIN_MS = 60_000;
 
 /** Processor time in seconds since an unknown moment, resident memory in bytes. */
-export type Usage = { processor: number; resident: number };
+type Usage = { processor: number; resident: number };
 
 export type EverstepProcess = AsyncDisposable & {
   port: number;

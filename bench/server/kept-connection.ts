@@ -4,7 +4,7 @@ import { connect, type Socket } from "node:net";
 export type Answer = { status: number; body: Buffer };
 
 const HEAD_END = "\r\n\r\n";
-const NOTHING = Buffer.alloc(0);
+const NOTHING: Buffer = Buffer.alloc(0);
 
 /**
  * One HTTP/1.1 connection that is kept, with one request at a time on it. Node's own client takes four times the
@@ -50,6 +50,16 @@ export class KeptConnection implements Disposable {
     this.#received = NOTHING;
     this.#waiting?.resolve({ status: Number(head.slice(9, 12)), body });
   }
+}
+
+/** A number of them, which end with their scope. */
+export async function openConnections(port: number, count: number): Promise<KeptConnection[] & Disposable> {
+  const connections = await Promise.all(Array.from({ length: count }, () => KeptConnection.open(port)));
+  return Object.assign(connections, {
+    [Symbol.dispose]() {
+      for (const connection of connections) connection[Symbol.dispose]();
+    },
+  });
 }
 
 export const getRequest = (path: string): string => `GET ${path} HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n`;

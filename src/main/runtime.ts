@@ -5,7 +5,7 @@ import type { Catalog } from "../monikers/catalog.ts";
 import { Workspace } from "../monikers/tools/workspace.ts";
 import { ActionQueue } from "../queue/submit.ts";
 import { SessionRegistry } from "../sessions/registry.ts";
-import type { RunnerObserver } from "../sessions/session-runner.ts";
+import type { RunnerObserver } from "../sessions/runner-dependencies.ts";
 import { StepSlots } from "../sessions/step-slots.ts";
 import type { Store } from "../store/store.ts";
 

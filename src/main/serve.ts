@@ -4,7 +4,7 @@ import { EverstepError } from "../domain/errors.ts";
 import { loadCatalog } from "../monikers/catalog.ts";
 import { Conversations } from "../queue/conversations.ts";
 import { openStore } from "../store/open-store.ts";
-import { isLoopback } from "../surfaces/http/access.ts";
+import { isLoopback } from "../surfaces/access.ts";
 import { Metrics } from "../surfaces/http/metrics.ts";
 import { buildServer } from "../surfaces/http/server.ts";
 import { SocketServer } from "../surfaces/socket/socket-server.ts";

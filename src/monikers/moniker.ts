@@ -3,6 +3,7 @@ import type { Message } from "../domain/conversation.ts";
 import type { JsonValue } from "../domain/json.ts";
 import type { SessionOptions } from "../domain/session.ts";
 import type { FrameIn, FrameOut } from "../domain/step-frame.ts";
+import type { Llm } from "./llm/llm.ts";
 import type { Workspace } from "./tools/workspace.ts";
 
 /**
@@ -35,7 +36,7 @@ export type StepContext<Params = unknown> = {
   signal: AbortSignal;
   ids: { agent_id: string; session_id: string; conversation_id: string | null; iteration: number };
   /** The language model; null where none is configured. */
-  llm: null;
+  llm: Llm | null;
   tools: { workspace: Workspace };
   /** Others' messages in the session's conversation since its last step that asked, oldest first. */
   unread: (limit?: number) => Promise<Message[]>;
@@ -46,7 +47,7 @@ export type StepContext<Params = unknown> = {
 export type StepNews =
   | { kind: "delta"; text: string }
   | { kind: "tool"; name: string; detail: JsonValue }
-  | { kind: "usage"; tokens: number };
+  | { kind: "usage"; tokens: number /** Where the provider gave no figure. */; estimated?: boolean };
 
 /** Keeps the parameters' type while a moniker is written, and makes it fit the catalog. */
 export const defineMoniker = <Params>(moniker: Moniker<Params>): Moniker => moniker;

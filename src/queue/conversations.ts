@@ -5,6 +5,7 @@ import { idSchema, newId, now } from "../domain/ids.ts";
 import { type JsonObject, jsonSchema } from "../domain/json.ts";
 import type { Session } from "../domain/session.ts";
 import type { Store } from "../store/store.ts";
+import { Turns } from "./turns.ts";
 
 export const newConversationSchema = z.object({
   conversation_id: idSchema.optional(),
@@ -42,6 +43,7 @@ export const newMessageSchema = z.object({
   mode: z.enum(["next", "now"]).optional(),
 });
 
+type ConversationPatch = z.infer<typeof conversationPatchSchema>;
 type NewConversation = z.infer<typeof newConversationSchema>;
 type NewParticipant = z.infer<typeof newParticipantSchema>;
 type NewMessage = z.infer<typeof newMessageSchema>;
@@ -50,11 +52,14 @@ export type Refusal =
   | { kind: "unknown"; what: string }
   | { kind: "conflict"; detail: string }
   | { kind: "invalid"; path: string; message: string };
+type Joined = { kind: "joined"; participant: Participant };
 export type Posted = { kind: "posted"; message: Message };
 
 /** The write door for conversations: who is in them and what is said. What people say reaches sessions as actions. */
 export class Conversations {
   readonly #store: Store;
+  /** A row that is read and then written whole must not change in between. */
+  readonly #turns = new Turns();
 
   constructor(store: Store) {
     this.#store = store;
@@ -75,7 +80,11 @@ export class Conversations {
     return (await this.#store.getConversation(conversation.conversation_id)) ?? conversation;
   }
 
-  async change(conversation_id: string, patch: z.infer<typeof conversationPatchSchema>): Promise<Conversation | null> {
+  async change(conversation_id: string, patch: ConversationPatch): Promise<Conversation | null> {
+    return this.#turns.take(conversation_id, () => this.#changeNow(conversation_id, patch));
+  }
+
+  async #changeNow(conversation_id: string, patch: ConversationPatch): Promise<Conversation | null> {
     const known = await this.#store.getConversation(conversation_id);
     if (!known) return null;
     const given = Object.fromEntries(Object.entries(patch).filter(([, value]) => value !== undefined));
@@ -85,10 +94,11 @@ export class Conversations {
   }
 
   /** Who is in already is answered as they are, with the role that was asked for now. */
-  async join(
-    conversation_id: string,
-    wanted: NewParticipant,
-  ): Promise<{ kind: "joined"; participant: Participant } | Refusal> {
+  async join(conversation_id: string, wanted: NewParticipant): Promise<Joined | Refusal> {
+    return this.#turns.take(conversation_id, () => this.#joinNow(conversation_id, wanted));
+  }
+
+  async #joinNow(conversation_id: string, wanted: NewParticipant): Promise<Joined | Refusal> {
     if (!(await this.#store.getConversation(conversation_id))) return { kind: "unknown", what: "conversation" };
     const session = wanted.session_id === undefined ? null : await this.#store.getSession(wanted.session_id);
     if (wanted.session_id !== undefined && (!session || (wanted.agent_id ?? session.agent_id) !== session.agent_id))
@@ -112,14 +122,26 @@ export class Conversations {
   }
 
   async leave(conversation_id: string, participant_id: string): Promise<boolean> {
+    return this.#turns.take(conversation_id, () => this.#leaveNow(conversation_id, participant_id));
+  }
+
+  async #leaveNow(conversation_id: string, participant_id: string): Promise<boolean> {
     const participant = await this.#store.getParticipant(participant_id);
     if (participant?.conversation_id !== conversation_id) return false;
     if (participant.left_at === null) await this.#store.commit({ participants: [{ ...participant, left_at: now() }] });
     return true;
   }
 
-  /** Stores the message once and puts it into the queue of the sessions that are meant, in one commit. */
+  /** A message that was sent before is answered as it was then, also where it could not be sent any more. */
   async post(conversation_id: string, wanted: NewMessage): Promise<Posted | Refusal> {
+    const outcome = await this.#postNew(conversation_id, wanted);
+    if (outcome.kind === "posted" || wanted.message_id === undefined) return outcome;
+    const first = await this.#store.getMessage(wanted.message_id);
+    return first?.conversation_id === conversation_id ? { kind: "posted", message: first } : outcome;
+  }
+
+  /** Stores the message once and puts it into the queue of the sessions that are meant, in one commit. */
+  async #postNew(conversation_id: string, wanted: NewMessage): Promise<Posted | Refusal> {
     const conversation = await this.#store.getConversation(conversation_id);
     if (!conversation) return { kind: "unknown", what: "conversation" };
     if (conversation.status === "archived")
@@ -148,8 +170,6 @@ export class Conversations {
     };
     const outcome = await this.#store.commit({ messages: [message], actions });
     if (outcome.kind === "committed") return { kind: "posted", message };
-    const first = await this.#store.getMessage(message_id);
-    if (first?.conversation_id === conversation_id) return { kind: "posted", message: first };
     return { kind: "conflict", detail: `message ${message_id} is in another conversation` };
   }
 

@@ -2,7 +2,8 @@ import { z } from "zod";
 import type { Catalog } from "../monikers/catalog.ts";
 import { type Moniker, StepError } from "../monikers/moniker.ts";
 import type { OwnedSession } from "../store/store.ts";
-import { type RunnerDependencies, SessionRunner } from "./session-runner.ts";
+import type { RunnerDependencies } from "./runner-dependencies.ts";
+import { SessionRunner } from "./session-runner.ts";
 
 /** How many sessions that rest keep their runner. A runner is made again when it is needed. */
 const MOST_IDLE = 1000;

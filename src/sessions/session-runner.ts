@@ -1,8 +1,7 @@
 import type { Action } from "../domain/action.ts";
 import { isLive, type Session } from "../domain/session.ts";
-import type { Step } from "../domain/step.ts";
-import type { Moniker, StepContext } from "../monikers/moniker.ts";
-import type { Batch, OwnedSession, Ownership, Store } from "../store/store.ts";
+import type { Moniker } from "../monikers/moniker.ts";
+import type { Batch, OwnedSession, Ownership } from "../store/store.ts";
 import { type Attempt, type AttemptOutcome, attempt } from "./attempt.ts";
 import { Inbox } from "./inbox.ts";
 import { Lane } from "./lane.ts";
@@ -10,27 +9,9 @@ import { reachedLimit, waitWithin } from "./limits.ts";
 import { deliverToListeners } from "./listeners.ts";
 import { Pause } from "./pause.ts";
 import { describeError, nextAttemptIn } from "./retry.ts";
+import type { RunnerDependencies } from "./runner-dependencies.ts";
 import { bouncedFrom, consumedBy, errorCommit, isWaitingToBeUsed, stepCommit, withStatus } from "./step-commit.ts";
-import type { Slot, StepSlots } from "./step-slots.ts";
-
-/** Told of what happens, for figures and logs. */
-export type RunnerObserver = {
-  stepCommitted(step: Step): void;
-  /** How long a commit took, in milliseconds. */
-  committed(ms: number): void;
-  retried(session: Session, error: unknown): void;
-};
-
-export type RunnerDependencies = {
-  store: Store;
-  slots: StepSlots;
-  llm: StepContext["llm"];
-  tools: StepContext["tools"];
-  onDelta: (delta: { session: Session; iteration: number; event_seq: number; text: string }) => void;
-  observer: RunnerObserver;
-  /** Milliseconds that a destroyed session's step may take to finish. */
-  destroy_grace_ms: number;
-};
+import type { Slot } from "./step-slots.ts";
 
 /**
  * Advances one session, alone.

@@ -142,5 +142,7 @@ export function problemOf(answer: Answer, status: number): Problem {
   return problem;
 }
 
-/** The paths that a 400 complains about. */
-export const wrongPaths = (answer: Answer): string[] => (problemOf(answer, 400).errors ?? []).map(({ path }) => path);
+/** The paths that a 400 complains about, each once. */
+export const wrongPaths = (answer: Answer): string[] => [
+  ...new Set((problemOf(answer, 400).errors ?? []).map(({ path }) => path)),
+];

@@ -17,7 +17,7 @@ const PARTS = [commits, history, states, ownership, actions, reads, steps, searc
 
 /** What every engine of the port `Store` must do. An engine's own test file opens a store and hands it over. */
 export function storeConformance(name: string, open: OpenStore): void {
-  describe(`the store ${name}`, () => {
+  describe(`the store ${name}`, { concurrency: 3 }, () => {
     for (const part of PARTS) part(open);
   });
 }

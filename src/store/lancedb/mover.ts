@@ -10,6 +10,7 @@ import {
   type SnapshotName,
   TABLES,
   type TableName,
+  type Value,
   type Values,
 } from "./tables.ts";
 
@@ -130,19 +131,21 @@ export class Mover {
   }
 
   #start(options: { compact: boolean; copy: boolean }): Promise<void> {
-    const running = this.#run(options);
-    this.#running = running
+    const running = this.#run(options)
       .then(
         () => {
           this.failure = null;
         },
-        (error) => {
+        (error: unknown) => {
           this.failure = String(error);
+          throw error;
         },
       )
       .finally(() => {
         this.#running = undefined;
       });
+    // Cleared before anyone who awaits `running` goes on, so that they can start the next one.
+    this.#running = running.catch(() => {});
     return running;
   }
 
@@ -172,31 +175,30 @@ export class Mover {
   }
 
   async #moveRows(name: HistoryName, upTo: number): Promise<boolean> {
-    let batches: RecordBatch[] = [];
-    let waiting = 0;
-    let last = this.#movedTo(name);
     let any = false;
     for (;;) {
-      const rows = this.#journal.unmoved(name, last, upTo, CHUNK);
-      if (rows.length > 0) {
-        batches.push(toBatch(name, rows));
-        waiting += rows.length;
-        last = rows.at(-1)?.[0] as number;
-        await nextTick();
-      }
-      const finished = rows.length < CHUNK;
-      if (waiting > 0 && (finished || waiting >= APPEND)) {
-        await this.#ensure(name);
-        await this.#archive.append(name, batches); // M1
-        this.moved.set(name, last);
-        this.#backlog -= waiting;
-        this.#makeRoom();
-        batches = [];
-        waiting = 0;
-        any = true;
-      }
-      if (finished) return any;
+      const rows = await this.#unmoved(name, upTo);
+      const last = rows.at(-1)?.[0];
+      if (last === undefined) return any;
+      await this.#ensure(name);
+      await this.#archive.append(name, await toBatches(name, rows)); // M1
+      this.moved.set(name, last as number);
+      this.#backlog -= rows.length;
+      this.#makeRoom();
+      any = true;
     }
+  }
+
+  /** The next rows to move, read a few at a time. */
+  async #unmoved(name: HistoryName, upTo: number): Promise<Values[]> {
+    const rows: Values[] = [];
+    for (let last = this.#movedTo(name); rows.length < APPEND; last = rows.at(-1)?.[0] as number) {
+      const some = this.#journal.unmoved(name, last, upTo, CHUNK);
+      rows.push(...some);
+      await nextTick();
+      if (some.length < CHUNK) break;
+    }
+    return rows;
   }
 
   async #copySnapshots(name: SnapshotName): Promise<boolean> {
@@ -259,3 +261,25 @@ export class Mover {
     for (const resolve of this.#roomWaiters.splice(0)) resolve();
   }
 }
+
+/** Rows of one session or conversation side by side: a page of them is then read from one place. */
+async function toBatches(name: HistoryName, rows: Values[]): Promise<RecordBatch[]> {
+  const [id, number] = CLUSTERED_BY[name].map((column) =>
+    TABLES[name].findIndex((candidate) => candidate.name === column),
+  ) as [number, number];
+  rows.sort((a, b) => compare(a[id], b[id]) || compare(a[number], b[number]));
+  const batches: RecordBatch[] = [];
+  for (let at = 0; at < rows.length; at += CHUNK) {
+    batches.push(toBatch(name, rows.slice(at, at + CHUNK)));
+    await nextTick();
+  }
+  return batches;
+}
+
+const CLUSTERED_BY: Readonly<Record<HistoryName, [string, string]>> = {
+  agent_steps: ["session_id", "iteration"],
+  conversation_messages: ["conversation_id", "number"],
+  queue: ["session_id", "action_id"],
+};
+
+const compare = (a: Value | undefined, b: Value | undefined): number => (a === b ? 0 : (a ?? "") < (b ?? "") ? -1 : 1);

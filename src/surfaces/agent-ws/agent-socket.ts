@@ -3,7 +3,7 @@ import type { Duplex } from "node:stream";
 import type { FastifyBaseLogger } from "fastify";
 import { type RawData, WebSocket, WebSocketServer } from "ws";
 import { clientFrameSchema, type ServerFrame } from "../../agent-api/messages.ts";
-import { bearer, isFromThisMachine, sameSecret } from "../http/access.ts";
+import { bearer, isFromThisMachine, sameSecret } from "../access.ts";
 import type { DefaultChat } from "./default-chat.ts";
 
 const PATH = "/agent_ws/";

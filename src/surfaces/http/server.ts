@@ -11,7 +11,7 @@ import {
   type ZodTypeProvider,
 } from "fastify-type-provider-zod";
 import { EverstepError } from "../../domain/errors.ts";
-import { type AccessRules, bearer, isFromThisMachine, sameSecret } from "./access.ts";
+import { type AccessRules, bearer, isFromThisMachine, sameSecret } from "../access.ts";
 import type { App, ServerContext } from "./context.ts";
 import { docsPage, docsScript, homePage } from "./pages.ts";
 import { Problem } from "./problem.ts";

@@ -5,7 +5,7 @@ import { z } from "zod";
 import { idSchema } from "../../domain/ids.ts";
 import type { Events, RuntimeEvent } from "../../events/events.ts";
 import type { Topic } from "../../store/store.ts";
-import { isFromThisMachine, sameSecret } from "../http/access.ts";
+import { isFromThisMachine, sameSecret } from "../access.ts";
 
 const topicSchema = z.union([
   z.strictObject({ session_id: idSchema, after_iteration: z.int().min(-1).optional() }),

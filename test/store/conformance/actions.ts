@@ -7,7 +7,7 @@ import { newId } from "../../../src/domain/ids.ts";
 import type { Store } from "../../../src/store/store.ts";
 import { anAction, deliver, mustCommit, mustCreate, settled, WORKER } from "../fixtures.ts";
 import { randomFor } from "../random.ts";
-import { type OpenStore, testOnFreshStore } from "./opened-store.ts";
+import { IN_ORDER, type OpenStore, testOnFreshStore } from "./opened-store.ts";
 
 const fromNow = (milliseconds: number): string => new Date(Date.now() + milliseconds).toISOString();
 const HOUR = 3_600_000;
@@ -24,7 +24,7 @@ async function nextWork(store: Store): Promise<void> {
 }
 
 export function actions(open: OpenStore): void {
-  describe("claiming actions", () => {
+  describe("claiming actions", IN_ORDER, () => {
     const fresh = testOnFreshStore(open);
     fresh("goes by urgency, then arrival, one per session at a time", async ({ store }) => {
       const [low, urgent, later, most] = [0, 5, 5, 9].map((urgency) => anAction({ urgency }));

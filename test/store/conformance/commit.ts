@@ -20,7 +20,7 @@ import {
   settled,
   WORKER,
 } from "../fixtures.ts";
-import { type ClaimTest, describeClaims, type OpenStore, testOnFreshStore } from "./opened-store.ts";
+import { type ClaimTest, describeClaims, IN_ORDER, type OpenStore, testOnFreshStore } from "./opened-store.ts";
 import { aWorld, batchOf, joined, NOTHING, readWorld } from "./world.ts";
 
 type Conflict = { batch: Batch; outcome: CommitOutcome };
@@ -224,7 +224,7 @@ export function commits(open: OpenStore): void {
     });
   });
 
-  describe("closing", () => {
+  describe("closing", IN_ORDER, () => {
     const fresh = testOnFreshStore(open);
     fresh("waits for commits under way, and a second close is harmless", async ({ store, reopen }) => {
       const actions = Array.from({ length: 50 }, () => anAction());

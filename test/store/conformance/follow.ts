@@ -18,7 +18,7 @@ import {
 } from "../fixtures.ts";
 import { randomFor } from "../random.ts";
 import { Follower, rowsOf } from "./follower.ts";
-import { describeClaims, type OpenStore, testOnFreshStore } from "./opened-store.ts";
+import { describeClaims, IN_ORDER, type OpenStore, testOnFreshStore } from "./opened-store.ts";
 
 async function advanceBy(
   store: Store,
@@ -94,7 +94,7 @@ export function following(open: OpenStore): void {
     });
   });
 
-  describe("following", () => {
+  describe("following", IN_ORDER, () => {
     const fresh = testOnFreshStore(open);
     fresh("without a cursor gives only what is committed from then on", async ({ store }) => {
       const conversation_id = newId();

@@ -15,6 +15,9 @@ export type OpenStore = () => Promise<OpenedStore>;
 /** A test that waits longer than this, in milliseconds, waits for something that never comes. */
 const TIMEOUT = 30_000;
 
+/** Parts of the suite run side by side, each with a store of its own; the tests of a part do not. */
+export const IN_ORDER = { concurrency: 1 };
+
 export type FreshTest = (name: string, body: (opened: OpenedStore, test: TestContext) => Promise<void>) => void;
 
 /** Tests that each get a store of their own, which is gone afterwards whatever happens. */
@@ -37,7 +40,7 @@ export type ClaimTest = (name: string, body: (store: Store, test: TestContext) =
 
 /** Tests that share a store. What each one claims is checked at once, and again after the store was reopened at the end. */
 export function describeClaims(subject: string, open: OpenStore, define: (claim: ClaimTest) => void): void {
-  describe(subject, () => {
+  describe(subject, IN_ORDER, () => {
     let opened: OpenedStore;
     const claims: { name: string; holds: Claim }[] = [];
     before(async () => {

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe } from "node:test";
 import type { OwnedSession, Store } from "../../../src/store/store.ts";
 import { advance, aMessage, anAction, aSession, mustAdvance, mustCommit, mustCreate, WORKER } from "../fixtures.ts";
-import { type OpenStore, testOnFreshStore } from "./opened-store.ts";
+import { IN_ORDER, type OpenStore, testOnFreshStore } from "./opened-store.ts";
 
 const OTHER = "worker-2";
 const fenced = (session_id: string) => ({ kind: "fenced", session_id });
@@ -27,7 +27,7 @@ async function assertFenced(store: Store, stale: OwnedSession): Promise<void> {
 }
 
 export function ownership(open: OpenStore): void {
-  describe("ownership", () => {
+  describe("ownership", IN_ORDER, () => {
     const fresh = testOnFreshStore(open);
     fresh("live sessions that nobody owns are claimed oldest first, a few at a time, each once", async ({ store }) => {
       const live = (["running", "waiting", "paused", "stopping"] as const).map((status) => aSession({ status }));

@@ -5,12 +5,12 @@ import type { OwnedSession, Store } from "../../../src/store/store.ts";
 import { advance, mustAdvance, mustCommit, mustCreate, WORKER } from "../fixtures.ts";
 import { type Random, randomFor } from "../random.ts";
 import { nextState, randomObject } from "../random-state.ts";
-import { describeClaims, type OpenStore, testOnFreshStore } from "./opened-store.ts";
+import { describeClaims, IN_ORDER, type OpenStore, testOnFreshStore } from "./opened-store.ts";
 
 const STEPS = 400;
 
 export function states(open: OpenStore): void {
-  describe("the states of a long session", () => {
+  describe("the states of a long session", IN_ORDER, () => {
     const fresh = testOnFreshStore(open);
     fresh(
       "read back to the letter at any step, on any page, with restarts in between",
@@ -51,6 +51,17 @@ export function states(open: OpenStore): void {
         ({ owned } = await mustAdvance(store, owned, { state }));
       }
       return async (reader) => assert.deepEqual(await textsOf(reader, owned.session.session_id), texts);
+    });
+
+    claim("of the last step is the session's context, whatever the session's row says", async (store) => {
+      const zero = await mustAdvance(store, await mustCreate(store), {
+        state: { n: 0 },
+        session: { context: { n: 7 } },
+      });
+      const session = { ...zero.owned.session, context: { n: 8 } };
+      await mustCommit(store, { sessions: [{ kind: "update", session, owner: zero.owned.owner }] });
+      const { session_id } = session;
+      return async (reader) => assert.deepEqual((await reader.getSession(session_id))?.context, { n: 0 });
     });
 
     claim("that a reader was given can be changed without harm to the store", async (store) => {

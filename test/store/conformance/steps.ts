@@ -124,14 +124,15 @@ export function steps(open: OpenStore): void {
   describeClaims("a fork", open, (claim) => {
     claim("begins with its parent's steps, over two levels, on every page and filter", async (store, t) => {
       const random = randomFor(t);
-      const root = await grow(store, await mustCreate(store), 9, [2, 5, 6, 9]);
+      const agent_id = "forking";
+      const root = await grow(store, await mustCreate(store, aSession({ agent_id })), 9, [2, 5, 6, 9]);
       const child = await mustCreate(store, aFork(root.owned.session, okAt(root.rows, 5)));
       const grown = await grow(store, child, 11, [8]);
       const grandchild = await mustCreate(store, aFork(grown.owned.session, okAt(grown.rows, 8)));
       const further = await grow(store, grandchild, 12, [9, 12]);
       // Parents go on; what they do after the fork is not the fork's.
       const rootLater = await grow(store, root.owned, 15);
-      await grow(store, grown.owned, 15);
+      const childLater = await grow(store, grown.owned, 15);
 
       const ofChild = [...upTo(root.rows, 5), ...grown.rows];
       const ofGrandchild = [...upTo(ofChild, 8), ...further.rows];
@@ -147,6 +148,9 @@ export function steps(open: OpenStore): void {
           assert.deepEqual(await reader.latestStep({ session_id }), rows.at(-1));
           assert.deepEqual(await reader.getSession(session_id), owned.session);
         }
+        const parts = [root, grown, further, rootLater, childLater];
+        const written = byIteration(parts.flatMap(({ rows }) => rows));
+        await assertPages((page) => reader.listSteps({ ...page, agent_id }), written, "each row once for the agent");
         const { session_id } = child.session;
         const shared = await reader.listSteps({ session_id, max_iteration: 11, limit: 500, offset: 0 });
         assert.deepEqual(shared, ofChild);

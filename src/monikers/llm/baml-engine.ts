@@ -1,0 +1,152 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import {
+  BamlClientFinishReasonError,
+  BamlClientHttpError,
+  BamlCtxManager,
+  BamlRuntime,
+  BamlTimeoutError,
+  BamlValidationError,
+  ClientRegistry,
+  Collector,
+  setLogLevel,
+  toBamlError,
+} from "@boundaryml/baml";
+import { StepError } from "../moniker.ts";
+import type { Model } from "./model.ts";
+
+const PROMPTS = fileURLToPath(new URL("./prompts/", import.meta.url));
+
+export type Completion = {
+  text: string;
+  tokens: number /** Whether the tokens are only an estimate. */;
+  estimated: boolean;
+};
+export type CompletionOptions = {
+  signal: AbortSignal /** Gets the whole reply so far, again and again. */;
+  onPartial?: (reply: string) => void;
+};
+
+export type EngineLimits = {
+  /** Milliseconds until the first token. 60,000 by default. */
+  first_token_ms: number;
+  /** Milliseconds for a whole reply. 600,000 by default. */
+  reply_ms: number;
+};
+const DEFAULT_LIMITS: EngineLimits = { first_token_ms: 60_000, reply_ms: 600_000 };
+
+/**
+ * BAML behind one small door: prompts are `.baml` files, providers its adapters. Functions return text; what is in the
+ * text is read by us, since its typed parsing is quadratic for large states. Retries are the runner's.
+ */
+export class BamlEngine {
+  readonly #runtime: BamlRuntime;
+  readonly #contexts: BamlCtxManager;
+  readonly #model: Model;
+  readonly #limits: EngineLimits;
+
+  constructor(model: Model, limits: Partial<EngineLimits> = {}) {
+    // Its default prints prompts and replies.
+    setLogLevel("OFF");
+    const files = readdirSync(PROMPTS).filter((name) => name.endsWith(".baml"));
+    const sources = Object.fromEntries(files.map((name) => [name, readFileSync(join(PROMPTS, name), "utf8")]));
+    this.#runtime = BamlRuntime.fromFiles(PROMPTS, sources, {});
+    this.#contexts = new BamlCtxManager(this.#runtime);
+    this.#model = model;
+    this.#limits = { ...DEFAULT_LIMITS, ...limits };
+  }
+
+  async complete(
+    name: string,
+    args: Record<string, string>,
+    { signal, onPartial }: CompletionOptions,
+  ): Promise<Completion> {
+    signal.throwIfAborted();
+    const usage = new Collector("step");
+    const silence = new AbortController();
+    const timer = setTimeout(() => silence.abort(), this.#limits.first_token_ms);
+    const stream = this.#runtime.streamFunction(
+      name,
+      args,
+      undefined,
+      this.#contexts.cloneContext(),
+      undefined,
+      this.#clients(),
+      [usage],
+      {},
+      {},
+      AbortSignal.any([signal, silence.signal]),
+      undefined,
+    );
+    stream.onEvent((error, result) => {
+      if (error || !result.isOk()) return;
+      clearTimeout(timer);
+      onPartial?.(String(result.parsed(true)));
+    });
+    try {
+      const result = await stream.done(this.#contexts.cloneContext());
+      const text = String(result.parsed(false));
+      onPartial?.(text);
+      return { text, ...tokensOf(usage, JSON.stringify(args), text) };
+    } catch (error) {
+      throw toStepError(error, { cancelled: signal.aborted, silent: silence.signal.aborted, limits: this.#limits });
+    } finally {
+      clearTimeout(timer);
+      stream.onEvent(undefined);
+    }
+  }
+
+  /** A new one for each call: static clients reuse the previous caller's key. */
+  #clients(): ClientRegistry {
+    const clients = new ClientRegistry();
+    const { provider, options } = this.#model;
+    clients.addLlmClient("model", provider, {
+      ...options,
+      finish_reason_deny_list: ["length", "max_tokens"],
+      http: {
+        connect_timeout_ms: 10_000,
+        request_timeout_ms: this.#limits.reply_ms,
+        idle_timeout_ms: this.#limits.first_token_ms,
+      },
+    });
+    clients.setPrimary("model");
+    return clients;
+  }
+}
+
+/** About four characters of English make a token. */
+const estimate = (text: string): number => Math.ceil(text.length / 4);
+
+function tokensOf({ usage }: Collector, asked: string, replied: string): { tokens: number; estimated: boolean } {
+  const { inputTokens, outputTokens } = usage;
+  // Some streams report one token of output whatever they said.
+  const isReported =
+    inputTokens !== null && inputTokens > 0 && outputTokens !== null && (outputTokens > 1 || replied.length < 16);
+  if (isReported) return { tokens: inputTokens + outputTokens, estimated: false };
+  return { tokens: estimate(asked) + estimate(replied), estimated: true };
+}
+
+type Circumstances = { cancelled: boolean; silent: boolean; limits: EngineLimits };
+
+/** What went wrong, and whether trying again can help. */
+function toStepError(thrown: unknown, { cancelled, silent, limits }: Circumstances): StepError {
+  const error = toBamlError(thrown);
+  const fail = (code: string, message: string, retryable: boolean) =>
+    new StepError(code, message, { retryable, cause: error });
+  if (cancelled) return fail("cancelled", "the call was cancelled", false);
+  if (silent) return fail("timeout", `the model said nothing for ${limits.first_token_ms} ms`, true);
+  if (error instanceof BamlTimeoutError) return fail("timeout", "the model took too long", true);
+  if (error instanceof BamlClientFinishReasonError)
+    return fail("truncated", "the model's reply was cut off at its length limit", false);
+  if (error instanceof BamlValidationError) return fail("bad_output", "the model's reply cannot be used", false);
+  if (error instanceof BamlClientHttpError) {
+    const { status_code: status } = error;
+    if (status === 401 || status === 403) return fail("auth", `the provider refused the key (${status})`, false);
+    if (status === 429) return fail("rate_limit", "the provider asks to slow down (429)", true);
+    if (status === 408 || status === 504) return fail("timeout", `the provider timed out (${status})`, true);
+    if (status >= 400 && status < 500) return fail("rejected", `the provider rejected the request (${status})`, false);
+    return fail("unavailable", `the provider cannot be reached or failed (${status})`, true);
+  }
+  return fail("unavailable", `the model could not be called: ${error.message.slice(0, 500)}`, true);
+}

@@ -1,0 +1,24 @@
+import type { Session } from "../domain/session.ts";
+import type { Step } from "../domain/step.ts";
+import type { StepContext } from "../monikers/moniker.ts";
+import type { Store } from "../store/store.ts";
+import type { StepSlots } from "./step-slots.ts";
+
+/** Told of what happens, for figures and logs. */
+export type RunnerObserver = {
+  stepCommitted(step: Step): void;
+  /** How long a commit took, in milliseconds. */
+  committed(ms: number): void;
+  retried(session: Session, error: unknown): void;
+};
+
+export type RunnerDependencies = {
+  store: Store;
+  slots: StepSlots;
+  llm: StepContext["llm"];
+  tools: StepContext["tools"];
+  onDelta: (delta: { session: Session; iteration: number; event_seq: number; text: string }) => void;
+  observer: RunnerObserver;
+  /** Milliseconds that a destroyed session's step may take to finish. */
+  destroy_grace_ms: number;
+};

@@ -1,0 +1,172 @@
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { connect } from "node:net";
+import { describe, test } from "node:test";
+import { JSON_BODY, pathOf, problemOf, read, SHAPES, wrongPaths } from "./api.ts";
+import { TIMEOUT } from "./server-fixture.ts";
+import { sharedWorld } from "./world.ts";
+
+const world = sharedWorld();
+const MEBIBYTE = 1024 * 1024;
+
+/** Every route that reads a body, with one that it accepts. */
+const bodyRoutes = (session_id: string, conversation_id: string): [method: string, path: string, body: object][] => [
+  ["POST", "/api/agents", { agent_id: "a", moniker: "echo" }],
+  ["PUT", pathOf("agents", "a", "config"), { moniker: "echo" }],
+  ["POST", "/api/actions", { action_type: "agent_pause", session_id }],
+  ["POST", pathOf("sessions", session_id, "pause"), {}],
+  ["POST", pathOf("sessions", session_id, "resume"), {}],
+  ["POST", pathOf("sessions", session_id, "interrupt"), { guidance: "x" }],
+  ["POST", pathOf("sessions", session_id, "fork"), { iteration: 0 }],
+  ["POST", pathOf("agents", "a", "pause"), {}],
+  ["POST", pathOf("agents", "a", "interrupt"), { guidance: "x" }],
+  ["POST", "/api/conversations", {}],
+  ["PATCH", pathOf("conversations", conversation_id), {}],
+  ["POST", pathOf("conversations", conversation_id, "participants"), { user_id: "ann" }],
+  ["POST", pathOf("conversations", conversation_id, "messages"), { user_id: "ann", text: "hello" }],
+];
+
+describe("a request's body", () => {
+  const routes = async () => {
+    const { api } = world();
+    const { session_id } = await api.create("echo");
+    return bodyRoutes(session_id, await api.conversation());
+  };
+
+  test("that is not JSON is answered 400 by every route", TIMEOUT, async () => {
+    const broken = ["{", "not json", '{"a":}', "[1,", '"', "{'a': 1}", "\u0000", "NaN", '{"a": 1} {"b": 2}', "\ufeff"];
+    for (const [method, path] of await routes())
+      for (const body of broken) {
+        const problem = problemOf(await world().api.send(method, path, body, JSON_BODY), 400);
+        assert.ok((problem.errors?.length ?? 0) > 0, `${method} ${path} ${body}`);
+      }
+  });
+
+  test("of another type than an object is answered 400 by every route", TIMEOUT, async () => {
+    for (const [method, path] of await routes())
+      for (const body of ["5", '"text"', "[]", "true", "[{}]"])
+        problemOf(await world().api.send(method, path, body, JSON_BODY), 400);
+  });
+
+  test("that says it is something else than JSON is answered 400", TIMEOUT, async () => {
+    const { api } = world();
+    for (const type of ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "nonsense"])
+      for (const [method, path, body] of await routes())
+        problemOf(await api.send(method, path, JSON.stringify(body), { "content-type": type }), 400);
+  });
+
+  test("that is missing is answered 400 where a field is needed, and accepted where none is", TIMEOUT, async () => {
+    const { api } = world();
+    const optional = /\/(pause|resume|destroy|conversations)$/;
+    for (const headers of [{}, JSON_BODY] as Record<string, string>[])
+      for (const [method, path] of await routes()) {
+        const { status, text } = await api.send(method, path, undefined, headers);
+        assert.equal(status < 300 ? "accepted" : status, optional.test(path) ? "accepted" : 400, `${path} ${text}`);
+      }
+  });
+
+  test("over 1 MiB is answered 413 by every route, and one below it is read", TIMEOUT, async () => {
+    const { api } = world();
+    const tooLarge = JSON.stringify({ filler: "x".repeat(MEBIBYTE) });
+    for (const [method, path] of await routes()) problemOf(await api.send(method, path, tooLarge, JSON_BODY), 413);
+    const { session_id } = await api.create("echo");
+    const guidance = "é".repeat(500_000);
+    const answer = await api.post(pathOf("sessions", session_id, "interrupt"), { guidance });
+    await world().consumed(read(answer, 202, SHAPES.accepted).action_id);
+    assert.equal((await api.steps(session_id))[0]?.text, guidance);
+  });
+
+  test("over 1 MiB that does not say its length is answered 413 too", TIMEOUT, async () => {
+    const part = new TextEncoder().encode("x".repeat(64 * 1024));
+    const body = new ReadableStream({
+      pull(controller) {
+        controller.enqueue(part);
+      },
+    });
+    const options = { method: "POST", headers: JSON_BODY, body, duplex: "half" };
+    const sent = fetch(`${world().server.url}/api/agents`, options as RequestInit).catch(() => null);
+    const response = await sent;
+    // A server may also hang up on a body that never ends.
+    if (response) assert.equal(response.status, 413);
+    assert.equal((await world().api.get("/health")).status, 200);
+  });
+
+  test("with a key that reaches for prototypes is answered 400 or is data", TIMEOUT, async () => {
+    const { api } = world();
+    const { session_id } = await api.create("echo");
+    const path = pathOf("sessions", session_id, "interrupt");
+    for (const body of ['{"guidance":{"__proto__":{"polluted":1}}}', '{"__proto__":{"guidance":"x"},"guidance":"y"}'])
+      problemOf(await api.send("POST", path, body, JSON_BODY), 400);
+    const data = { constructor: "a word", toString: null, hasOwnProperty: 1 } as never;
+    const answer = read(await api.post(path, { guidance: data }), 202, SHAPES.accepted);
+    await world().consumed(answer.action_id);
+    assert.deepEqual((await api.steps(session_id))[0]?.guidance, [data]);
+  });
+
+  test("nested thousands deep is refused or stored, and the server lives on", TIMEOUT, async () => {
+    const { api } = world();
+    const { session_id } = await api.create("echo");
+    for (const depth of [100, 1000, 10_000, 100_000]) {
+      const body = `{"guidance":${"[".repeat(depth)}${"]".repeat(depth)}}`;
+      const { status } = await api.send("POST", pathOf("sessions", session_id, "interrupt"), body, JSON_BODY);
+      assert.ok(status === 202 || status === 400, `depth ${depth} was answered ${status}`);
+    }
+    assert.equal((await api.get("/health")).status, 200);
+  });
+});
+
+describe("an address", () => {
+  test("that is nowhere is answered 404 as a problem", TIMEOUT, async () => {
+    const { api } = world();
+    for (const path of ["/nowhere", "/api", "/api/", "/api/nothing", "/api/agents/a/b/c", "/API/agents", "/api/sessions/x/dance"])
+      for (const method of ["GET", "POST", "DELETE"]) problemOf(await api.send(method, path), 404);
+  });
+
+  test("with a method that it has not is answered as a problem of the client", TIMEOUT, async () => {
+    const { api } = world();
+    for (const [method, path] of [
+      ["DELETE", "/api/agents"],
+      ["PUT", "/api/sessions"],
+      ["GET", pathOf("sessions", "x", "pause")],
+      ["POST", "/health"],
+      ["PATCH", "/metrics"],
+    ] as const) {
+      const { status, headers } = await api.send(method, path);
+      assert.ok(status === 404 || status === 405, `${method} ${path} was answered ${status}`);
+      assert.match(headers.get("content-type") ?? "", /^application\/problem\+json/);
+    }
+  });
+
+  test("whose escapes are broken is answered 400", TIMEOUT, async () => {
+    for (const path of ["/api/agents/%", "/api/agents/%zz", "/api/agents/%ff", "/api/sessions/%c3%28"])
+      assert.equal((await world().api.send("GET", path)).status, 400, path);
+  });
+
+  test("with an id that is too long or has control characters is answered 400", TIMEOUT, async () => {
+    const { api } = world();
+    for (const id of ["x".repeat(201), "a\u0000b", "a\nb", "\u007f"])
+      for (const kind of ["agents", "sessions", "actions", "conversations"])
+        assert.equal(wrongPaths(await api.get(pathOf(kind, id))).length, 1, `${kind} ${JSON.stringify(id)}`);
+  });
+});
+
+describe("a connection", () => {
+  test("that talks nonsense is closed, and the server lives on", TIMEOUT, async () => {
+    const { server, api } = world();
+    const { hostname, port } = new URL(server.url);
+    for (const text of ["\u0000\u0001\u0002\r\n\r\n", "GET / HTTP/9.9\r\n\r\n", "POST /api/agents HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: -5\r\n\r\n"]) {
+      const socket = connect(Number(port), hostname);
+      socket.on("error", () => {});
+      socket.end(text);
+      socket.resume();
+      await once(socket, "close");
+    }
+    assert.equal((await api.get("/health")).status, 200);
+  });
+
+  test("that asks for a hundred things at once gets a hundred answers", TIMEOUT, async () => {
+    const { api } = world();
+    const answers = await Promise.all(Array.from({ length: 100 }, () => api.get("/api/monikers")));
+    assert.ok(answers.every(({ status }) => status === 200));
+  });
+});
