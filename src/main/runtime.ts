@@ -2,6 +2,7 @@ import { Dispatcher } from "../dispatch/dispatcher.ts";
 import { newId } from "../domain/ids.ts";
 import { Events } from "../events/events.ts";
 import type { Catalog } from "../monikers/catalog.ts";
+import type { Llm } from "../monikers/llm/llm.ts";
 import { Workspace } from "../monikers/tools/workspace.ts";
 import { ActionQueue } from "../queue/submit.ts";
 import { SessionRegistry } from "../sessions/registry.ts";
@@ -15,6 +16,8 @@ export type RuntimeOptions = {
   observer?: RunnerObserver;
   catalog: Catalog;
   workspace: string;
+  /** The language model; without one the monikers work offline. */
+  llm?: Llm | null;
   /** Steps that may run at once. 500 by default. */
   max_running_steps?: number;
   /** Milliseconds that a destroyed session's step may take to finish. 5,000 by default. */
@@ -39,7 +42,7 @@ export class Runtime {
     this.#registry = new SessionRegistry(worker, catalog, {
       store,
       slots: new StepSlots(options.max_running_steps ?? 500),
-      llm: null,
+      llm: options.llm ?? null,
       tools: { workspace: new Workspace(workspace) },
       onDelta: ({ session, ...delta }) => this.events.publishDelta(session, delta),
       observer: options.observer ?? { stepCommitted() {}, committed() {}, retried() {} },

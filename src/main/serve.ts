@@ -2,9 +2,13 @@ import { once } from "node:events";
 import { pino } from "pino";
 import { EverstepError } from "../domain/errors.ts";
 import { loadCatalog } from "../monikers/catalog.ts";
+import type { Llm } from "../monikers/llm/llm.ts";
+import { readModel } from "../monikers/llm/model.ts";
 import { Conversations } from "../queue/conversations.ts";
 import { openStore } from "../store/open-store.ts";
 import { isLoopback } from "../surfaces/access.ts";
+import { AgentSocketServer } from "../surfaces/agent-ws/agent-socket.ts";
+import { DefaultChat } from "../surfaces/agent-ws/default-chat.ts";
 import { Metrics } from "../surfaces/http/metrics.ts";
 import { buildServer } from "../surfaces/http/server.ts";
 import { SocketServer } from "../surfaces/socket/socket-server.ts";
@@ -26,6 +30,7 @@ export async function serve(): Promise<void> {
     store,
     catalog,
     workspace: config.EVERSTEP_WORKSPACE,
+    llm: await openModel(config),
     max_running_steps: config.EVERSTEP_MAX_RUNNING_STEPS,
     observer: {
       stepCommitted: (step) => metrics.stepCommitted(step),
@@ -38,8 +43,9 @@ export async function serve(): Promise<void> {
   });
   const conversations = new Conversations(store);
   const { queue, events } = runtime;
+  const chat = new DefaultChat(store, queue, events);
   const app = await buildServer(
-    { store, queue, conversations, events, catalog, metrics },
+    { store, queue, conversations, events, catalog, metrics, chat },
     {
       token: config.EVERSTEP_TOKEN,
       metrics_token: config.EVERSTEP_METRICS_TOKEN,
@@ -48,6 +54,7 @@ export async function serve(): Promise<void> {
     },
   );
   const sockets = new SocketServer(app.server, events, config.EVERSTEP_TOKEN, log);
+  const agentSockets = new AgentSocketServer(app.server, chat, config.EVERSTEP_TOKEN, log);
   const address = await app
     .listen({ host: config.EVERSTEP_HOST, port: config.EVERSTEP_PORT })
     .catch((error: unknown) => {
@@ -60,11 +67,23 @@ export async function serve(): Promise<void> {
     });
   resources.defer(() => app.close());
   resources.defer(() => sockets.stop());
+  resources.defer(() => agentSockets.stop());
   const revived = await runtime.start();
   resources.defer(() => runtime.stop());
   greet(address, config, revived);
   await stopped;
   log.info("stopping");
+}
+
+/** BAML's native part is large: it is loaded only where a model is configured. */
+async function openModel(config: Config): Promise<Llm | null> {
+  const model = readModel(config);
+  if (!model) return null;
+  const [{ BamlEngine }, { Llm: Model }] = await Promise.all([
+    import("../monikers/llm/baml-engine.ts"),
+    import("../monikers/llm/llm.ts"),
+  ]);
+  return new Model(new BamlEngine(model));
 }
 
 function requireTokenOffLoopback({ EVERSTEP_HOST, EVERSTEP_TOKEN }: Config): void {

@@ -3,6 +3,7 @@ import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { z } from "zod";
 import { EverstepError } from "../domain/errors.ts";
+import { chat } from "./builtin/chat.ts";
 import { count } from "./builtin/count.ts";
 import { echo } from "./builtin/echo.ts";
 import { joke } from "./builtin/joke.ts";
@@ -13,7 +14,7 @@ import type { Moniker } from "./moniker.ts";
 
 export type Catalog = ReadonlyMap<string, Moniker>;
 
-export const BUILT_IN: readonly Moniker[] = [joke, summarize, research, echo, count, script];
+export const BUILT_IN: readonly Moniker[] = [joke, summarize, research, chat, echo, count, script];
 
 const monikerSchema = z.object({
   name: z.string().regex(/^[a-z][a-z0-9_-]{0,62}$/, "is lower-case letters, digits, - and _, at most 63"),

@@ -1,6 +1,8 @@
 import { z } from "zod";
+import type { FrameIn } from "../../domain/step-frame.ts";
 import { guidanceText } from "../guidance.ts";
-import { defineMoniker } from "../moniker.ts";
+import type { Llm } from "../llm/llm.ts";
+import { defineMoniker, type StepContext } from "../moniker.ts";
 
 const JOKES = [
   (subject: string) => `Why did the agent bring ${subject} to the meeting? It wanted a step in the right direction.`,
@@ -20,17 +22,30 @@ export const joke = defineMoniker({
   description: "Tells one joke after another about a subject; guidance changes the subject.",
   params: z.object({ subject: z.string().min(1).max(500).default("computers").describe("What the jokes are about.") }),
   options: { step_interval_ms: 3000 },
-  step({ step, state, guidance = [] }, { params, emit, ids }) {
+  async step(frame, context) {
+    const { params, ids } = context;
+    const { step, state, guidance = [] } = frame;
     const wished = guidance.map((said) => guidanceText(said, "subject")).findLast((text) => text?.trim());
     const subject = wished?.trim() ?? (typeof state["subject"] === "string" ? state["subject"] : params.subject);
-    const text = (JOKES[ids.iteration % JOKES.length] as (subject: string) => string)(subject);
-    for (const word of text.split(/(?<= )/)) emit({ kind: "delta", text: word });
-    return {
-      step,
-      next_step: String(ids.iteration + 1),
-      state: { subject, told: ids.iteration + 1 },
-      text,
-      done: false,
-    };
+    const text = context.llm ? await fromModel(context.llm, subject, frame, context) : fromList(subject, context);
+    const told = ids.iteration + 1;
+    return { step, next_step: String(told), state: { subject, told }, text, done: false };
   },
 });
+
+async function fromModel(
+  llm: Llm,
+  subject: string,
+  { step, guidance }: FrameIn,
+  context: StepContext,
+): Promise<string> {
+  const task = `Tell one short, kind joke about ${JSON.stringify(subject)} that names the subject. Tell a different one in each step.`;
+  const frame = { step, state: { subject, told: context.ids.iteration }, ...(guidance ? { guidance } : {}) };
+  return (await llm.runStep(frame, task, context)).text ?? "";
+}
+
+function fromList(subject: string, { ids, emit }: StepContext): string {
+  const text = (JOKES[ids.iteration % JOKES.length] as (subject: string) => string)(subject);
+  for (const word of text.split(/(?<= )/)) emit({ kind: "delta", text: word });
+  return text;
+}

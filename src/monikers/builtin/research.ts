@@ -3,6 +3,7 @@ import { isObject, type JsonObject } from "../../domain/json.ts";
 import type { FrameIn, FrameOut } from "../../domain/step-frame.ts";
 import { words } from "../../domain/words.ts";
 import { guidanceText } from "../guidance.ts";
+import type { Llm } from "../llm/llm.ts";
 import { defineMoniker, type StepContext } from "../moniker.ts";
 import type { Passage } from "../tools/workspace.ts";
 
@@ -22,7 +23,7 @@ export const research = defineMoniker({
   async step(frame, context) {
     const phase = frame.step.split("/")[0];
     if (phase === "read") return readNext(frame, context);
-    if (phase === "report") return report(frame, context.params);
+    if (phase === "report") return report(frame, context);
     return search(frame, context);
   },
 });
@@ -65,12 +66,20 @@ async function readNext({ step, state }: FrameIn, { tools }: StepContext<Params>
   };
 }
 
-function report({ step, state }: FrameIn, { question }: Params): FrameOut {
+async function report({ step, state }: FrameIn, context: StepContext<Params>): Promise<FrameOut> {
+  const { question } = context.params;
   const found = listOf<Found>(state, "found").filter(({ quotes }) => quotes.length > 0);
   const quotes = found.flatMap((file) => file.quotes);
   const lines = quotes.map(({ path, line, text }) => `> ${text}\n  (${path}:${line})`);
-  const answer = lines.length > 0 ? lines.join("\n") : "The workspace says nothing about it.";
-  return { step, next_step: "done", state, text: `${question}\n\n${answer}`, data: { question, quotes }, done: true };
+  const evidence = lines.length > 0 ? lines.join("\n") : "The workspace says nothing about it.";
+  const text = context.llm ? await answerFrom(context.llm, question, evidence, context) : `${question}\n\n${evidence}`;
+  return { step, next_step: "done", state, text, data: { question, quotes }, done: true };
+}
+
+async function answerFrom(llm: Llm, question: string, evidence: string, context: StepContext): Promise<string> {
+  const task =
+    "Answer the question from the quotes alone, and name the path of each quote that you use. Say so if they do not answer it.";
+  return (await llm.runStep({ step: "report", state: { question, evidence } }, task, context)).text ?? evidence;
 }
 
 const scoreOf = (line: string, wanted: string[]): number => {

@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { words } from "../../domain/words.ts";
-import { defineMoniker, StepError } from "../moniker.ts";
+import { sentencesOf, tellingSentences } from "../extract.ts";
+import { defineMoniker, type StepContext, StepError } from "../moniker.ts";
 
 const CHUNK = 4000;
 const SENTENCES_PER_CHUNK = 2;
@@ -17,12 +17,13 @@ export const summarize = defineMoniker({
     })
     .refine(({ text, path }) => (text === undefined) !== (path === undefined), "give either text or path"),
   first_step: "chunk/1",
-  async step({ step, state }, { params, tools }) {
+  async step({ step, state }, context) {
+    const { params, tools } = context;
     const text = params.text ?? (await tools.workspace.read(params.path ?? ""));
     const chunks = splitIntoChunks(text);
     if (chunks.length === 0) throw new StepError("nothing_to_do", "the text is empty", { retryable: false });
     const picked = Array.isArray(state["picked"]) ? (state["picked"] as string[]) : [];
-    const next = [...picked, tellingSentences(chunks[picked.length] as string)];
+    const next = [...picked, await summaryOf(chunks[picked.length] as string, context)];
     if (next.length < chunks.length) {
       const said = `Read chunk ${next.length} of ${chunks.length}: ${next.at(-1)}`;
       return {
@@ -33,7 +34,10 @@ export const summarize = defineMoniker({
         done: false,
       };
     }
-    const summary = next.join("\n");
+    const summary =
+      next.length > 1 && context.llm
+        ? await context.llm.summarize(next.join("\n"), "as a whole", context)
+        : next.join("\n");
     return {
       step,
       next_step: "done",
@@ -49,7 +53,7 @@ export const summarize = defineMoniker({
 function splitIntoChunks(text: string): string[] {
   const chunks: string[] = [];
   let chunk = "";
-  for (const sentence of sentencesOf(text)) {
+  for (const sentence of sentencesOf(text, CHUNK)) {
     if (chunk && chunk.length + sentence.length > CHUNK) {
       chunks.push(chunk);
       chunk = "";
@@ -59,24 +63,7 @@ function splitIntoChunks(text: string): string[] {
   return chunk ? [...chunks, chunk] : chunks;
 }
 
-const sentencesOf = (text: string): string[] =>
-  text
-    .split(/(?<=[.!?…])\s+|\n{2,}/u)
-    .map((sentence) => sentence.trim().slice(0, CHUNK))
-    .filter(Boolean);
-
-/** The sentences whose words occur most often in the chunk, in their own order. */
-function tellingSentences(chunk: string): string {
-  const counts = new Map<string, number>();
-  for (const word of words(chunk)) if (word.length > 3) counts.set(word, (counts.get(word) ?? 0) + 1);
-  const weigh = (sentence: string) => {
-    const own = words(sentence);
-    return own.reduce((sum, word) => sum + (counts.get(word) ?? 0), 0) / Math.max(8, own.length);
-  };
-  const ranked = sentencesOf(chunk).map((sentence, index) => ({ sentence, index, weight: weigh(sentence) }));
-  const best = ranked.sort((a, b) => b.weight - a.weight || a.index - b.index).slice(0, SENTENCES_PER_CHUNK);
-  return best
-    .sort((a, b) => a.index - b.index)
-    .map(({ sentence }) => sentence)
-    .join(" ");
+async function summaryOf(chunk: string, context: StepContext): Promise<string> {
+  if (context.llm) return context.llm.summarize(chunk, "in two or three sentences", context);
+  return tellingSentences(sentencesOf(chunk, CHUNK), SENTENCES_PER_CHUNK).join(" ");
 }

@@ -35,6 +35,11 @@ export class Workspace {
     return bytes.toString("utf8");
   }
 
+  /** Whether a file or folder of that name is there. */
+  async has(path: string): Promise<boolean> {
+    return (await stat(this.#within(path)).catch(() => null)) !== null;
+  }
+
   async write(path: string, text: string): Promise<void> {
     if (Buffer.byteLength(text) > LARGEST_FILE) throw refused(`a file has at most ${LARGEST_FILE} bytes`);
     const target = this.#within(path);

@@ -16,6 +16,8 @@ export type ServerContext = {
   events: Events;
   catalog: Catalog;
   metrics: Metrics;
+  /** The one chat that AgentApi serves, which can be started afresh. */
+  chat: { reset(): Promise<void> };
 };
 
 export type App = FastifyInstance<

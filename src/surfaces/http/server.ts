@@ -12,6 +12,7 @@ import {
 } from "fastify-type-provider-zod";
 import { EverstepError } from "../../domain/errors.ts";
 import { type AccessRules, bearer, isFromThisMachine, sameSecret } from "../access.ts";
+import { readBodies } from "./bodies.ts";
 import type { App, ServerContext } from "./context.ts";
 import { docsPage, docsScript, homePage } from "./pages.ts";
 import { Problem } from "./problem.ts";
@@ -61,7 +62,7 @@ export async function buildServer(context: ServerContext, options: ServerOptions
   app.setNotFoundHandler(() => {
     throw new Problem(404, "there is nothing at this address; /docs lists what there is");
   });
-  acceptEmptyBodies(app);
+  readBodies(app);
   app.addHook("onRequest", async (request) => admit(request, options));
   await app.register(helmet, { contentSecurityPolicy: { directives: CONTENT_POLICY }, strictTransportSecurity: false });
   await app.register(rateLimit, {
@@ -118,16 +119,6 @@ function admit(request: FastifyRequest, { token, metrics_token }: AccessRules): 
   if (open || expected === undefined) return;
   if (!sameSecret(bearer(request.headers), expected))
     throw new Problem(401, "a token is needed: Authorization: Bearer …");
-}
-
-/** A request without a body may still say that it sends JSON. */
-function acceptEmptyBodies(app: App): void {
-  const parse = app.getDefaultJsonParser("error", "error");
-  app.removeContentTypeParser("application/json");
-  app.addContentTypeParser("application/json", { parseAs: "string" }, (request, body, done) => {
-    if (body === "") done(null, undefined);
-    else void parse(request, body as string, done);
-  });
 }
 
 function toProblem(error: FastifyError): Problem {

@@ -125,10 +125,12 @@ export function actions(open: OpenStore): void {
         const action = anAction();
         await mustCommit(store, { actions: [action] });
         assert.deepEqual(await claimIds(store), [action.action_id]);
-        await mustCommit(store, { actions: [{ ...action, attempts: 1, run_at: fromNow(100) }] });
-        assert.deepEqual(await claimIds(store), []);
-        await nextWork(store);
-        assert.deepEqual(await claimIds(store), [action.action_id]);
+        const run_at = fromNow(300);
+        await mustCommit(store, { actions: [{ ...action, attempts: 1, run_at }] });
+        let claimed = await claimIds(store);
+        for (; claimed.length === 0; claimed = await claimIds(store)) await nextWork(store);
+        assert.deepEqual(claimed, [action.action_id]);
+        assert.ok(Date.now() >= Date.parse(run_at), "too early");
       },
     );
 

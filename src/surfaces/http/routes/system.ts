@@ -19,7 +19,7 @@ const healthSchema = z.object({
   queue_lag_ms: z.number(),
 });
 
-export const systemRoutes: Routes = (app, { store, catalog, metrics }) => {
+export const systemRoutes: Routes = (app, { store, catalog, metrics, chat }) => {
   const monikers = [...catalog.values()].map(({ name, kind, description, params }) => ({
     name,
     kind,
@@ -55,6 +55,21 @@ export const systemRoutes: Routes = (app, { store, catalog, metrics }) => {
       },
     },
     async ({ query }) => ({ hits: await store.search(query) }),
+  );
+
+  app.post(
+    "/reset",
+    {
+      schema: {
+        tags: ["system"],
+        summary: "Start the one chat of /agent_ws/ afresh",
+        response: answers(200, z.object({ status: z.literal("reset") })),
+      },
+    },
+    async () => {
+      await chat.reset();
+      return { status: "reset" as const };
+    },
   );
 
   app.get(

@@ -1,0 +1,57 @@
+import { type StepContext, StepError } from "../moniker.ts";
+import { backgroundText, type Memory, transcript, withBackground } from "./memory.ts";
+
+export type Answered = { memory: Memory; text: string };
+
+const SAVE = /^\s*Summarize our conversation and save to (\S+?)\.?\s+Reply only with:\s*(.+?)\s*$/s;
+const LOAD = /^\s*Load context from (\S+) and use it as background for our conversation\.\s+Reply:\s*(.+?)\s*$/s;
+
+/**
+ * The two prompts by which chat surfaces save and load a conversation. They do what they say, with a model and without
+ * one: the file is written and read here, the model only words the summary.
+ */
+export async function contextPrompt(message: string, memory: Memory, context: StepContext): Promise<Answered | null> {
+  const save = SAVE.exec(message);
+  if (save) return answering(memory, "save", () => saveContext(save[1] as string, save[2] as string, memory, context));
+  const load = LOAD.exec(message);
+  if (load) return answering(memory, "load", () => loadContext(load[1] as string, load[2] as string, memory, context));
+  return null;
+}
+
+async function saveContext(
+  path: string,
+  reply: string,
+  memory: Memory,
+  { llm, tools, signal, emit }: StepContext,
+): Promise<Answered> {
+  const said = transcript(memory.turns);
+  const everything = [memory.summary, said].filter(Boolean).join("\n\n");
+  const quiet = { signal, emit: (news: Parameters<typeof emit>[0]) => news.kind === "usage" && emit(news) };
+  const summary =
+    llm && everything
+      ? await llm.summarize(everything, "so that another conversation can build on it", quiet)
+      : everything;
+  const background = backgroundText(memory);
+  const parts = [
+    "# Saved conversation",
+    summary || "Nothing was said yet.",
+    background && `## Background\n\n${background}`,
+  ];
+  await tools.workspace.write(path, `${parts.filter(Boolean).join("\n\n")}\n`);
+  return { memory, text: reply };
+}
+
+async function loadContext(path: string, reply: string, memory: Memory, { tools }: StepContext): Promise<Answered> {
+  return { memory: withBackground(memory, path, await tools.workspace.read(path)), text: reply };
+}
+
+/** A file that cannot be used is an answer, not a failure of the step. */
+async function answering(memory: Memory, verb: string, work: () => Promise<Answered>): Promise<Answered> {
+  try {
+    return await work();
+  } catch (error) {
+    if (error instanceof StepError && error.code.startsWith("file_"))
+      return { memory, text: `I could not ${verb} it: ${error.message}.` };
+    throw error;
+  }
+}

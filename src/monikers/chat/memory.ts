@@ -1,0 +1,60 @@
+import { z } from "zod";
+import { type JsonObject, jsonObjectSchema } from "../../domain/json.ts";
+import { extract } from "../extract.ts";
+import type { StepContext } from "../moniker.ts";
+
+const turnSchema = z.object({ role: z.enum(["user", "agent"]), text: z.string() });
+const questionSchema = z.object({ text: z.string(), tool: z.string(), args: jsonObjectSchema });
+
+/** All that a chat knows: what was said, what was summarised, what was loaded, and what it waits to be told. */
+const memorySchema = z.object({
+  turns: z.array(turnSchema).catch([]).default([]),
+  summary: z.string().catch("").default(""),
+  background: z
+    .array(z.object({ path: z.string(), text: z.string() }))
+    .catch([])
+    .default([]),
+  question: questionSchema.nullable().catch(null).default(null),
+});
+export type Memory = z.infer<typeof memorySchema>;
+export type Turn = z.infer<typeof turnSchema>;
+export type Question = z.infer<typeof questionSchema>;
+
+/** Characters of conversation that are kept word for word: about six thousand tokens. */
+const BUDGET = 24_000;
+const LARGEST_SUMMARY = 8000;
+const LARGEST_BACKGROUND = 60_000;
+
+export const recall = (state: JsonObject): Memory => memorySchema.parse(state);
+
+export function remember(memory: Memory, ...turns: Turn[]): Memory {
+  return { ...memory, turns: [...memory.turns, ...turns.filter(({ text }) => text !== "")] };
+}
+
+export function withBackground(memory: Memory, path: string, text: string): Memory {
+  const others = memory.background.filter((entry) => entry.path !== path);
+  return { ...memory, background: [...others, { path, text: text.slice(0, LARGEST_BACKGROUND) }] };
+}
+
+/** Keeps the conversation within its budget: the oldest turns become a summary. */
+export async function condense(memory: Memory, context: StepContext): Promise<Memory> {
+  const size = memory.turns.reduce((sum, { text }) => sum + text.length, 0);
+  if (size <= BUDGET) return memory;
+  const kept = Math.max(1, Math.floor(memory.turns.length / 2));
+  const old = memory.turns.slice(0, -kept);
+  const text = [memory.summary, transcript(old)].filter(Boolean).join("\n\n");
+  const quiet = {
+    signal: context.signal,
+    emit: (news: Parameters<StepContext["emit"]>[0]) => news.kind === "usage" && context.emit(news),
+  };
+  const summary = context.llm
+    ? await context.llm.summarize(text, "so that the conversation can go on without it", quiet)
+    : extract(text, LARGEST_SUMMARY);
+  return { ...memory, turns: memory.turns.slice(-kept), summary: summary.slice(0, LARGEST_SUMMARY) };
+}
+
+export const transcript = (turns: Turn[]): string =>
+  turns.map(({ role, text }) => `${role === "user" ? "User" : "Agent"}: ${text}`).join("\n");
+
+export const backgroundText = ({ background }: Memory): string =>
+  background.map(({ path, text }) => `(${path})\n${text}`).join("\n\n");

@@ -1,0 +1,68 @@
+import type { JsonObject } from "../../domain/json.ts";
+import { words } from "../../domain/words.ts";
+import type { Workspace } from "../tools/workspace.ts";
+import { runFileTool, type ToolResult } from "./file-tools.ts";
+import { backgroundText, type Memory } from "./memory.ts";
+
+export type OfflineAnswer = ToolResult & { tool?: string; args?: JsonObject };
+
+const HELP = `No language model is configured, so I answer from the files of the workspace. You can say:
+  list files
+  read PATH
+  write PATH: TEXT
+  search WORDS
+or ask a question whose words are in the files. EVERSTEP_MODEL=provider/model gives me a model.`;
+
+const COMMANDS: [pattern: RegExp, tool: string, args: (match: RegExpExecArray) => JsonObject][] = [
+  [/^(?:list|show)(?: the)? files[.!]?$/i, "list_files", () => ({})],
+  [/^read (?:file )?(\S+)$/i, "read_file", ([, path]) => ({ path: path as string })],
+  [
+    /^write (?:file )?(\S+?):\s?([\s\S]*)$/i,
+    "write_file",
+    ([, path, text]) => ({ path: path as string, text: text as string }),
+  ],
+  [/^(?:search|find)(?: for)? (.+)$/i, "search_files", ([, wanted]) => ({ words: wanted as string })],
+];
+
+/** An answer without a model: a small grammar for the tools, and otherwise what the files and the loaded background say. */
+export async function answerOffline(message: string, memory: Memory, workspace: Workspace): Promise<OfflineAnswer> {
+  const asked = message.trim();
+  if (/^(?:help|\?)[.!]?$/i.test(asked)) return { kind: "result", text: HELP };
+  for (const [pattern, tool, toArgs] of COMMANDS) {
+    const match = pattern.exec(asked);
+    if (match) {
+      const args = toArgs(match);
+      return { ...(await runFileTool(workspace, tool, args)), tool, args };
+    }
+  }
+  return { kind: "result", text: await fromWhatIsKnown(asked, memory, workspace) };
+}
+
+async function fromWhatIsKnown(asked: string, memory: Memory, workspace: Workspace): Promise<string> {
+  const wanted = [...new Set(words(asked).filter((word) => word.length > 3))];
+  if (wanted.length === 0) return `You said: ${asked}\n(say "help" to see what I can do without a model)`;
+  const remembered = linesWith(backgroundText(memory), wanted).map((line) => `> ${line}`);
+  const found = (await workspace.search(wanted, 200))
+    .map((passage) => ({ ...passage, score: scoreOf(passage.text, wanted) }))
+    .filter(({ score }) => score > 0)
+    .sort((a, b) => b.score - a.score)
+    .slice(0, 5)
+    .map(({ path, line, text }) => `> ${text}\n  (${path}:${line})`);
+  const quotes = [...remembered.slice(0, 5), ...found];
+  return quotes.length > 0
+    ? `This is what I know:\n${quotes.join("\n")}`
+    : `I know nothing about that. You said: ${asked}\n(say "help" to see what I can do without a model)`;
+}
+
+const linesWith = (text: string, wanted: string[]): string[] =>
+  text
+    .split("\n")
+    .map((line) => ({ line: line.trim(), score: scoreOf(line, wanted) }))
+    .filter(({ score }) => score > 0)
+    .sort((a, b) => b.score - a.score)
+    .map(({ line }) => line);
+
+const scoreOf = (line: string, wanted: string[]): number => {
+  const own = new Set(words(line));
+  return wanted.filter((word) => own.has(word)).length;
+};

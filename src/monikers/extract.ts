@@ -1,0 +1,28 @@
+import { words } from "../domain/words.ts";
+
+/** Sentences and lines of a text. */
+export const sentencesOf = (text: string, longest: number): string[] =>
+  text
+    .split(/(?<=[.!?…])\s+|\n+/u)
+    .map((sentence) => sentence.trim().slice(0, longest))
+    .filter(Boolean);
+
+/** The sentences whose words occur most often in the text, in their own order. */
+export function tellingSentences(sentences: string[], most: number): string[] {
+  const counts = new Map<string, number>();
+  for (const word of sentences.flatMap(words)) if (word.length > 3) counts.set(word, (counts.get(word) ?? 0) + 1);
+  const weigh = (sentence: string) => {
+    const own = words(sentence);
+    return own.reduce((sum, word) => sum + (counts.get(word) ?? 0), 0) / Math.max(8, own.length);
+  };
+  const ranked = sentences.map((sentence, index) => ({ sentence, index, weight: weigh(sentence) }));
+  const best = ranked.sort((a, b) => b.weight - a.weight || a.index - b.index).slice(0, most);
+  return best.sort((a, b) => a.index - b.index).map(({ sentence }) => sentence);
+}
+
+/** The most telling sentences of a text that fit into so many characters. */
+export function extract(text: string, most: number): string {
+  const sentences = sentencesOf(text, 400);
+  const share = Math.max(1, Math.floor(sentences.length * Math.min(1, most / Math.max(1, text.length))));
+  return tellingSentences(sentences, share).join("\n").slice(0, most);
+}
