@@ -10,7 +10,7 @@ import { openRuntime } from "./open-runtime.ts";
 /** Every session has started a step. Times are of the shared clock. */
 export type RunningMessage = { sessions: string[]; store_open_at: number; running_at: number };
 
-export const STEP_MS = 20;
+const STEP_MS = 20;
 
 const [folder, life, sessions] = process.argv.slice(2);
 if (!folder || !life || !sessions) throw new Error("a folder, the number of this life and of sessions are needed");

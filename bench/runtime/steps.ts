@@ -3,6 +3,8 @@ import type { Batch } from "../../src/store/store.ts";
 import type { BenchContext } from "../bench.ts";
 import { atLeast, type Figure } from "../figure.ts";
 import { summarize } from "../stats.ts";
+import { drive } from "../store/drive.ts";
+import { createSessions, type LoadSession, newLoadSession } from "../store/load.ts";
 import { News } from "./news.ts";
 import { type OpenRuntime, openRuntime } from "./open-runtime.ts";
 
@@ -16,17 +18,23 @@ type Round = { steps_per_second: number; cpu_ms_per_step: number; gaps: number[]
 export async function measureSteps({ folder, quick }: BenchContext): Promise<Figure[]> {
   const watch = new StepWatch();
   await using runtime = await openRuntime(join(folder, "steps"), { onCommitted: (batch) => watch.hear(batch) });
+  const loads = Array.from({ length: SESSIONS }, newLoadSession);
+  await createSessions(runtime.store, loads);
   const rounds: Round[] = [];
+  const alone: number[] = [];
   await runRound(runtime, watch, STEPS);
-  for (let index = 0; index < (quick ? 5 : 15); index++) rounds.push(await runRound(runtime, watch, STEPS));
+  for (let index = 0; index < (quick ? 5 : 15); index++) {
+    rounds.push(await runRound(runtime, watch, STEPS));
+    alone.push(await storeAlone(runtime, loads));
+  }
   const sustained = await runRound(runtime, watch, quick ? 100 : SUSTAINED_STEPS);
   return [
-    ...roundFigures(rounds),
+    ...roundFigures(rounds, summarize(alone).p50),
     ...sustainedFigures(sustained, quick ? 100 : SUSTAINED_STEPS, (await runtime.store.stats()).checkpoints),
   ];
 }
 
-function roundFigures(rounds: readonly Round[]): Figure[] {
+function roundFigures(rounds: readonly Round[], alone: number): Figure[] {
   const speeds = rounds.map((round) => round.steps_per_second);
   const gap = summarize(rounds.flatMap((round) => round.gaps));
   const cpu = summarize(rounds.map((round) => round.cpu_ms_per_step));
@@ -43,6 +51,8 @@ function roundFigures(rounds: readonly Round[]): Figure[] {
     },
     figure("committed steps, slowest round", Math.min(...speeds), "/s"),
     figure("committed steps, fastest round", Math.max(...speeds), "/s"),
+    figure("as many commits to the store alone in turn with them, median", alone, "/s"),
+    figure("share of the store's own speed", (summarize(speeds).p50 / alone) * 100, "%"),
     figure("from a session's step to its next, p50", gap.p50, "ms"),
     figure("from a session's step to its next, p99", gap.p99, "ms"),
     figure("processor time per step, all threads", cpu.p50, "ms"),
@@ -57,6 +67,12 @@ function sustainedFigures({ steps_per_second, gaps, cpu_ms_per_step }: Round, st
     { figure: `${name}: processor time per step, all threads`, measured: cpu_ms_per_step, unit: "ms", bar: null },
     { figure: "checkpoints in all rounds", measured: checkpoints, unit: "", bar: null },
   ];
+}
+
+/** What the disk and the machine allow at this moment: the store with nothing before it. */
+async function storeAlone({ store }: OpenRuntime, loads: readonly LoadSession[]): Promise<number> {
+  const { commits, seconds } = await drive(store, loads, { commits: SESSIONS * STEPS, limit_seconds: 60 });
+  return commits / seconds;
 }
 
 /** From the first request to the last session's last commit. */

@@ -105,6 +105,8 @@ export class Dispatcher {
   }
 
   async #handleOnce(action: Action): Promise<void> {
+    const working = this.#registry.peek(action.session_id);
+    if (working) return this.#apply(action, working);
     const session = await this.#store.getSession(action.session_id);
     if (!session) return this.#settleAlone(action, { kind: "rejected", reason: "the session is unknown" });
     const endedForGood = session.status === "done" || session.status === "stopped";

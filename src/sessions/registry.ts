@@ -27,10 +27,16 @@ export class SessionRegistry {
     this.#dependencies = dependencies;
   }
 
+  /** The runner that a session has now, if any. */
+  peek(session_id: string): SessionRunner | null {
+    const runner = this.#runners.get(session_id);
+    return runner && !runner.isOver ? runner : null;
+  }
+
   /** The runner of a session, whatever its status; null where the session is unknown or another worker has it. */
   async acquire(session_id: string): Promise<SessionRunner | null> {
-    const known = this.#runners.get(session_id);
-    if (known && !known.isOver) return known;
+    const known = this.peek(session_id);
+    if (known) return known;
     let acquiring = this.#acquiring.get(session_id);
     if (!acquiring) {
       acquiring = this.#claim(session_id).finally(() => this.#acquiring.delete(session_id));

@@ -9,6 +9,8 @@ type Reads = Pick<Store, "listSteps" | "listMessages">;
 /** Events that wait for a slow reader. Past this, rows are read from the store again when the reader gets there. */
 const QUEUE_LIMIT = 1000;
 const PAGE = 200;
+/** Past this, the oldest versions of rows that change are dropped, and of everything where there is no cursor to read on from. */
+const MOST_CHANGES = 10_000;
 
 /**
  * Catches up from a cursor, then follows the feed.
@@ -25,15 +27,19 @@ export function follow(
   const cursor = cursorFor(reads, topic);
   const waiting = new Map<string, CommittedEvent>();
   let behind = cursor?.isSet ?? false;
+  let hasRow = false;
   let wake = () => {};
   const stop = feed.listen(channelFor(topic), (event) => {
     const isRow = event.kind === "step" || event.kind === "message";
-    if (isRow && cursor && (behind || waiting.size >= QUEUE_LIMIT)) behind = true;
+    const isFull = waiting.size >= QUEUE_LIMIT;
+    // The first row is kept even then: a reader without a cursor reads on from it.
+    if (isRow && cursor && (behind || (isFull && (cursor.isSet || hasRow)))) behind = true;
     else {
       const key = keyOf(event);
       waiting.delete(key);
       waiting.set(key, event);
-      if (waiting.size > QUEUE_LIMIT * 10) waiting.delete(waiting.keys().next().value as string);
+      hasRow ||= isRow;
+      if (waiting.size > MOST_CHANGES) waiting.delete(firstKey(waiting, cursor !== null));
     }
     wake();
   });
@@ -71,6 +77,12 @@ export function follow(
     }
   }
   return events();
+}
+
+/** The oldest event that may be dropped: rows are kept where a cursor depends on them. */
+function firstKey(waiting: Map<string, CommittedEvent>, keepsRows: boolean): string {
+  for (const [key, { kind }] of waiting) if (!keepsRows || (kind !== "step" && kind !== "message")) return key;
+  return waiting.keys().next().value as string;
 }
 
 /** How far a reader got. */

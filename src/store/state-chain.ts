@@ -7,6 +7,7 @@ import { applyDelta, type Changes, diff } from "./state-delta.ts";
  * C1  A state is stored whole again once the differences since the last whole one add up to its size. So what is stored
  *     stays within a few times what changed, and any state is rebuilt from at most about twice its own size.
  * C2  A step whose predecessor is not at hand is stored whole. Nothing else depends on having it at hand.
+ * C3  A chain's state is made from the stored text, so that nobody else holds what the next difference is taken from.
  */
 export type StoredState = {
   state_kind: "whole" | "delta";
@@ -42,7 +43,7 @@ export function storeState(
   if (spent >= size) return storeWhole(state, iteration);
   return {
     stored: { state_kind: "delta", base_iteration, state: text },
-    chain: { state, base_iteration, size, spent, measured: true },
+    chain: { state: applyDelta(chain.state, JSON.parse(text) as Changes), base_iteration, size, spent, measured: true },
   };
 }
 
@@ -67,7 +68,13 @@ export function storeWhole(state: JsonObject, iteration: number): { stored: Stor
   const text = JSON.stringify(state);
   return {
     stored: { state_kind: "whole", base_iteration: iteration, state: text },
-    chain: { state, base_iteration: iteration, size: text.length, spent: 0, measured: true },
+    chain: {
+      state: JSON.parse(text) as JsonObject,
+      base_iteration: iteration,
+      size: text.length,
+      spent: 0,
+      measured: true,
+    },
   };
 }
 

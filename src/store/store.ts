@@ -26,7 +26,8 @@ import type { Step, StepStatus } from "../domain/step.ts";
  *     never a second one of a session before the first was committed as processed or as waiting for a retry. An action
  *     that waits for a retry is not overtaken by a later one of its session. Claims die with the process.
  * P8  `follow` yields what was missed since the cursor, then what is committed from then on: no step and no message
- *     is lost or given twice. Of rows that change (sessions, actions) a slow reader gets the newest version.
+ *     is lost or given twice. Of rows that change (sessions, actions) a slow reader gets the newest version. `all` has no
+ *     cursor to read on from: a reader who falls more than 10,000 events behind loses the oldest.
  *
  * Outcomes are values. What throws is an `EverstepError` with a next move: the disk is full, the store is out of reach.
  */

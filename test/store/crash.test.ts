@@ -12,14 +12,18 @@ import { startWriter, type Upkeep, type Writer } from "./writer-process.ts";
 
 const ROUNDS = Number(process.env["EVERSTEP_CRASH_ROUNDS"] ?? 54);
 const LANES = 12;
-const PACE_MS = 30;
 
 /** When a round's writer is killed, and what it does until then. */
-type Round = { name: string; tuning: Partial<Tuning>; constantly: Upkeep[]; moment: (writer: Writer) => Promise<void> };
+type Round = {
+  name: string;
+  pace_ms: number;
+  tuning: Partial<Tuning>;
+  constantly: Upkeep[];
+  moment: (writer: Writer) => Promise<void>;
+};
 
-/** The defaults: nothing is moved within a round. */
-const LAZY: Partial<Tuning> = {};
 const EAGER: Partial<Tuning> = { move_after_rows: 20, move_after_ms: 15, compact_after_fragments: 3 };
+const CALM = { pace_ms: 30, tuning: EAGER, constantly: [] };
 
 function chooseRound(round: number, random: SeededRandom): Round {
   const wait = random.integer(400);
@@ -27,16 +31,24 @@ function chooseRound(round: number, random: SeededRandom): Round {
   const many = 1 + random.integer(3);
   switch (round % 6) {
     case 0:
-      return { name: "while it starts", tuning: EAGER, constantly: [], moment: async () => await pause(100 + wait) };
+      return { ...CALM, name: "while it starts", moment: async () => await pause(100 + wait) };
     case 1:
-      return { name: "while it commits", tuning: LAZY, constantly: [], moment: acknowledgedThen(wait) };
+      // As fast as it goes, so that most kills hit a commit on its way to the disk.
+      return { ...CALM, name: "while it commits", pace_ms: 0, tuning: {}, moment: acknowledgedThen(jitter * 3) };
     case 2:
+      return { ...CALM, name: "while rows are moved", moment: acknowledgedThen(wait) };
     case 3:
-      return { name: "while rows are moved", tuning: EAGER, constantly: [], moment: acknowledgedThen(wait) };
+      return { ...CALM, name: "while it commits and rows are moved", pace_ms: 0, moment: acknowledgedThen(jitter * 3) };
     case 4:
-      return { name: "in a checkpoint", tuning: LAZY, constantly: ["checkpoint"], moment: started(many, jitter) };
+      return {
+        ...CALM,
+        name: "in a checkpoint",
+        tuning: {},
+        constantly: ["checkpoint"],
+        moment: started(many, jitter),
+      };
     default:
-      return { name: "in a compaction", tuning: EAGER, constantly: ["compact"], moment: started(many, jitter) };
+      return { ...CALM, name: "in a compaction", constantly: ["compact"], moment: started(many, jitter) };
   }
 }
 
@@ -65,8 +77,8 @@ describe("the embedded store under SIGKILL", () => {
     const settled = new Set<string>();
 
     for (let round = 0; round < ROUNDS; round += 1) {
-      const { name, tuning, constantly, moment } = chooseRound(round, random);
-      const order = { folder: folder.path, lanes: LANES, pace_ms: PACE_MS, tuning, constantly };
+      const { name, moment, ...rest } = chooseRound(round, random);
+      const order = { folder: folder.path, lanes: LANES, ...rest };
       const writer = startWriter(order, acknowledged);
       await moment(writer);
       await writer.kill();
@@ -80,7 +92,7 @@ describe("the embedded store under SIGKILL", () => {
       }
     }
 
-    const order = { folder: folder.path, lanes: LANES, pace_ms: PACE_MS, tuning: EAGER, constantly: [] };
+    const order = { folder: folder.path, lanes: LANES, ...CALM };
     const writer = startWriter(order, acknowledged);
     await acknowledgedThen(300)(writer);
     await writer.finish();

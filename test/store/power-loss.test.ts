@@ -26,20 +26,27 @@ const FILE_SYSTEMS: readonly [string[], ...string[][]] = [
   ["commit=300", "data=writeback", "nodelalloc"],
 ];
 
-type Round = { options: string[]; tuning: Partial<Tuning>; constantly: Upkeep[]; wait: number };
+type Round = { options: string[]; pace_ms: number; tuning: Partial<Tuning>; constantly: Upkeep[]; wait: number };
 
 function chooseRound(round: number, random: SeededRandom): Round {
   const options = random.pick(FILE_SYSTEMS);
-  const wait = random.integer(1_500);
+  const pace_ms = random.pick([0, 4, 20]);
+  const wait = random.integer(pace_ms === 0 ? 300 : 1_500);
   switch (round % 4) {
     case 0:
-      return { options, wait, tuning: {}, constantly: [] };
+      return { options, pace_ms, wait, tuning: {}, constantly: [] };
     case 1:
-      return { options, wait, tuning: { move_after_rows: 20, move_after_ms: 15 }, constantly: [] };
+      return { options, pace_ms, wait, tuning: { move_after_rows: 20, move_after_ms: 15 }, constantly: [] };
     case 2:
-      return { options, wait, tuning: {}, constantly: ["checkpoint"] };
+      return { options, pace_ms, wait, tuning: {}, constantly: ["checkpoint"] };
     default:
-      return { options, wait, tuning: { move_after_rows: 50, compact_after_fragments: 3 }, constantly: ["compact"] };
+      return {
+        options,
+        pace_ms,
+        wait,
+        tuning: { move_after_rows: 50, compact_after_fragments: 3 },
+        constantly: ["compact"],
+      };
   }
 }
 
@@ -108,9 +115,9 @@ describe("the embedded store under loss of power", () => {
     let commits = 0;
 
     for (let round = 0; round < ROUNDS; round += 1) {
-      const { options, tuning, constantly, wait } = chooseRound(round, random);
+      const { options, wait, ...rest } = chooseRound(round, random);
       const start = (folder: string): ReportingProcess<unknown> =>
-        startWriter({ folder: join(folder, "data"), lanes: LANES, pace_ms: 4, tuning, constantly }, acknowledged);
+        startWriter({ folder: join(folder, "data"), lanes: LANES, ...rest }, acknowledged);
       await disk.losePower(options, start, anyReportThen(wait));
       // Two losses of three hit a disk on which nothing but the writer itself has recovered from the loss before.
       if (round % 3 !== 2 && round < ROUNDS - 1) continue;
@@ -119,7 +126,7 @@ describe("the embedded store under loss of power", () => {
       try {
         commits = (await verifyHistory(store, { lanes: LANES, acknowledged })).commits.size;
       } catch (error) {
-        throw new Error(`seed ${seed}, round ${round} (${options.join()} ${constantly.join()})`, { cause: error });
+        throw new Error(`seed ${seed}, round ${round} (${options.join()} ${rest.constantly.join()})`, { cause: error });
       } finally {
         await store.close();
       }

@@ -1,6 +1,6 @@
 import { rm } from "node:fs/promises";
 import { type Connection, connect, Index, MatchQuery, Operator, Session, type Table } from "@lancedb/lancedb";
-import type { RecordBatch } from "apache-arrow";
+import { DataType, type RecordBatch } from "apache-arrow";
 import { EverstepError } from "../../domain/errors.ts";
 import { damaged, rewind, tableFolder } from "./archive-files.ts";
 import { archiveSchema, toBatch, toTable } from "./arrow-rows.ts";
@@ -196,14 +196,26 @@ type ArrowTable = Awaited<ReturnType<ReturnType<Table["query"]>["toArrow"]>>;
 function toValueRows(table: ArrowTable, columns: string[]): Values[] {
   const rows: Values[] = Array.from({ length: table.numRows }, () => []);
   for (const [index, column] of columns.entries()) {
-    const vector = table.getChild(column);
-    for (const [row, values] of rows.entries()) values[index] = toValue(vector?.get(row));
+    let row = 0;
+    for (const data of table.getChild(column)?.data ?? [])
+      for (let at = 0; at < data.length; at++) (rows[row++] as Values)[index] = valueAt(data, at);
   }
   return rows;
 }
 
-function toValue(value: unknown): Value {
-  if (value === undefined || value === null) return null;
-  if (typeof value === "bigint" || typeof value === "boolean") return Number(value);
-  return value as Value;
+type ColumnData = NonNullable<ReturnType<ArrowTable["getChild"]>>["data"][number];
+
+function valueAt(data: ColumnData, at: number): Value {
+  if (!data.getValid(at)) return null;
+  const values: unknown = data.values;
+  if (DataType.isUtf8(data.type)) return textAt(values as Uint8Array, data.valueOffsets, at);
+  if (DataType.isBool(data.type))
+    return ((values as Uint8Array)[(data.offset + at) >> 3] as number) & (1 << ((data.offset + at) & 7)) ? 1 : 0;
+  return Number((values as ArrayLike<number | bigint>)[at]);
+}
+
+/** Arrow's own reader drops a byte order mark at the front, which is a part of what someone wrote. */
+function textAt(bytes: Uint8Array, offsets: Int32Array, at: number): string {
+  const start = bytes.byteOffset + (offsets[at] as number);
+  return Buffer.from(bytes.buffer, start, (offsets[at + 1] as number) - (offsets[at] as number)).toString("utf8");
 }

@@ -79,7 +79,7 @@ function createTables(database: DatabaseSync): void {
       `CREATE TABLE IF NOT EXISTS open_actions (${list(HISTORY.queue, "action_id")})`,
       // What is large and seldom changes stays out of the row that every step rewrites.
       "CREATE TABLE IF NOT EXISTS session_documents (session_id TEXT PRIMARY KEY, params TEXT NOT NULL, context TEXT)",
-      // A person's message keeps its id for good, so that a repeated post is known as one.
+      // A message keeps its id for good, so that a repeated post is known as one after it was moved.
       "CREATE TABLE IF NOT EXISTS message_keys (message_id TEXT PRIMARY KEY) WITHOUT ROWID",
       "CREATE TABLE IF NOT EXISTS message_numbers (conversation_id TEXT PRIMARY KEY, last INTEGER NOT NULL) WITHOUT ROWID",
       // What of a table is in LanceDB and on disk: its version, and the position up to which rows were moved.

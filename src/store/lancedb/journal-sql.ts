@@ -23,7 +23,6 @@ export const INSERT = perTable((table) => {
 export const MESSAGE = {
   message_id: indexOf("conversation_messages", "message_id"),
   conversation_id: indexOf("conversation_messages", "conversation_id"),
-  sender_type: indexOf("conversation_messages", "sender_type"),
   number: indexOf("conversation_messages", "number"),
 };
 export const ACTION_ID = indexOf("queue", "action_id");

@@ -165,8 +165,7 @@ export class Journal {
     }
     for (const values of batch.conversation_messages) {
       const id = values[MESSAGE.message_id] as string;
-      if (values[MESSAGE.sender_type] === "user" && this.#has("message_keys", "message_id", id))
-        return { kind: "exists", table: "conversation_messages", id };
+      if (this.#has("message_keys", "message_id", id)) return { kind: "exists", table: "conversation_messages", id };
     }
     return null;
   }
@@ -175,8 +174,7 @@ export class Journal {
     for (const session of batch.sessions) this.#writeSession(session);
     for (const values of batch.agent_steps) this.#insert("agent_steps", values);
     for (const values of batch.conversation_messages) {
-      if (values[MESSAGE.sender_type] === "user")
-        this.#run("INSERT INTO message_keys (message_id) VALUES (?)", values[MESSAGE.message_id] as string);
+      this.#run("INSERT INTO message_keys (message_id) VALUES (?)", values[MESSAGE.message_id] as string);
       values[MESSAGE.number] = this.#nextNumber(values[MESSAGE.conversation_id] as string);
       this.#insert("conversation_messages", values);
     }

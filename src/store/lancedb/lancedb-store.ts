@@ -42,7 +42,7 @@ export async function openLanceStore(options: { folder: string; tuning?: Partial
     await store.load();
     return store;
   } catch (error) {
-    await channel.end();
+    await channel.end(closed());
     throw error;
   }
 }
@@ -248,7 +248,7 @@ class EmbeddedStore implements LanceStore {
     this.#bell.stop();
     await this.#queue.drained();
     await this.#channel.call("close");
-    await this.#channel.end();
+    await this.#channel.end(closed());
   }
 
   async #sessions(ids: string[]): Promise<Session[]> {
@@ -256,7 +256,7 @@ class EmbeddedStore implements LanceStore {
     const loaded = resting.length > 0 ? await this.#channel.call("loadSessions", resting) : [];
     const byId = new Map(loaded.map((found) => [found.values[0] as string, toSession(found)]));
     // A session that ended or came back to life meanwhile is in one of the two.
-    return ids.flatMap((id) => this.#live.get(id) ?? byId.get(id) ?? []);
+    return ids.flatMap((id) => copyOf(this.#live.get(id)) ?? byId.get(id) ?? []);
   }
 
   async #agents(only: string | null, { limit, offset }: port.Page): Promise<Agent[]> {
@@ -278,6 +278,9 @@ class EmbeddedStore implements LanceStore {
       this.#feed.publish({ kind: "session", session: this.#live.get(session.session_id) ?? session });
   }
 }
+
+/** What is kept in memory is not handed out: a reader may do with a row what it likes. */
+const copyOf = (session: Session | undefined): Session | undefined => session && structuredClone(session);
 
 const closed = (): EverstepError =>
   new EverstepError(

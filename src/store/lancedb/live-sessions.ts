@@ -30,7 +30,11 @@ export class LiveSessions {
   }
 
   claimFree(worker: string, limit: number): OwnedSession[] {
-    return [...this.#free].slice(0, limit).map((id) => this.claim(id, worker) as OwnedSession);
+    const free = [...this.#free].map((id) => (this.#entries.get(id) as Entry).session);
+    const oldest = free
+      .sort((a, b) => (a.created_at < b.created_at ? -1 : a.created_at > b.created_at ? 1 : 0))
+      .slice(0, limit);
+    return oldest.map(({ session_id }) => this.claim(session_id, worker) as OwnedSession);
   }
 
   /** Null where the session is not in memory or has another owner. */

@@ -42,8 +42,9 @@ export class ThreadChannel {
     });
   }
 
-  /** Resolves when the thread is gone. */
-  async end(): Promise<void> {
+  /** Resolves when the thread is gone; later calls fail with the reason. */
+  async end(reason: EverstepError): Promise<void> {
+    this.#dead ??= reason;
     await this.#worker.terminate();
   }
 

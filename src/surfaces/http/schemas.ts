@@ -38,13 +38,19 @@ const PROBLEMS: Readonly<Record<number, string>> = {
   409: "The request contradicts what is there.",
 };
 
+type Described = z.ZodType | { description: string; content: Record<string, { schema: z.ZodType }> };
+
 /** The answers of a route for its documentation: the good one, and the problems it may meet. */
 export function answers(status: number, schema: z.ZodType, ...problems: number[]): Record<number, z.ZodType> {
-  const entries = problems.map((code): [number, z.ZodType] => [
+  const entries = problems.map((code): [number, Described] => [
     code,
-    problemSchema.describe(PROBLEMS[code] ?? "Problem"),
+    {
+      description: PROBLEMS[code] ?? "Problem",
+      content: { "application/problem+json": { schema: problemSchema } },
+    },
   ]);
-  return Object.fromEntries([[status, schema], ...entries]);
+  // The type provider takes both kinds and knows the type of the first only; answers are not typed by it.
+  return Object.fromEntries([[status, schema], ...entries]) as Record<number, z.ZodType>;
 }
 
 export const acceptedSchema = z.object({ action_id: idSchema, agent_id: idSchema, session_id: idSchema });

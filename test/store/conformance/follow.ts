@@ -57,7 +57,7 @@ export function following(open: OpenStore): void {
     });
 
     claim("a long session gives every step once", async (store) => {
-      const { steps } = await advanceBy(store, await mustCreate(store), 700);
+      const { steps } = await advanceBy(store, await mustCreate(store), 450);
       return async (reader) => {
         const follower = new Follower(reader, { session_id: (steps[0] as Step).session_id, after_iteration: 9 });
         await follower.untilStep(steps.at(-1) as Step);
@@ -154,7 +154,7 @@ export function following(open: OpenStore): void {
       const { session_id } = owned.session;
       const [steps, messages]: [Step[], Message[]] = [[], []];
       const arrivals: { follower: Follower; after: number }[] = [];
-      for (let at = 0; at < 400; at++) {
+      for (let at = 0; at < 300; at++) {
         const committing = mustAdvance(store, owned);
         if (random.chance(0.1)) {
           const after = random.below(steps.length + 1) - 1;
@@ -192,12 +192,12 @@ export function following(open: OpenStore): void {
       const topic = { session_id: owned.session.session_id, after_iteration: -1 };
       const events = store.follow(topic, abort.signal)[Symbol.asyncIterator]();
       const pending = events.next();
-      const { steps, owned: last } = await advanceBy(store, owned, 2_500);
+      const { steps, owned: last } = await advanceBy(store, owned, 1_500);
       const got: CommittedEvent[] = [];
       for (let next = await pending; !next.done; next = await events.next()) {
         got.push(next.value);
         const sessions = rowsOf(got, "session");
-        if (sessions.at(-1)?.iteration === 2_499 && rowsOf(got, "step").length >= 2_500) break;
+        if (sessions.at(-1)?.iteration === 1_499 && rowsOf(got, "step").length >= 1_500) break;
       }
       abort.abort();
       assert.equal((await events.next()).done, true);

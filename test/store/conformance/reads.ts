@@ -167,8 +167,8 @@ export function reads(open: OpenStore): void {
       const stranger = aMessage({ conversation_id: newId() });
       for (const message of [stranger, ...messages.slice(10)]) await mustCommit(store, { messages: [message] });
       return async (reader) => {
-        for (const since of [undefined, times[0], times[4], times[9], aTime()]) {
-          for (const at of [undefined, 0, 13, 29]) {
+        for (const since of [undefined, times[4], times[9], aTime()]) {
+          for (const at of [undefined, 13, 29]) {
             const after = at === undefined ? undefined : messages[at]?.message_id;
             const filter = { conversation_id, ...(since && { since }), ...(after && { after }) };
             const expected = messages.filter((row, index) => row.created_at >= (since ?? "") && index > (at ?? -1));

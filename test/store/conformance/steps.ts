@@ -67,7 +67,7 @@ async function assertFiltered(
   rows: Step[],
   random: Random,
 ): Promise<void> {
-  for (let round = 0; round < 40; round++) {
+  for (let round = 0; round < 30; round++) {
     const filter = { ...of, ...randomFilter(random, rows) };
     const page = { limit: random.pick([1, 2, 5, 500]), offset: random.chance(0.5) ? 0 : random.below(rows.length + 2) };
     const expected = rows.filter((row) => matches(row, filter)).slice(page.offset, page.offset + page.limit);
