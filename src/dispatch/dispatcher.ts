@@ -40,7 +40,7 @@ export class Dispatcher {
   readonly #underWay = new Set<Promise<void>>();
   readonly #stopping = new AbortController();
   #unlisten = () => {};
-  #claiming = false;
+  #claiming: Promise<void> | undefined;
   #again = false;
 
   constructor(store: Store, registry: SessionRegistry, worker: string) {
@@ -50,21 +50,27 @@ export class Dispatcher {
   }
 
   start(): void {
-    this.#unlisten = this.#store.onWork(() => void this.#claim());
-    void this.#claim();
+    if (this.#stopping.signal.aborted) return;
+    this.#unlisten = this.#store.onWork(() => this.#claim());
+    this.#claim();
   }
 
   /** Claims nothing more and waits for what is under way. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     this.#unlisten();
-    while (this.#underWay.size > 0) await Promise.all(this.#underWay);
+    while (this.#claiming || this.#underWay.size > 0) await Promise.all([this.#claiming, ...this.#underWay]);
   }
 
-  async #claim(): Promise<void> {
+  #claim(): void {
     this.#again = true;
-    if (this.#claiming) return;
-    this.#claiming = true;
+    this.#claiming ??= this.#claimReady().finally(() => {
+      this.#claiming = undefined;
+      if (this.#again && this.#underWay.size < MOST_UNDER_WAY && !this.#stopping.signal.aborted) this.#claim();
+    });
+  }
+
+  async #claimReady(): Promise<void> {
     try {
       while (this.#again && !this.#stopping.signal.aborted) {
         this.#again = false;
@@ -76,24 +82,21 @@ export class Dispatcher {
       if (!(error instanceof EverstepError)) throw error;
       await this.#waitForStore();
       this.#again = true;
-    } finally {
-      this.#claiming = false;
     }
-    if (this.#again && this.#underWay.size < MOST_UNDER_WAY && !this.#stopping.signal.aborted) void this.#claim();
   }
 
   #begin(action: Action): void {
     const work = this.#handle(action).finally(() => {
       this.#underWay.delete(work);
-      void this.#claim();
+      this.#claim();
     });
     this.#underWay.add(work);
   }
 
-  /** A1. What a stop leaves unsettled is claimed again after the next start. */
+  /** A1. A stop waits for what was claimed before it; what a store out of reach leaves then is claimed again after a start. */
   async #handle(action: Action): Promise<void> {
     let failure: string | null = null;
-    while (!this.#stopping.signal.aborted) {
+    for (let tries = 0; tries < 2 || !this.#stopping.signal.aborted; tries += 1) {
       try {
         if (failure === null) return await this.#handleOnce(action);
         return await this.#settleAlone(action, { kind: "failed", reason: failure });
@@ -105,8 +108,7 @@ export class Dispatcher {
   }
 
   async #handleOnce(action: Action): Promise<void> {
-    const working = this.#registry.peek(action.session_id);
-    if (working) return this.#apply(action, working);
+    if (this.#registry.peek(action.session_id)) return this.#applyInTurn(action);
     const session = await this.#store.getSession(action.session_id);
     if (!session) return this.#settleAlone(action, { kind: "rejected", reason: "the session is unknown" });
     const endedForGood = session.status === "done" || session.status === "stopped";
@@ -118,9 +120,13 @@ export class Dispatcher {
         isBirth ? { kind: "ok" } : { kind: "rejected", reason: `the session is ${session.status}` },
       );
     }
-    const runner = await this.#registry.acquire(action.session_id);
-    if (!runner) return this.#settleAlone(action, OWNED_ELSEWHERE);
-    await this.#apply(action, runner);
+    await this.#applyInTurn(action);
+  }
+
+  async #applyInTurn(action: Action): Promise<void> {
+    await this.#registry.withRunner(action.session_id, (runner) =>
+      runner ? this.#apply(action, runner) : this.#settleAlone(action, OWNED_ELSEWHERE),
+    );
   }
 
   /** A2. */

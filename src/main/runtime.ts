@@ -33,6 +33,7 @@ export class Runtime {
   readonly #registry: SessionRegistry;
   readonly #dispatcher: Dispatcher;
   readonly #shutdown_grace_ms: number;
+  #stopping: Promise<void> | undefined;
 
   constructor({ store, catalog, workspace, ...options }: RuntimeOptions) {
     const worker = newId();
@@ -59,7 +60,12 @@ export class Runtime {
   }
 
   /** Claims nothing more, lets running steps finish, gives up every session. The store stays open. */
-  async stop(): Promise<void> {
+  stop(): Promise<void> {
+    this.#stopping ??= this.#stop();
+    return this.#stopping;
+  }
+
+  async #stop(): Promise<void> {
     await this.#dispatcher.stop();
     await this.#registry.stop(this.#shutdown_grace_ms);
   }

@@ -19,6 +19,9 @@ export class SessionRegistry {
   readonly #dependencies: RunnerDependencies;
   readonly #runners = new Map<string, SessionRunner>();
   readonly #acquiring = new Map<string, Promise<SessionRunner | null>>();
+  /** Sessions whose runner is lent out, with how many times. */
+  readonly #lent = new Map<string, number>();
+  #rehydrating: Promise<number> | undefined;
   #stopped = false;
 
   constructor(worker: string, catalog: Catalog, dependencies: RunnerDependencies) {
@@ -33,10 +36,22 @@ export class SessionRegistry {
     return runner && !runner.isOver ? runner : null;
   }
 
-  /** The runner of a session, whatever its status; null where the session is unknown or another worker has it. */
-  async acquire(session_id: string): Promise<SessionRunner | null> {
-    const known = this.peek(session_id);
-    if (known) return known;
+  /**
+   * Lends the runner of a session, whatever its status; null where the session is unknown or another worker has it.
+   * It is not forgotten while it is lent: a session must never have two.
+   */
+  async withRunner(session_id: string, work: (runner: SessionRunner | null) => Promise<void>): Promise<void> {
+    this.#lent.set(session_id, (this.#lent.get(session_id) ?? 0) + 1);
+    try {
+      await work(this.peek(session_id) ?? (await this.#acquire(session_id)));
+    } finally {
+      const left = (this.#lent.get(session_id) ?? 1) - 1;
+      if (left > 0) this.#lent.set(session_id, left);
+      else this.#lent.delete(session_id);
+    }
+  }
+
+  async #acquire(session_id: string): Promise<SessionRunner | null> {
     let acquiring = this.#acquiring.get(session_id);
     if (!acquiring) {
       acquiring = this.#claim(session_id).finally(() => this.#acquiring.delete(session_id));
@@ -47,22 +62,28 @@ export class SessionRegistry {
 
   /** Takes up live sessions that nobody owns. Those with work go on at once, as many at a time as steps may run. */
   async rehydrate(): Promise<number> {
+    this.#rehydrating = this.#rehydrate();
+    return this.#rehydrating;
+  }
+
+  async #rehydrate(): Promise<number> {
     let count = 0;
     for (;;) {
       const claimed = await this.#dependencies.store.claimSessions({ worker: this.#worker, limit: CLAIM_PAGE });
+      if (this.#stopped) return count;
       for (const owned of claimed) {
         const { status } = owned.session;
         if (status === "running" || status === "stopping") this.#adopt(owned).wake();
       }
       count += claimed.length;
-      if (claimed.length < CLAIM_PAGE || this.#stopped) return count;
+      if (claimed.length < CLAIM_PAGE) return count;
     }
   }
 
   /** Lets running steps finish for a while, cuts the others short, and gives up every session. */
   async stop(grace_ms: number): Promise<void> {
-    if (this.#stopped) return;
     this.#stopped = true;
+    await this.#rehydrating?.catch(() => {});
     const runners = [...this.#runners.values()];
     for (const runner of runners) runner.shutDown(false);
     const quiet = Promise.all(runners.map((runner) => runner.quiet()));
@@ -91,7 +112,7 @@ export class SessionRegistry {
   #forgetIdle(): void {
     for (const [id, runner] of this.#runners) {
       if (this.#runners.size <= MOST_IDLE) return;
-      if (runner.isIdle) this.#runners.delete(id);
+      if (runner.isIdle && !this.#lent.has(id)) this.#runners.delete(id);
     }
   }
 }

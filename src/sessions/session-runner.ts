@@ -1,8 +1,10 @@
 import type { Action } from "../domain/action.ts";
+import { EverstepError } from "../domain/errors.ts";
 import { isLive, type Session } from "../domain/session.ts";
 import type { Moniker } from "../monikers/moniker.ts";
 import type { Batch, OwnedSession, Ownership } from "../store/store.ts";
 import { type Attempt, type AttemptOutcome, attempt } from "./attempt.ts";
+import { DeliveredGuidance } from "./delivered-guidance.ts";
 import { Inbox } from "./inbox.ts";
 import { Lane } from "./lane.ts";
 import { reachedLimit, waitWithin } from "./limits.ts";
@@ -10,8 +12,10 @@ import { deliverToListeners } from "./listeners.ts";
 import { Pause } from "./pause.ts";
 import { describeError, nextAttemptIn } from "./retry.ts";
 import type { RunnerDependencies } from "./runner-dependencies.ts";
-import { bouncedFrom, consumedBy, errorCommit, isWaitingToBeUsed, stepCommit, withStatus } from "./step-commit.ts";
+import { bouncedFrom, consumedBy, errorCommit, stepCommit, withStatus } from "./step-commit.ts";
 import type { Slot } from "./step-slots.ts";
+
+const STORE_RETRY_MS = 500;
 
 /**
  * Advances one session, alone.
@@ -22,14 +26,14 @@ import type { Slot } from "./step-slots.ts";
  * S4  Guidance leaves `pending_guidance` in the commit of the step that was given it, or is bounced in the commit that
  *     ends the session.
  * S5  A session that has nothing to do costs nothing: no timer, no loop.
+ * S6  A store out of reach delays a step's commit; the step is neither lost nor run again.
  */
 export class SessionRunner {
   readonly #dependencies: RunnerDependencies;
   readonly #moniker: Moniker;
   readonly #owner: Ownership;
   readonly #lane = new Lane();
-  /** Delivered guidance's actions, whose receipts change with the step that uses it. */
-  readonly #delivered = new Map<string, Action>();
+  readonly #delivered: DeliveredGuidance;
   #session: Session;
   #attempt: Attempt | undefined;
   #failures = 0;
@@ -46,6 +50,7 @@ export class SessionRunner {
     this.#owner = owner;
     this.#moniker = moniker;
     this.#dependencies = dependencies;
+    this.#delivered = new DeliveredGuidance(dependencies.store);
   }
 
   get session(): Session {
@@ -98,8 +103,6 @@ export class SessionRunner {
         { actions: decided.actions },
         decided.session !== undefined,
       );
-      for (const action of decided.actions)
-        if (isWaitingToBeUsed(action)) this.#delivered.set(action.action_id, action);
       return committed ? "committed" : "fenced";
     });
   }
@@ -201,7 +204,7 @@ export class SessionRunner {
     switch (outcome.kind) {
       case "done": {
         this.#failures = 0;
-        await this.#lane.run(() => this.#commitStep(outcome));
+        await this.#lane.run(() => this.#insist(() => this.#commitStep(outcome)));
         return this.#session.options.step_interval_ms ?? 0;
       }
       case "failed":
@@ -215,7 +218,7 @@ export class SessionRunner {
 
   async #commitStep(result: Extract<AttemptOutcome, { kind: "done" }>): Promise<void> {
     const { session, step, message } = stepCommit(this.#session, this.#moniker.kind, result);
-    const used = (await this.#actions(step.action_ids)).map((action) => consumedBy(action, step.iteration));
+    const used = (await this.#delivered.get(step.action_ids)).map((action) => consumedBy(action, step.iteration));
     const said = message && (await deliverToListeners(this.#dependencies.store, message, step.guidance));
     await this.#commit(session, {
       steps: [step],
@@ -238,20 +241,34 @@ export class SessionRunner {
       // A session that is being destroyed ends as destroyed, not as failed.
       if (this.#session.status === "stopping") return;
       const { session, step } = errorCommit(this.#session, describeError(error), latency_ms);
-      await this.#commit(session, { steps: [step] });
+      await this.#insist(() => this.#commit(session, { steps: [step] }));
     });
     return 0;
   }
 
   async #end(reason: NonNullable<Session["stop_reason"]>): Promise<void> {
-    await this.#commit(withStatus(this.#session, "stopped", reason), {});
+    await this.#insist(() => this.#commit(withStatus(this.#session, "stopped", reason), {}));
+  }
+
+  /** S6. What an action asked for is not written here: the dispatcher tries that again itself. */
+  async #insist(write: () => Promise<unknown>): Promise<void> {
+    for (;;) {
+      try {
+        return void (await write());
+      } catch (error) {
+        if (!(error instanceof EverstepError)) throw error;
+        if (this.#shutDown) this.#fenced = true;
+        if (this.#fenced) return;
+        await this.#pause.wait(STORE_RETRY_MS);
+      }
+    }
   }
 
   /** Commits the session as it is to be, with what belongs to it. S4: an end for good bounces what was not used. */
   async #commit(session: Session, batch: Omit<Batch, "sessions">, writesSession = true): Promise<boolean> {
     const endsForGood = session.status === "done" || session.status === "stopped";
     const bounced = endsForGood
-      ? (await this.#actions(session.pending_action_ids)).map((action) => bouncedFrom(action, session))
+      ? (await this.#delivered.get(session.pending_action_ids)).map((action) => bouncedFrom(action, session))
       : [];
     const next = bounced.length > 0 ? { ...session, pending_guidance: [], pending_action_ids: [] } : session;
     const actions = [...(batch.actions ?? []), ...bounced];
@@ -266,17 +283,10 @@ export class SessionRunner {
       this.#session = next;
       observer.committed(performance.now() - started);
       for (const step of batch.steps ?? []) observer.stepCommitted(step);
-      for (const { action_id, receipt } of actions) if (receipt !== "delivered") this.#delivered.delete(action_id);
+      this.#delivered.update(actions);
       return true;
     }
     this.#fenced = true;
     return false;
-  }
-
-  async #actions(ids: string[]): Promise<Action[]> {
-    const found = await Promise.all(
-      ids.map(async (id) => this.#delivered.get(id) ?? this.#dependencies.store.getAction(id)),
-    );
-    return found.filter((action) => action !== null);
   }
 }

@@ -1,4 +1,4 @@
-import { type Action, isFinal } from "../domain/action.ts";
+import type { Action } from "../domain/action.ts";
 import type { Message } from "../domain/conversation.ts";
 import { newId, now } from "../domain/ids.ts";
 import { isLive, type Session, type SessionStatus, type StopReason } from "../domain/session.ts";
@@ -84,9 +84,6 @@ export function withStatus(
 ): Session {
   return { ...session, status, stop_reason, updated_at: at, ended_at: isLive(status) ? null : at };
 }
-
-/** Guidance that is with its session and in no step yet. */
-export const isWaitingToBeUsed = (action: Action): boolean => action.processed && !isFinal(action);
 
 export const consumedBy = (action: Action, iteration: number): Action => ({
   ...action,

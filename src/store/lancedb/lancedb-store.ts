@@ -57,6 +57,7 @@ class EmbeddedStore implements LanceStore {
   readonly #feed = new CommitFeed();
   readonly #bell = new WorkBell(() => this.#pending.nextRetryAt());
   readonly #queue: CommitQueue;
+  readonly #ending = new AbortController();
   #closing: Promise<void> | undefined;
 
   constructor(channel: ThreadChannel) {
@@ -224,7 +225,7 @@ class EmbeddedStore implements LanceStore {
   }
 
   follow(topic: port.Topic, signal: AbortSignal): AsyncIterable<CommittedEvent> {
-    return follow(this, this.#feed, topic, signal);
+    return follow(this, this.#feed, topic, AbortSignal.any([signal, this.#ending.signal]));
   }
 
   checkpoint(): Promise<void> {
@@ -245,6 +246,7 @@ class EmbeddedStore implements LanceStore {
   }
 
   async #close(): Promise<void> {
+    this.#ending.abort();
     this.#bell.stop();
     await this.#queue.drained();
     await this.#channel.call("close");
