@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import helmet from "@fastify/helmet";
 import rateLimit from "@fastify/rate-limit";
 import swagger from "@fastify/swagger";
-import fastify, { type FastifyBaseLogger, type FastifyError, type FastifyRequest } from "fastify";
+import fastify, { type FastifyBaseLogger, type FastifyError, type FastifyRequest, LogController } from "fastify";
 import {
   createJsonSchemaTransform,
   createJsonSchemaTransformObject,
@@ -15,7 +15,7 @@ import { type AccessRules, bearer, isFromThisMachine, sameSecret } from "../acce
 import { readBodies } from "./bodies.ts";
 import type { App, ServerContext } from "./context.ts";
 import { docsPage, docsScript, homePage } from "./pages.ts";
-import { Problem } from "./problem.ts";
+import { invalid, Problem } from "./problem.ts";
 import { actionRoutes } from "./routes/actions.ts";
 import { agentRoutes } from "./routes/agents.ts";
 import { controlRoutes } from "./routes/controls.ts";
@@ -33,6 +33,7 @@ declare module "fastify" {
 }
 
 const LARGEST_BODY = 1024 * 1024;
+const DEEPEST_BODY = 200;
 /** An id of 200 characters of any script, percent-encoded. */
 const LONGEST_PARAMETER = 4096;
 
@@ -49,7 +50,7 @@ export async function buildServer(context: ServerContext, options: ServerOptions
     routerOptions: { maxParamLength: LONGEST_PARAMETER },
     forceCloseConnections: true,
     genReqId: () => randomBytes(8).toString("hex"),
-    disableRequestLogging: true,
+    logController: new LogController({ disableRequestLogging: true }),
   }).withTypeProvider<ZodTypeProvider>();
   app.setValidatorCompiler(validatorCompiler);
   // Answers are our own rows: they are described for the documentation, not checked again.
@@ -119,6 +120,23 @@ function admit(request: FastifyRequest, { token, metrics_token }: AccessRules): 
   if (open || expected === undefined) return;
   if (!sameSecret(bearer(request.headers), expected))
     throw new Problem(401, "a token is needed: Authorization: Bearer …");
+}
+
+/** Counted in the text, before anything that works level by level sees it. */
+function isNestedTooDeep(body: string): boolean {
+  let depth = 0;
+  let inString = false;
+  for (let at = 0; at < body.length; at++) {
+    const char = body[at];
+    if (inString) {
+      if (char === "\\") at++;
+      else if (char === '"') inString = false;
+    } else if (char === '"') inString = true;
+    else if (char === "{" || char === "[") {
+      if (++depth > DEEPEST_BODY) return true;
+    } else if (char === "}" || char === "]") depth--;
+  }
+  return false;
 }
 
 function toProblem(error: FastifyError): Problem {
