@@ -187,7 +187,9 @@ export class World implements AsyncDisposable {
   }
 }
 
-async function everyPage<Row>(read: (page: { limit: number; offset: number }) => Promise<Row[]>): Promise<Row[]> {
+export async function everyPage<Row>(
+  read: (page: { limit: number; offset: number }) => Promise<Row[]>,
+): Promise<Row[]> {
   const rows: Row[] = [];
   for (;;) {
     const page = await read({ limit: 500, offset: rows.length });

@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
 import { after, before } from "node:test";
+import { setTimeout as wait } from "node:timers/promises";
 import type { Action } from "../../src/domain/action.ts";
 import type { JsonValue } from "../../src/domain/json.ts";
-import type { Session, SessionStatus } from "../../src/domain/session.ts";
+import { isLive, type Session, type SessionStatus } from "../../src/domain/session.ts";
 import { Api, pathOf, read, SHAPES } from "./api.ts";
 import { type Environment, ServerProcess } from "./server-fixture.ts";
 import { Watcher } from "./watcher.ts";
@@ -37,6 +38,15 @@ export class World {
 
   async status(session_id: string, ...statuses: SessionStatus[]): Promise<Session> {
     return this.session(session_id, ({ status }) => statuses.includes(status));
+  }
+
+  /** Waits for the end of a session whose rows are too many to be followed. */
+  async ended(session_id: string): Promise<Session> {
+    for (;;) {
+      const session = await this.api.session(session_id);
+      if (!isLive(session.status)) return session;
+      await wait(50);
+    }
   }
 
   async iteration(session_id: string, iteration: number): Promise<Session> {

@@ -1,15 +1,20 @@
-type FieldText = { isKey: boolean; value: string; told: number };
+import { startOfAnswer } from "./json-reply.ts";
+
+/** A string that is being read, and what of it was not told yet. */
+type GrowingString = { isKey: boolean; untold: string };
 
 /**
- * Picks a text field out of a JSON object while the object is still being written, reading each character once.
- * Only fields of the outermost object count; a key of the same name further in does not.
+ * Picks the text fields out of a JSON object while the object is still being written, reading each character once.
+ * Only fields of the outermost object count; a key of the same name further in does not, nor does anything after it.
  */
 export class GrowingFields {
   readonly #onText: (key: string, piece: string) => void;
   #depth = 0;
+  #isObject = false;
+  #isOver = false;
   #key: string | null = null;
   #expectKey = false;
-  #string: FieldText | null = null;
+  #string: GrowingString | null = null;
   #escape = "";
   #read = 0;
 
@@ -19,26 +24,40 @@ export class GrowingFields {
 
   /** The whole reply so far. */
   update(reply: string): void {
-    for (; this.#read < reply.length; this.#read++) this.#take(reply[this.#read] as string);
-    this.#tell();
+    const start = this.#read > 0 ? 0 : startOfAnswer(reply);
+    if (start === null) return;
+    this.#read = Math.max(this.#read, start);
+    for (; this.#read < reply.length && !this.#isOver; this.#read++) this.#take(reply[this.#read] as string);
+    this.#tell(false);
   }
 
   #take(char: string): void {
     if (this.#string) return this.#inString(char);
     if (char === '"') {
-      this.#string = { isKey: this.#depth === 1 && this.#expectKey, value: "", told: 0 };
+      this.#string = { isKey: this.#depth === 1 && this.#expectKey, untold: "" };
       return;
     }
-    if (char === "{" || char === "[") {
-      this.#depth += 1;
-      if (this.#depth === 1) this.#expectKey = char === "{";
-    } else if (char === "}" || char === "]") this.#depth -= 1;
-    else if (this.#depth === 1 && char === ",") this.#expectKey = true;
+    if (char === "{" || char === "[") this.#enter(char);
+    else if (char === "}" || char === "]") this.#leave();
+    else if (this.#depth === 1 && char === ",") this.#expectKey = this.#isObject;
     else if (this.#depth === 1 && char === ":") this.#expectKey = false;
   }
 
+  #enter(char: string): void {
+    this.#depth += 1;
+    if (this.#depth > 1) return;
+    this.#isObject = char === "{";
+    this.#expectKey = this.#isObject;
+  }
+
+  /** Prose before the object may close what it never opened. */
+  #leave(): void {
+    this.#depth = Math.max(0, this.#depth - 1);
+    this.#isOver = this.#depth === 0 && this.#isObject;
+  }
+
   #inString(char: string): void {
-    const string = this.#string as FieldText;
+    const string = this.#string as GrowingString;
     // Before the object begins there may be prose with quotes in it.
     if (this.#depth === 0) {
       if (char === '"' || char === "\n") this.#string = null;
@@ -48,24 +67,25 @@ export class GrowingFields {
       this.#escape += char;
       const isWhole = this.#escape[1] === "u" ? this.#escape.length === 6 : true;
       if (!isWhole) return;
-      string.value += unescape(this.#escape);
+      string.untold += unescape(this.#escape);
       this.#escape = "";
     } else if (char === "\\") this.#escape = char;
     else if (char === '"') {
-      if (string.isKey) this.#key = string.value;
-      else this.#tell();
+      if (string.isKey) this.#key = string.untold;
+      else this.#tell(true);
       this.#string = null;
-    } else string.value += char;
+    } else string.untold += char;
   }
 
-  #tell(): void {
+  #tell(isWhole: boolean): void {
     const string = this.#string;
-    if (!string || string.isKey || this.#depth !== 1 || this.#key === null) return;
+    if (!string || string.isKey || !this.#isObject || this.#depth !== 1 || this.#key === null) return;
     // Half of a surrogate pair waits for the other half.
-    const last = string.value.charCodeAt(string.value.length - 1);
-    const end = last >= 0xd800 && last <= 0xdbff ? string.value.length - 1 : string.value.length;
-    if (end > string.told) this.#onText(this.#key, string.value.slice(string.told, end));
-    string.told = Math.max(string.told, end);
+    const end = !isWhole && /[\ud800-\udbff]$/.test(string.untold) ? -1 : string.untold.length;
+    const piece = string.untold.slice(0, end);
+    if (piece === "") return;
+    string.untold = string.untold.slice(piece.length);
+    this.#onText(this.#key, piece);
   }
 }
 

@@ -1,5 +1,6 @@
 import { Command, InvalidArgumentError } from "commander";
 import { ApiClient } from "./client.ts";
+import { chat } from "./commands/chat.ts";
 import { control } from "./commands/control.ts";
 import { type CreateOptions, create } from "./commands/create.ts";
 import { demo } from "./commands/demo.ts";
@@ -72,6 +73,10 @@ export function clientCommands(): Command {
     .option("--limit <number>", "how many at the most", wholeNumber, "20")
     .action((query: string, options: SearchOptions & Connection) => search(connect(options), query, options));
 
+  command("chat", "talk to the agent of /agent_ws/ in the terminal; /help there lists its commands").action(
+    (options: Connection) => chat(connect(options), { url: options.url, ...withToken(options) }),
+  );
+
   command("demo", "watch a joke agent being guided, paused and resumed")
     .option("--fast", "without the pauses")
     .action((options: Connection & { fast?: boolean }) => demo(connect(options), options));
@@ -85,9 +90,14 @@ const CONTROLS = [
   ["destroy", "end a session for good"],
 ] as const;
 
-function connect({ url, token }: Connection): ApiClient {
-  return new ApiClient({ url, token: token ?? (process.env["EVERSTEP_TOKEN"] || undefined) });
+function connect(options: Connection): ApiClient {
+  return new ApiClient({ url: options.url, token: withToken(options).token });
 }
+
+const withToken = ({ token }: Connection): { token?: string } => {
+  const given = token ?? (process.env["EVERSTEP_TOKEN"] || undefined);
+  return given === undefined ? {} : { token: given };
+};
 
 const collect = (value: string, before: string[]): string[] => [...before, value];
 

@@ -15,7 +15,7 @@ import { type AccessRules, bearer, isFromThisMachine, sameSecret } from "../acce
 import { readBodies } from "./bodies.ts";
 import type { App, ServerContext } from "./context.ts";
 import { docsPage, docsScript, homePage } from "./pages.ts";
-import { invalid, Problem } from "./problem.ts";
+import { Problem } from "./problem.ts";
 import { actionRoutes } from "./routes/actions.ts";
 import { agentRoutes } from "./routes/agents.ts";
 import { controlRoutes } from "./routes/controls.ts";
@@ -33,7 +33,6 @@ declare module "fastify" {
 }
 
 const LARGEST_BODY = 1024 * 1024;
-const DEEPEST_BODY = 200;
 /** An id of 200 characters of any script, percent-encoded. */
 const LONGEST_PARAMETER = 4096;
 
@@ -120,23 +119,6 @@ function admit(request: FastifyRequest, { token, metrics_token }: AccessRules): 
   if (open || expected === undefined) return;
   if (!sameSecret(bearer(request.headers), expected))
     throw new Problem(401, "a token is needed: Authorization: Bearer …");
-}
-
-/** Counted in the text, before anything that works level by level sees it. */
-function isNestedTooDeep(body: string): boolean {
-  let depth = 0;
-  let inString = false;
-  for (let at = 0; at < body.length; at++) {
-    const char = body[at];
-    if (inString) {
-      if (char === "\\") at++;
-      else if (char === '"') inString = false;
-    } else if (char === '"') inString = true;
-    else if (char === "{" || char === "[") {
-      if (++depth > DEEPEST_BODY) return true;
-    } else if (char === "}" || char === "]") depth--;
-  }
-  return false;
 }
 
 function toProblem(error: FastifyError): Problem {

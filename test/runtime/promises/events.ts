@@ -193,18 +193,19 @@ async function iterationsAfter(
   after_iteration: number,
   last: number,
 ): Promise<number[]> {
-  const { until } = follower(world, { session_id, after_iteration });
-  const all = await until((event) => event.kind === "step" && event.step.iteration === last);
+  const all = await follower(world, { session_id, after_iteration }).until(
+    (event) => event.kind === "step" && event.step.iteration === last,
+  );
   const seen = all.flatMap((event) => (event.kind === "step" ? [event.step.iteration] : []));
   assert.equal(seen[0], after_iteration + 1);
   return seen;
 }
 
 /** Deltas of a step come before its message, numbered from 0, and joined they are its text. */
-function assertTextsAddUp(events: RuntimeEvent[]): void {
+function assertTextsAddUp(heard: RuntimeEvent[]): void {
   const texts = new Map<number, string[]>();
   let told = 0;
-  for (const event of events) {
+  for (const event of heard) {
     if (event.kind === "delta") {
       const { iteration, event_seq, text } = event.delta;
       assert.ok(iteration >= told, "no text comes after its step");
