@@ -35,41 +35,63 @@ export class Events {
       if (concerns(topic, session)) listener({ session_id, conversation_id, ...delta });
   }
 
-  async *follow(topic: Topic, signal: AbortSignal): AsyncGenerator<RuntimeEvent> {
+  /** Listens from the call on, until the signal aborts or the reader leaves. */
+  follow(topic: Topic, signal: AbortSignal): AsyncGenerator<RuntimeEvent> {
     const deltas: StepDelta[] = [];
-    let wake = () => {};
+    const news = { told: () => {} };
     const entry = {
       topic,
       listener(delta: StepDelta) {
         deltas.push(delta);
         if (deltas.length > MOST_DELTAS) deltas.shift();
-        wake();
+        news.told();
       },
     };
     this.#listeners.add(entry);
     const leaving = new AbortController();
-    const rows = this.#store.follow(topic, AbortSignal.any([signal, leaving.signal]))[Symbol.asyncIterator]();
-    try {
-      let nextRow = rows.next();
-      for (;;) {
-        const news = new Promise<"delta">((resolve) => {
-          wake = () => resolve("delta");
-        });
-        // Deltas first: they were told before the step that they belong to was committed.
-        for (let delta = deltas.shift(); delta; delta = deltas.shift()) yield { kind: "delta", delta };
-        const row = await Promise.race([nextRow, news]);
-        if (row === "delta") continue;
-        if (row.done) return;
-        for (let delta = deltas.shift(); delta; delta = deltas.shift()) yield { kind: "delta", delta };
-        yield row.value;
-        nextRow = rows.next();
-      }
-    } finally {
+    const leave = () => {
       this.#listeners.delete(entry);
       leaving.abort();
-      await rows.return?.(undefined);
-    }
+    };
+    if (signal.aborted) leave();
+    else signal.addEventListener("abort", leave, { once: true });
+    const rows = this.#store.follow(topic, leaving.signal)[Symbol.asyncIterator]();
+    return merged(rows, deltas, news, () => {
+      signal.removeEventListener("abort", leave);
+      leave();
+    });
   }
+}
+
+/** Deltas first: they were told before the step that they belong to was committed. */
+async function* merged(
+  rows: AsyncIterator<CommittedEvent>,
+  deltas: StepDelta[],
+  news: { told: () => void },
+  leave: () => void,
+): AsyncGenerator<RuntimeEvent> {
+  try {
+    let nextRow = rows.next();
+    for (;;) {
+      const delta = new Promise<"delta">((resolve) => {
+        news.told = () => resolve("delta");
+      });
+      yield* taken(deltas);
+      const row = await Promise.race([nextRow, delta]);
+      if (row === "delta") continue;
+      if (row.done) return;
+      yield* taken(deltas);
+      yield row.value;
+      nextRow = rows.next();
+    }
+  } finally {
+    leave();
+    await rows.return?.(undefined);
+  }
+}
+
+function* taken(deltas: StepDelta[]): Generator<RuntimeEvent> {
+  for (let delta = deltas.shift(); delta; delta = deltas.shift()) yield { kind: "delta", delta };
 }
 
 const concerns = (topic: Topic, { session_id, conversation_id }: Session): boolean =>

@@ -37,7 +37,9 @@ export async function serve(): Promise<void> {
       committed: (ms) => metrics.committed(ms),
       retried(session, error) {
         metrics.retried();
-        log.warn({ session_id: session.session_id, err: error }, "a step failed and is tried again");
+        // The message only: what stands behind it may quote a prompt.
+        const reason = error instanceof Error ? error.message : String(error);
+        log.warn({ session_id: session.session_id, reason }, "a step failed and is tried again");
       },
     },
   });
@@ -53,8 +55,14 @@ export async function serve(): Promise<void> {
       log,
     },
   );
+  const revived = await runtime.start();
+  resources.defer(() => runtime.stop());
   const sockets = new SocketServer(app.server, events, config.EVERSTEP_TOKEN, log);
   const agentSockets = new AgentSocketServer(app.server, chat, config.EVERSTEP_TOKEN, log);
+  // Undone in reverse: nothing more is taken in, running steps finish, the store is left in order.
+  resources.defer(() => app.close());
+  resources.defer(() => sockets.stop());
+  resources.defer(() => agentSockets.stop());
   const address = await app
     .listen({ host: config.EVERSTEP_HOST, port: config.EVERSTEP_PORT })
     .catch((error: unknown) => {
@@ -65,11 +73,6 @@ export async function serve(): Promise<void> {
         error,
       );
     });
-  resources.defer(() => app.close());
-  resources.defer(() => sockets.stop());
-  resources.defer(() => agentSockets.stop());
-  const revived = await runtime.start();
-  resources.defer(() => runtime.stop());
   greet(address, config, revived);
   await stopped;
   log.info("stopping");

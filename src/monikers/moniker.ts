@@ -57,10 +57,17 @@ export class StepError extends Error {
   override readonly name = "StepError";
   readonly code: string;
   readonly retryable: boolean;
+  /** Milliseconds before which another try is useless, where that is known. */
+  readonly retry_after_ms: number | undefined;
 
-  constructor(code: string, message: string, options: { retryable: boolean; cause?: unknown }) {
+  constructor(
+    code: string,
+    message: string,
+    options: { retryable: boolean; retry_after_ms?: number | undefined; cause?: unknown },
+  ) {
     super(message, { cause: options.cause });
     this.code = code;
     this.retryable = options.retryable;
+    this.retry_after_ms = options.retry_after_ms;
   }
 }

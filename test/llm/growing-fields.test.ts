@@ -7,7 +7,22 @@ import { randomObject } from "../store/random-state.ts";
 import { valueWithin, type WrittenObject, writeObject } from "./written-object.ts";
 
 const ROUNDS = 400;
-const TEXTS = ["", "a", "Ёлка", "😀", "👩‍👩‍👧", "\ud83d", "\ude00", '"', "\\", "\n\t\u0000", "\u2028", '{"text":"x"}', "}],:", "lorem / ipsum"];
+const TEXTS = [
+  "",
+  "a",
+  "Ёлка",
+  "😀",
+  "👩‍👩‍👧",
+  "\ud83d",
+  "\ude00",
+  '"',
+  "\\",
+  "\n\t\u0000",
+  "\u2028",
+  '{"text":"x"}',
+  "}],:",
+  "lorem / ipsum",
+];
 
 /** Reads a reply that grows to each of these lengths in turn, and answers what was told of each field. */
 function read(reply: string, lengths: Iterable<number>, look?: (told: Map<string, string>, length: number) => void) {
@@ -63,7 +78,7 @@ describe("the fields of a reply that grows", () => {
     "```json\n",
     "See [1] and [2, 3]: ",
     "It is over :-] or not :} so: ",
-    "<think>Is it {\"text\": \"a draft\"} or [1, {\"text\": \"another\"}]?</think>\n",
+    '<think>Is it {"text": "a draft"} or [1, {"text": "another"}]?</think>\n',
     "<think></think>",
   ];
   for (const prose of BEFORE)
@@ -90,7 +105,8 @@ describe("the fields of a reply that grows", () => {
   test("are told once, however often the same reply is given", () => {
     const pieces: string[] = [];
     const fields = new GrowingFields((_, piece) => pieces.push(piece));
-    for (const reply of ['{"text":"a', '{"text":"a', '{"text":"ab', '{"text":"ab"}', '{"text":"ab"}']) fields.update(reply);
+    for (const reply of ['{"text":"a', '{"text":"a', '{"text":"ab', '{"text":"ab"}', '{"text":"ab"}'])
+      fields.update(reply);
     assert.deepEqual(pieces, ["a", "b"]);
   });
 

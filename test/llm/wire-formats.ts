@@ -95,10 +95,7 @@ const anthropic: WireFormat = {
       },
       "message_start",
     ) +
-    event(
-      { type: "content_block_start", index: 0, content_block: { type: "text", text: "" } },
-      "content_block_start",
-    ),
+    event({ type: "content_block_start", index: 0, content_block: { type: "text", text: "" } }, "content_block_start"),
   piece: (text) =>
     event({ type: "content_block_delta", index: 0, delta: { type: "text_delta", text } }, "content_block_delta"),
   end: (usage, finish) =>

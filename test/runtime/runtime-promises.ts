@@ -9,6 +9,7 @@ import { frames } from "./promises/frames.ts";
 import { guidance } from "./promises/guidance.ts";
 import { guidanceEnds } from "./promises/guidance-ends.ts";
 import { guidanceNow } from "./promises/guidance-now.ts";
+import { kills } from "./promises/kills.ts";
 import { kinds } from "./promises/kinds.ts";
 import { limits } from "./promises/limits.ts";
 import { order } from "./promises/order.ts";
@@ -40,6 +41,7 @@ const PROMISES = [
   crowds,
   storeOutages,
   events,
+  kills,
 ];
 
 /** What the runtime promises, on any engine: hand it a way to make an empty home for a store. */

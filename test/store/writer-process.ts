@@ -28,7 +28,7 @@ export type WriterReport =
 
 export type ReportingProcess<Report> = {
   pid: number;
-  /** Resolves at the report that fits; throws where the process ends before. */
+  /** Resolves at the report that fits; throws where the process ends before, or where none fits for a minute. */
   reported(fits: (report: Report) => boolean): Promise<void>;
   /** Resolves when every thread stands still. All that was reported is known once `kill` resolved. */
   freeze(): Promise<void>;
@@ -80,7 +80,7 @@ export function startReporting<Report>(
     pid,
     reported: async (fits) => {
       const report = new Promise<void>((resolve) => waiting.add({ fits, resolve }));
-      await Promise.race([report, endedBefore()]);
+      await Promise.race([report, endedBefore(), tooLate()]);
     },
     freeze: async () => {
       child.kill("SIGSTOP");
@@ -97,6 +97,11 @@ export function startReporting<Report>(
       assert.equal(code, 0, how);
     },
   };
+}
+
+async function tooLate(): Promise<never> {
+  await pause(60_000, undefined, { ref: false });
+  throw new Error("nothing that fits was reported for a minute");
 }
 
 async function standsStill(pid: number): Promise<boolean> {

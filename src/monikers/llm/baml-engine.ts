@@ -65,7 +65,6 @@ export class BamlEngine {
     signal.throwIfAborted();
     const usage = new Collector("step");
     const silence = new AbortController();
-    const timer = setTimeout(() => silence.abort(), this.#limits.first_token_ms);
     const stream = this.#runtime.streamFunction(
       name,
       args,
@@ -79,6 +78,7 @@ export class BamlEngine {
       AbortSignal.any([signal, silence.signal]),
       undefined,
     );
+    const timer = setTimeout(() => silence.abort(), this.#limits.first_token_ms);
     stream.onEvent((error, result) => {
       if (error || !result.isOk()) return;
       clearTimeout(timer);
@@ -90,7 +90,13 @@ export class BamlEngine {
       onPartial?.(text);
       return { text, ...tokensOf(usage, JSON.stringify(args), text) };
     } catch (error) {
-      throw toStepError(error, { cancelled: signal.aborted, silent: silence.signal.aborted, limits: this.#limits });
+      throw toStepError(error, {
+        cancelled: signal.aborted,
+        silent: silence.signal.aborted,
+        limits: this.#limits,
+        key: this.#model.options["api_key"],
+        retry_after_ms: retryAfter(usage),
+      });
     } finally {
       clearTimeout(timer);
       stream.onEvent(undefined);
@@ -127,13 +133,37 @@ function tokensOf({ usage }: Collector, asked: string, replied: string): { token
   return { tokens: estimate(asked) + estimate(replied), estimated: true };
 }
 
-type Circumstances = { cancelled: boolean; silent: boolean; limits: EngineLimits };
+type Circumstances = {
+  cancelled: boolean;
+  silent: boolean;
+  limits: EngineLimits;
+  key: unknown;
+  retry_after_ms: number | undefined;
+};
+
+const LONGEST_RETRY_AFTER_MS = 600_000;
+
+/** What the provider's `Retry-After` asks for: seconds, or a date. */
+function retryAfter({ last }: Collector): number | undefined {
+  const headers = last?.calls.at(-1)?.httpResponse?.headers as Record<string, string> | undefined;
+  const asked = headers?.["retry-after"];
+  if (asked === undefined) return undefined;
+  const ms = /^\d+(\.\d+)?$/.test(asked) ? Number(asked) * 1000 : Date.parse(asked) - Date.now();
+  return ms > 0 ? Math.min(ms, LONGEST_RETRY_AFTER_MS) : undefined;
+}
+
+/** Providers quote the request in their errors, so a cause keeps the beginning of its message and nothing else. */
+function describe(error: Error, key: unknown): string {
+  const message = typeof key === "string" && key !== "" ? error.message.replaceAll(key, "…") : error.message;
+  return message.slice(0, LONGEST_CAUSE);
+}
+const LONGEST_CAUSE = 500;
 
 /** What went wrong, and whether trying again can help. */
-function toStepError(thrown: unknown, { cancelled, silent, limits }: Circumstances): StepError {
+function toStepError(thrown: unknown, { cancelled, silent, limits, key, retry_after_ms }: Circumstances): StepError {
   const error = toBamlError(thrown);
   const fail = (code: string, message: string, retryable: boolean) =>
-    new StepError(code, message, { retryable, cause: error });
+    new StepError(code, message, { retryable, retry_after_ms, cause: new Error(describe(error, key)) });
   if (cancelled) return fail("cancelled", "the call was cancelled", false);
   if (silent) return fail("timeout", `the model said nothing for ${limits.first_token_ms} ms`, true);
   if (error instanceof BamlTimeoutError) return fail("timeout", "the model took too long", true);
@@ -146,7 +176,9 @@ function toStepError(thrown: unknown, { cancelled, silent, limits }: Circumstanc
     if (status === 429) return fail("rate_limit", "the provider asks to slow down (429)", true);
     if (status === 408 || status === 504) return fail("timeout", `the provider timed out (${status})`, true);
     if (status >= 400 && status < 500) return fail("rejected", `the provider rejected the request (${status})`, false);
+    // What is no status of HTTP is the engine's own number for a connection that failed.
+    if (status < 100) return fail("unavailable", "the connection to the provider failed", true);
     return fail("unavailable", `the provider cannot be reached or failed (${status})`, true);
   }
-  return fail("unavailable", `the model could not be called: ${error.message.slice(0, 500)}`, true);
+  return fail("unavailable", `the model could not be called: ${describe(error, key)}`, true);
 }

@@ -20,7 +20,7 @@ export function objectIn(reply: string): JsonObject | null {
 
 /** Models that think aloud do so before they answer; some begin without saying so. */
 export function withoutThoughts(reply: string): string {
-  if (reply.trimStart().startsWith("{")) return reply;
+  if (/^\s*(?:\{|```)/.test(reply)) return reply;
   const end = reply.indexOf(THOUGHTS.end);
   if (end >= 0) return reply.slice(end + THOUGHTS.end.length);
   return reply.trimStart().startsWith(THOUGHTS.begin) ? "" : reply;

@@ -1,9 +1,9 @@
-import type { JsonObject } from "../../domain/json.ts";
+import { isObject, type JsonObject } from "../../domain/json.ts";
 import { type FrameIn, type FrameOut, frameOutSchema } from "../../domain/step-frame.ts";
 import { type StepContext, StepError } from "../moniker.ts";
 import type { BamlEngine } from "./baml-engine.ts";
 import { GrowingFields } from "./growing-text.ts";
-import { objectIn } from "./json-reply.ts";
+import { objectIn, withoutThoughts } from "./json-reply.ts";
 
 /** How a step talks to the model: under its signal, telling what it says and spends. */
 type Call = Pick<StepContext, "signal" | "emit">;
@@ -43,7 +43,10 @@ export class Llm {
   }
 
   async summarize(text: string, purpose: string, call: Call): Promise<string> {
-    return this.#ask("SummarizeText", { text, purpose }, call);
+    const summary = withoutThoughts(await this.#ask("SummarizeText", { text, purpose }, call)).trim();
+    // What it stands for may be forgotten next, so nothing is no summary.
+    if (summary === "") throw new StepError("bad_output", "the model's summary is empty", { retryable: true });
+    return summary;
   }
 
   async #ask(
@@ -84,9 +87,14 @@ function readObject<Result>(
 /** An absent state means that the old one stays; a wrong one is a bad reply. */
 function toFrame(object: JsonObject, { step, state }: FrameIn): FrameOut | string {
   const parsed = frameOutSchema.safeParse({ done: false, next_step: step, state, ...withoutNulls(object), step });
-  if (parsed.success) return parsed.data;
+  if (parsed.success) return { ...parsed.data, ...asWritten(object) };
   const [issue] = parsed.error.issues;
   return `${issue?.path.join(".")}: ${issue?.message}`;
+}
+
+/** The schema's copy leaves out a key named "__proto__". */
+function asWritten({ state, data }: JsonObject): Partial<FrameOut> {
+  return { ...(isObject(state) ? { state } : {}), ...(data === undefined || data === null ? {} : { data }) };
 }
 
 function toMove(object: JsonObject): ChatMove | string {
@@ -94,7 +102,7 @@ function toMove(object: JsonObject): ChatMove | string {
   if (tool === "reply" || (tool === undefined && typeof text === "string"))
     return typeof text === "string" ? { tool: "reply", text } : "text is missing";
   if (typeof tool !== "string") return "tool is missing";
-  return { tool, args: typeof args === "object" && args !== null && !Array.isArray(args) ? args : {} };
+  return { tool, args: isObject(args) ? args : {} };
 }
 
 /** Models write null for what they leave out; only `state` must not be taken for absent then. */

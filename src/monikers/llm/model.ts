@@ -71,7 +71,8 @@ export function readModel(environment: ModelEnvironment): Model | null {
   const wanted = environment.EVERSTEP_MODEL;
   if (wanted === undefined) return null;
   const slash = wanted.indexOf("/");
-  const provider = PROVIDERS[wanted.slice(0, slash)];
+  const named = wanted.slice(0, slash);
+  const provider = Object.hasOwn(PROVIDERS, named) ? PROVIDERS[named] : undefined;
   if (slash < 1 || !provider || slash === wanted.length - 1)
     throw new EverstepError(
       "config_invalid",

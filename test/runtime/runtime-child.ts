@@ -1,0 +1,60 @@
+import { z } from "zod";
+import { Runtime } from "../../src/main/runtime.ts";
+import { loadCatalog } from "../../src/monikers/catalog.ts";
+import type { Moniker } from "../../src/monikers/moniker.ts";
+import { openStore } from "../../src/store/open-store.ts";
+import type { ChildOrder, ChildReport, ParentMessage } from "./runtime-process.ts";
+
+// A runtime in a process of its own, which its parent talks to and may kill at any moment.
+const { url, workspace, ...options } = JSON.parse(process.argv[2] ?? "{}") as ChildOrder;
+const report = (message: ChildReport): void => void process.send?.(message);
+
+/** Starts, and never ends; it does not care for its signal either. */
+const stuck = (name: string, kind: Moniker["kind"]): Moniker => ({
+  name,
+  kind,
+  description: "Never ends its step.",
+  params: z.looseObject({}),
+  step: ({ guidance = [] }, { ids }) => {
+    report({ kind: "started", session_id: ids.session_id, guidance });
+    return new Promise(() => {});
+  },
+});
+
+const monikers = [stuck("stuck", "continuous"), stuck("stuck_reactive", "reactive")];
+const catalog = new Map([
+  ...(await loadCatalog(undefined)),
+  ...monikers.map((moniker) => [moniker.name, moniker] as const),
+]);
+const store = await openStore(url);
+const runtime = new Runtime({ store, catalog, workspace, ...options });
+
+const reading = new AbortController();
+const telling = (async () => {
+  for await (const event of runtime.events.follow({ all: true }, reading.signal)) {
+    if (event.kind === "step")
+      report({ kind: "step", session_id: event.step.session_id, iteration: event.step.iteration });
+    if (event.kind === "session") {
+      const { session_id, status } = event.session;
+      report({ kind: "status", session_id, status });
+    }
+  }
+})();
+
+process.on("message", (message: ParentMessage) => void obey(message));
+await runtime.start();
+report({ kind: "ready" });
+
+async function obey(message: ParentMessage): Promise<void> {
+  if (message.kind === "submit") {
+    const outcome = await runtime.queue.submit(message.request);
+    report({ kind: "submitted", id: message.id, outcome });
+    return;
+  }
+  await runtime.stop();
+  reading.abort();
+  await telling;
+  await store.close();
+  // From here on nothing may keep the process alive.
+  process.disconnect();
+}

@@ -1,0 +1,119 @@
+import assert from "node:assert/strict";
+import { type ChildProcess, fork } from "node:child_process";
+import { once } from "node:events";
+import { fileURLToPath } from "node:url";
+import type { JsonValue } from "../../src/domain/json.ts";
+import type { SessionStatus } from "../../src/domain/session.ts";
+import type { SubmitOutcome } from "../../src/queue/submit.ts";
+import type { WorldOptions } from "./runtime-fixture.ts";
+
+export type ChildOrder = WorldOptions & { url: string; workspace: string };
+export type ParentMessage = { kind: "submit"; id: number; request: object } | { kind: "stop" };
+export type ChildReport =
+  | { kind: "ready" }
+  | { kind: "started"; session_id: string; guidance: JsonValue[] }
+  | { kind: "step"; session_id: string; iteration: number }
+  | { kind: "status"; session_id: string; status: SessionStatus }
+  | { kind: "submitted"; id: number; outcome: SubmitOutcome };
+
+/** A runtime in a process of its own. */
+export class RuntimeProcess implements AsyncDisposable {
+  readonly #child: ChildProcess;
+  readonly #ended: Promise<{ code: number | null; signal: NodeJS.Signals | null; how: string }>;
+  readonly #reports: ChildReport[] = [];
+  readonly #waiting = new Set<() => void>();
+  #errors = "";
+  #lastId = 0;
+  /** What was accepted, as the parent was told. */
+  readonly accepted: string[] = [];
+
+  constructor(order: ChildOrder) {
+    const program = fileURLToPath(new URL("./runtime-child.ts", import.meta.url));
+    this.#child = fork(program, [JSON.stringify(order)], { stdio: ["ignore", "ignore", "pipe", "ipc"] });
+    this.#child.stderr?.on("data", (chunk: Buffer) => (this.#errors += chunk.toString()));
+    // A request that a killed process never reads is no failure of the test.
+    this.#child.on("error", () => {});
+    this.#child.on("message", (report: ChildReport) => {
+      this.#reports.push(report);
+      if (report.kind === "submitted" && report.outcome.kind === "accepted")
+        this.accepted.push(report.outcome.action_id);
+      for (const wake of this.#waiting) wake();
+    });
+    const closed = once(this.#child, "close") as Promise<[number | null, NodeJS.Signals | null]>;
+    this.#ended = closed.then(([code, signal]) => ({
+      code,
+      signal,
+      how: `the process ended with ${signal ?? code}: ${this.#errors}`,
+    }));
+  }
+
+  /** Resolves with the first report that fits, made before or to be made; throws where the process ends before. */
+  async reported<Report extends ChildReport>(fits: (report: ChildReport) => report is Report): Promise<Report>;
+  async reported(fits: (report: ChildReport) => boolean): Promise<ChildReport>;
+  async reported(fits: (report: ChildReport) => boolean): Promise<ChildReport> {
+    let how: string | undefined;
+    void this.#ended.then((ended) => {
+      how = ended.how;
+      for (const wake of this.#waiting) wake();
+    });
+    for (;;) {
+      const found = this.#reports.find(fits);
+      if (found) return found;
+      if (how !== undefined) throw new Error(how);
+      await new Promise<void>((resolve) => {
+        const wake = (): void => {
+          this.#waiting.delete(wake);
+          resolve();
+        };
+        this.#waiting.add(wake);
+      });
+    }
+  }
+
+  async ready(): Promise<void> {
+    await this.reported(({ kind }) => kind === "ready");
+  }
+
+  /** Sends a request and waits for its answer. */
+  async submit(request: object): Promise<Extract<SubmitOutcome, { kind: "accepted" }>> {
+    const id = this.send(request);
+    const report = await this.reported(
+      (other): other is Extract<ChildReport, { kind: "submitted" }> => other.kind === "submitted" && other.id === id,
+    );
+    assert.ok(report.outcome.kind === "accepted", JSON.stringify(report.outcome));
+    return report.outcome;
+  }
+
+  /** Sends a request and does not wait; what becomes of it shows in `accepted`. */
+  send(request: object): number {
+    const id = ++this.#lastId;
+    if (this.#child.connected) this.#child.send({ kind: "submit", id, request } satisfies ParentMessage, () => {});
+    return id;
+  }
+
+  /** The iterations of a session's steps, as the process told of them. */
+  iterationsOf(session_id: string): number[] {
+    return this.#reports.flatMap((report) =>
+      report.kind === "step" && report.session_id === session_id ? [report.iteration] : [],
+    );
+  }
+
+  /** Resolves when it is gone and all that it told was heard. */
+  async kill(): Promise<void> {
+    this.#child.kill("SIGKILL");
+    const { signal, how } = await this.#ended;
+    assert.equal(signal, "SIGKILL", how);
+  }
+
+  /** Asks it to stop, and resolves when it ended by itself. */
+  async stop(): Promise<void> {
+    this.#child.send({ kind: "stop" } satisfies ParentMessage);
+    const { code, how } = await this.#ended;
+    assert.equal(code, 0, how);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#child.kill("SIGKILL");
+    await this.#ended;
+  }
+}

@@ -1,0 +1,36 @@
+import assert from "node:assert/strict";
+import type { ServerProcess } from "./server-fixture.ts";
+
+/** Lets a server be asked what it holds on to. */
+export const INSPECTABLE = { NODE_OPTIONS: "--inspect=127.0.0.1:0" };
+
+/** Megabytes that the server's main thread still needs after all garbage was collected, buffers included. */
+export async function heldMb(server: ServerProcess): Promise<number> {
+  const address = /Debugger listening on (ws:\S+)/.exec(server.stderr)?.[1];
+  assert.ok(address, "the server is inspectable");
+  const inspector = new WebSocket(address);
+  await new Promise((resolve, reject) => {
+    inspector.onopen = resolve;
+    inspector.onerror = () => reject(new Error("the inspector does not answer"));
+  });
+  const call = async (id: number, method: string, params = {}): Promise<unknown> => {
+    const answer = new Promise<unknown>((resolve) => {
+      inspector.onmessage = ({ data }) => {
+        const message = JSON.parse(String(data)) as { id?: number; result?: unknown };
+        if (message.id === id) resolve(message.result);
+      };
+    });
+    inspector.send(JSON.stringify({ id, method, params }));
+    return answer;
+  };
+  try {
+    // What a collection frees lets the next one free more.
+    await call(1, "HeapProfiler.collectGarbage");
+    await call(2, "HeapProfiler.collectGarbage");
+    const expression = "process.memoryUsage().heapUsed + process.memoryUsage().external";
+    const { result } = (await call(3, "Runtime.evaluate", { expression })) as { result: { value: number } };
+    return result.value / 1_000_000;
+  } finally {
+    inspector.close();
+  }
+}
