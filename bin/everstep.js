@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 // The program runs as TypeScript on Node 24. Where an older Node started this file, the one that came with `npm ci` takes over.
-import { spawnSync } from "node:child_process";
+import { spawn } from "node:child_process";
 import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 
@@ -12,6 +12,9 @@ else {
     console.error("everstep needs Node 24: run `npm ci` in its folder, which brings one along, or install Node 24");
     process.exit(1);
   }
-  const { status } = spawnSync(node, [fileURLToPath(program), ...process.argv.slice(2)], { stdio: "inherit" });
-  process.exit(status ?? 1);
+  const child = spawn(node, [fileURLToPath(program), ...process.argv.slice(2)], { stdio: "inherit" });
+  // A terminal sends Ctrl-C to both; what is sent to this process alone is passed on.
+  process.on("SIGINT", () => {});
+  for (const signal of ["SIGTERM", "SIGHUP"]) process.on(signal, () => child.kill(signal));
+  child.on("exit", (code) => process.exit(code ?? 1));
 }

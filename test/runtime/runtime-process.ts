@@ -76,6 +76,7 @@ export class RuntimeProcess implements AsyncDisposable {
 
   /** Sends a request and waits for its answer. */
   async submit(request: object): Promise<Extract<SubmitOutcome, { kind: "accepted" }>> {
+    await this.ready();
     const id = this.send(request);
     const report = await this.reported(
       (other): other is Extract<ChildReport, { kind: "submitted" }> => other.kind === "submitted" && other.id === id,

@@ -1,4 +1,5 @@
 import { describe } from "node:test";
+import { builtIn } from "./promises/builtin.ts";
 import { creation } from "./promises/creation.ts";
 import { crowds } from "./promises/crowds.ts";
 import { destroying } from "./promises/destroying.ts";
@@ -42,6 +43,7 @@ const PROMISES = [
   storeOutages,
   events,
   kills,
+  builtIn,
 ];
 
 /** What the runtime promises, on any engine: hand it a way to make an empty home for a store. */

@@ -159,3 +159,14 @@ export async function within<Value>(ms: number, promise: Promise<Value>, what: (
     leaving.abort();
   }
 }
+
+/** Asks again and again until there is an answer. For what no event tells. */
+export async function eventually<Value>(what: string, ask: () => Promise<Value | undefined | false>): Promise<Value> {
+  const until = performance.now() + START_MS;
+  for (;;) {
+    const answer = await ask();
+    if (answer !== undefined && answer !== false) return answer as Value;
+    assert.ok(performance.now() < until, `did not happen: ${what}`);
+    await wait(20);
+  }
+}

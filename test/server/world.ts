@@ -1,11 +1,10 @@
 import assert from "node:assert/strict";
 import { after, before } from "node:test";
-import { setTimeout as wait } from "node:timers/promises";
 import type { Action } from "../../src/domain/action.ts";
 import type { JsonValue } from "../../src/domain/json.ts";
 import { isLive, type Session, type SessionStatus } from "../../src/domain/session.ts";
 import { Api, pathOf, read, SHAPES } from "./api.ts";
-import { type Environment, ServerProcess } from "./server-fixture.ts";
+import { type Environment, eventually, ServerProcess } from "./server-fixture.ts";
 import { Watcher } from "./watcher.ts";
 
 /** A running server, a client of its API, and a socket by which changes of rows are awaited. */
@@ -42,11 +41,10 @@ export class World {
 
   /** Waits for the end of a session whose rows are too many to be followed. */
   async ended(session_id: string): Promise<Session> {
-    for (;;) {
+    return eventually(`the end of ${session_id}`, async () => {
       const session = await this.api.session(session_id);
-      if (!isLive(session.status)) return session;
-      await wait(50);
-    }
+      return !isLive(session.status) && session;
+    });
   }
 
   async iteration(session_id: string, iteration: number): Promise<Session> {

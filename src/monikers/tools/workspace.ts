@@ -1,5 +1,5 @@
 import { constants } from "node:fs";
-import { type FileHandle, mkdir, open, readdir, realpath, rename, rm, stat } from "node:fs/promises";
+import { type FileHandle, lstat, mkdir, open, readdir, realpath, rename, rm, stat } from "node:fs/promises";
 import { dirname, isAbsolute, join, normalize, relative, resolve, sep } from "node:path";
 import { newId } from "../../domain/ids.ts";
 import { StepError } from "../moniker.ts";
@@ -37,19 +37,23 @@ export class Workspace {
 
   /** Whether a file or folder of that name is there. */
   async has(path: string): Promise<boolean> {
-    return (await stat(this.#within(path)).catch(() => null)) !== null;
+    return this.#existing(path).then(
+      () => true,
+      (error: unknown) => (isMissing(error) ? false : Promise.reject(error as Error)),
+    );
   }
 
   async write(path: string, text: string): Promise<void> {
     if (Buffer.byteLength(text) > LARGEST_FILE) throw refused(`a file has at most ${LARGEST_FILE} bytes`);
-    const target = this.#within(path);
+    await refusing(path, () => this.#write(this.#within(path), path, text));
+  }
+
+  async #write(target: string, path: string, text: string): Promise<void> {
     await mkdir(this.#root, { recursive: true });
     await this.#requireInside(await nearestExisting(dirname(target)), path); // W1: before any folder is made
     await mkdir(dirname(target), { recursive: true });
     await this.#requireInside(dirname(target), path);
-    const existing = await stat(target).catch(() => null);
-    if (existing) await this.#requireInside(target, path);
-    if (existing?.isDirectory()) throw refused(`${path} is a folder`);
+    await this.#requireReplaceable(target, path);
     const draft = `${target}.${newId()}.tmp`;
     try {
       await using file = await open(draft, "wx");
@@ -60,6 +64,16 @@ export class Workspace {
       await rm(draft, { force: true });
       throw error;
     }
+  }
+
+  /** W1, W2: only a file makes way for a file, and a link only where it leads to one inside. */
+  async #requireReplaceable(target: string, path: string): Promise<void> {
+    const present = await lstat(target).catch(() => null);
+    if (!present) return;
+    const meant = present.isSymbolicLink() ? await stat(target).catch(() => null) : present;
+    if (!meant) throw refused(`${path} is a link that leads nowhere`);
+    await this.#requireInside(target, path);
+    if (!meant.isFile()) throw refused(`${path} is not a file`);
   }
 
   /** Paths of all files, sorted. */
@@ -100,13 +114,7 @@ export class Workspace {
 
   async #existing(path: string): Promise<string> {
     const target = this.#within(path);
-    try {
-      await this.#requireInside(target, path);
-    } catch (error) {
-      throw isMissing(error)
-        ? new StepError("file_missing", `${path} does not exist`, { retryable: false, cause: error })
-        : error;
-    }
+    await refusing(path, () => this.#requireInside(target, path));
     return target;
   }
 
@@ -118,8 +126,22 @@ export class Workspace {
 
 const refused = (why: string): StepError => new StepError("file_refused", why, { retryable: false });
 
-const isMissing = (error: unknown): boolean =>
-  ["ENOENT", "file_missing"].includes((error as { code?: string }).code ?? "");
+const isMissing = (error: unknown): boolean => error instanceof StepError && error.code === "file_missing";
+
+/** What the file system says of a path that no file can have. */
+const HOPELESS = new Set(["ENAMETOOLONG", "ENOTDIR", "ELOOP", "EEXIST", "EISDIR", "EINVAL"]);
+
+/** Says why a path cannot be used, where trying again does not change it. */
+async function refusing(path: string, work: () => Promise<void>): Promise<void> {
+  try {
+    await work();
+  } catch (error) {
+    const { code = "" } = error as NodeJS.ErrnoException;
+    if (code === "ENOENT")
+      throw new StepError("file_missing", `${path} does not exist`, { retryable: false, cause: error });
+    throw HOPELESS.has(code) ? refused(`${path} cannot be the path of a file (${code})`) : error;
+  }
+}
 
 async function openFile(target: string, path: string): Promise<FileHandle> {
   return open(target, constants.O_RDONLY | constants.O_NONBLOCK).catch((error: unknown) => {

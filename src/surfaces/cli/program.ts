@@ -15,6 +15,7 @@ type Connection = { url: string; token?: string };
 /** The commands that talk to a running server. Those that are one are added by the entry point. */
 export function clientCommands(): Command {
   const program = new Command("everstep")
+    .exitOverride()
     .description("Runs long-lived agents that never lose a step and that people can steer while they run.")
     .showHelpAfterError("(everstep --help lists the commands)")
     .showSuggestionAfterError();

@@ -1,0 +1,4 @@
+import { embeddedHome } from "./embedded-home.ts";
+import { crash } from "./promises/crash.ts";
+
+crash("lancedb", embeddedHome);
