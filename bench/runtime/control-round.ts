@@ -18,6 +18,7 @@ export async function runRound(
   watch: ControlWatch,
   ids: readonly string[],
   within_ms: number,
+  whilePaused: () => void,
 ): Promise<Round> {
   const begun = performance.now();
   await watch.news.until("every session runs", () => ids.every((id) => watch.startsAfter(id, begun) > 0));
@@ -31,6 +32,7 @@ export async function runRound(
   await watch.news.until("steps under way are committed", isQuiet, 5_000).catch(() => {});
   // A step that should not start would do so within the time that a step takes.
   await wait(STEP_MS * 2);
+  whilePaused();
   const pauses = paused.map(({ session_id, action_id, submitted, accepted }) => ({
     answered: accepted - submitted,
     effective: (watch.effectiveAt(action_id) ?? Number.NaN) - accepted,

@@ -1,10 +1,5 @@
-/** The words of a text as search compares them: lower case, without diacritics, in any script (é is e, ё is е). */
-export function words(text: string): string[] {
-  return (
-    text
-      .normalize("NFKD")
-      .replaceAll(/\p{M}/gu, "")
-      .toLowerCase()
-      .match(/[\p{L}\p{N}]+/gu) ?? []
-  );
-}
+/** A text as search compares it: lower case, without diacritics, in any script (é is e, ё is е). */
+export const folded = (text: string): string => text.normalize("NFKD").replaceAll(/\p{M}/gu, "").toLowerCase();
+
+/** The words of a text as search compares them. */
+export const words = (text: string): string[] => folded(text).match(/[\p{L}\p{N}]+/gu) ?? [];

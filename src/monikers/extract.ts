@@ -1,5 +1,8 @@
 import { words } from "../domain/words.ts";
 
+/** The beginning of a text that is too long. */
+export const shorten = (text: string, most: number): string => (text.length > most ? `${text.slice(0, most)}…` : text);
+
 /** Sentences and lines of a text. */
 export const sentencesOf = (text: string, longest: number): string[] =>
   text

@@ -148,6 +148,16 @@ for (const format of FORMATS)
         await call.left;
       });
 
+    test("that is refused says why in the provider's own words, and briefly", TIMEOUT, async () => {
+      const why = "this model's maximum context length is 8192 tokens";
+      server().will(
+        failing(400, { type: "error", error: { message: why } }),
+        failing(400, { error: { message: "x".repeat(10_000) } }),
+      );
+      assert.equal((await failureOf(complete())).message, `the provider rejected the request (400): ${why}`);
+      assert.ok((await failureOf(complete())).message.length < 1000);
+    });
+
     test("that was cancelled before it began calls nobody", TIMEOUT, async () => {
       const listener = new Listener();
       listener.controller.abort(new Error("too late"));

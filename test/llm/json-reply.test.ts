@@ -5,6 +5,7 @@ import { randomFor } from "../store/random.ts";
 import { randomObject } from "../store/random-state.ts";
 import { writeObject } from "./written-object.ts";
 
+const objectOf = (reply: string) => objectIn(withoutThoughts(reply));
 const FRAME = { text: 'He said "{hi}", then left.', state: { list: [1, { text: "x" }] }, done: false };
 const WRITTEN = JSON.stringify(FRAME, null, 2);
 
@@ -25,29 +26,29 @@ const FOUND: [name: string, reply: string][] = [
 ];
 
 describe("the object in a model's reply", () => {
-  for (const [name, reply] of FOUND) test(`is found ${name}`, () => assert.deepEqual(objectIn(reply), FRAME, reply));
+  for (const [name, reply] of FOUND) test(`is found ${name}`, () => assert.deepEqual(objectOf(reply), FRAME, reply));
 
   test("is exactly what was written, whatever its keys and values are", (context) => {
     const random = randomFor(context);
     for (let round = 0; round < 500; round++) {
       const object = randomObject(random);
       const { text } = writeObject(object, random);
-      assert.deepEqual(objectIn(text), JSON.parse(text), text);
-      assert.deepEqual(objectIn(`Well:\n\`\`\`json\n${text}\n\`\`\``), JSON.parse(text), text);
+      assert.deepEqual(objectOf(text), JSON.parse(text), text);
+      assert.deepEqual(objectOf(`Well:\n\`\`\`json\n${text}\n\`\`\``), JSON.parse(text), text);
     }
   });
 
   test("keeps what looks like thoughts, fences or commas inside its strings", () => {
     for (const text of ["<think>no</think> yes", "a </think> b", "```js\nx\n```", "[1,]", "{,}", '",}']) {
       const object = { text, state: { note: text } };
-      assert.deepEqual(objectIn(JSON.stringify(object)), object);
-      assert.deepEqual(objectIn(`\`\`\`json\n${JSON.stringify(object)}\n\`\`\``), object);
-      assert.deepEqual(objectIn(JSON.stringify(object).replace(/}$/, ",}")), object, "with a trailing comma");
+      assert.deepEqual(objectOf(JSON.stringify(object)), object);
+      assert.deepEqual(objectOf(`\`\`\`json\n${JSON.stringify(object)}\n\`\`\``), object);
+      assert.deepEqual(objectOf(JSON.stringify(object).replace(/}$/, ",}")), object, "with a trailing comma");
     }
   });
 
   test("may have bare newlines and tabs in its strings", () => {
-    assert.deepEqual(objectIn('{"text": "one\ntwo\tthree", "done": true}'), { text: "one\ntwo\tthree", done: true });
+    assert.deepEqual(objectOf('{"text": "one\ntwo\tthree", "done": true}'), { text: "one\ntwo\tthree", done: true });
   });
 
   const NOT_FOUND = [
@@ -66,17 +67,17 @@ describe("the object in a model's reply", () => {
     '<think>perhaps {"text": "x"}',
     "}{",
   ];
-  for (const reply of NOT_FOUND) test(`is none in ${JSON.stringify(reply)}`, () => assert.equal(objectIn(reply), null));
+  for (const reply of NOT_FOUND) test(`is none in ${JSON.stringify(reply)}`, () => assert.equal(objectOf(reply), null));
 
   test("of a megabyte is read in a fraction of a second, mended or not, or told to be broken", () => {
     const large = JSON.stringify({
       state: { list: Array.from({ length: 20_000 }, (_, id) => ({ id, note: "a, ]b" })) },
     });
     const started = performance.now();
-    assert.ok(objectIn(large));
-    assert.ok(objectIn(large.replace(/}$/, ",}")));
-    assert.equal(objectIn(large.slice(0, -10)), null);
-    assert.equal(objectIn(`{"text": "${"x".repeat(1_000_000)}`), null);
+    assert.ok(objectOf(large));
+    assert.ok(objectOf(large.replace(/}$/, ",}")));
+    assert.equal(objectOf(large.slice(0, -10)), null);
+    assert.equal(objectOf(`{"text": "${"x".repeat(1_000_000)}`), null);
     assert.ok(performance.now() - started < 3000, `${performance.now() - started} ms`);
   });
 });

@@ -1,13 +1,11 @@
 import assert from "node:assert/strict";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { after, before, beforeEach } from "node:test";
 import { BamlEngine, type EngineLimits } from "../../src/monikers/llm/baml-engine.ts";
 import { Llm } from "../../src/monikers/llm/llm.ts";
 import { type Model, readModel } from "../../src/monikers/llm/model.ts";
 import type { StepNews } from "../../src/monikers/moniker.ts";
-import { type MakeHome, World, type WorldOptions } from "../runtime/runtime-fixture.ts";
+import { embeddedHome } from "../runtime/embedded-home.ts";
+import { World, type WorldOptions } from "../runtime/runtime-fixture.ts";
 import { ModelServer } from "./model-server.ts";
 import type { WireFormatName } from "./wire-formats.ts";
 
@@ -37,20 +35,18 @@ export function sharedModelServer(): () => ModelServer {
   return () => server ?? assert.fail("the provider is opened before the tests run");
 }
 
-export const makeHome: MakeHome = async () => {
-  const folder = await mkdtemp(join(tmpdir(), "everstep-"));
-  return { url: `lancedb:${folder}`, remove: () => rm(folder, { recursive: true }) };
-};
-
 export type LlmWorldOptions = WorldOptions & { format?: WireFormatName; limits?: Partial<EngineLimits> };
 
+export type LlmWorld = World & { restartWithModel(): Promise<number> };
+
 /** One runtime for the tests of a `describe`, its monikers with the provider's model, or offline where there is none. */
-export function sharedLlmWorld(server: (() => ModelServer) | null, options: LlmWorldOptions = {}): () => World {
+export function sharedLlmWorld(server: (() => ModelServer) | null, options: LlmWorldOptions = {}): () => LlmWorld {
   const { format, limits, ...rest } = options;
-  let world: World | undefined;
+  let world: LlmWorld | undefined;
   before(async () => {
     const llm = server && new Llm(new BamlEngine(modelAt(server(), format), limits));
-    world = await World.open(makeHome, { llm, ...rest });
+    const opened = await World.open(embeddedHome, { llm, ...rest });
+    world = Object.assign(opened, { restartWithModel: () => opened.restart({ llm, ...rest }) });
   });
   after(async () => world?.[Symbol.asyncDispose]());
   return () => world ?? assert.fail("the world is opened before the tests run");

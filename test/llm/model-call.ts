@@ -122,6 +122,13 @@ export class ModelCall {
   }
 }
 
+/** No provider cuts a character in two. */
 function* pieces(text: string, size: number): Generator<string> {
-  for (let at = 0; at < text.length; at += size) yield text.slice(at, at + size);
+  let from = 0;
+  while (from < text.length) {
+    const isPair = (text.codePointAt(from + size - 1) ?? 0) > 0xffff;
+    const to = from + size + (isPair ? 1 : 0);
+    yield text.slice(from, to);
+    from = to;
+  }
 }

@@ -86,7 +86,6 @@ for (const format of FORMATS)
     const WRONG: [name: string, written: string, problem: RegExp][] = [
       ["no JSON", "I would rather not.", /it is not a JSON object/],
       ["a broken object", '{"text": "Three.", "state": {"count": ', /it is not a JSON object/],
-      ["nothing", "", /it is not a JSON object/],
       ["a list", "[1, 2]", /it is not a JSON object/],
       ["a state that is null", '{"text": "x", "state": null}', /state: /],
       ["a state that is a list", '{"text": "x", "state": []}', /state: /],
@@ -101,7 +100,8 @@ for (const format of FORMATS)
         assert.deepEqual(await runStep(listener), { ...OUT, step: "3" });
         const [, repair] = server().calls;
         assert.match(repair?.said("system") ?? "", problem);
-        if (written !== "") assert.equal(repair?.said("user"), written);
+        assert.match(repair?.said("system") ?? "", /"text".*"state"/, "and what it should have been");
+        assert.equal(repair?.said("user"), written.trim());
         assert.deepEqual(
           listener.usage.map(({ tokens }) => tokens),
           [30, 150],
@@ -115,6 +115,19 @@ for (const format of FORMATS)
         assert.equal(server().calls.length, 2, "it is asked once for a correction, and no more");
       });
     }
+
+    for (const nothing of ["", " \n", "<think>I do not know.</think>"])
+      test(
+        `that is told ${JSON.stringify(nothing)} fails with bad_output, to be tried again whole`,
+        TIMEOUT,
+        async () => {
+          server().will(reply(nothing));
+          const listener = new Listener();
+          await assert.rejects(runStep(listener), { code: "bad_output", retryable: true });
+          assert.equal(server().calls.length, 1, "there is nothing to correct");
+          assert.equal(listener.usage.length, 1, "it is paid for all the same");
+        },
+      );
 
     test("whose correction fails fails as that call did", TIMEOUT, async () => {
       server().will(reply("no"), failing(429));

@@ -92,6 +92,11 @@ export class RuntimeProcess implements AsyncDisposable {
     return id;
   }
 
+  /** How many steps it told of. */
+  get steps(): number {
+    return this.#reports.filter(({ kind }) => kind === "step").length;
+  }
+
   /** The iterations of a session's steps, as the process told of them. */
   iterationsOf(session_id: string): number[] {
     return this.#reports.flatMap((report) =>

@@ -68,7 +68,7 @@ const TRAPS: [string, string, (folders: Folders) => Promise<unknown>][] = [
   ["a pipe", "pipe", async ({ root }) => execFileSync("mkfifo", [join(root, "pipe")])],
 ];
 
-describe("the workspace refuses", { skip: process.platform === "win32" }, () => {
+describe("the workspace refuses", () => {
   for (const [what, path, make] of TRAPS) {
     test(`to read ${what}`, { timeout: 10_000 }, async () => {
       await using folders = await twoFolders();

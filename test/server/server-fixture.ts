@@ -108,8 +108,8 @@ export class ServerProcess implements AsyncDisposable {
   }
 
   /** Asks it to stop, as an operator would. */
-  async stop(): Promise<Ending> {
-    return this.#end("SIGTERM");
+  async stop(signal: "SIGTERM" | "SIGINT" = "SIGTERM"): Promise<Ending> {
+    return this.#end(signal);
   }
 
   /** Ends it after the tests: it must have outlived them, and must not have met an error of its own. */

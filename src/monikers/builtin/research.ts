@@ -2,6 +2,7 @@ import { z } from "zod";
 import { isObject, type JsonObject } from "../../domain/json.ts";
 import type { FrameIn, FrameOut } from "../../domain/step-frame.ts";
 import { words } from "../../domain/words.ts";
+import { shorten } from "../extract.ts";
 import { guidanceText } from "../guidance.ts";
 import type { Llm } from "../llm/llm.ts";
 import { defineMoniker, type StepContext } from "../moniker.ts";
@@ -9,6 +10,7 @@ import type { Passage } from "../tools/workspace.ts";
 
 const MOST_FILES = 8;
 const QUOTES_PER_FILE = 3;
+const LONGEST_QUOTE = 1000;
 
 type Found = { path: string; quotes: Passage[] };
 type Params = { question: string };
@@ -54,7 +56,7 @@ async function readNext({ step, state }: FrameIn, { tools }: StepContext<Params>
     .filter(({ score }) => score > 0)
     .sort((a, b) => b.score - a.score || a.line - b.line)
     .slice(0, QUOTES_PER_FILE)
-    .map(({ line, text }) => ({ path, line, text }));
+    .map(({ line, text }) => ({ path, line, text: shorten(text, LONGEST_QUOTE) }));
   const all = [...found, { path, quotes }];
   const next_step = all.length < paths.length ? `read/${all.length + 1}` : "report";
   return {

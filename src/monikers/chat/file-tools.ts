@@ -1,5 +1,6 @@
 import type { JsonObject } from "../../domain/json.ts";
 import { words } from "../../domain/words.ts";
+import { shorten } from "../extract.ts";
 import { StepError } from "../moniker.ts";
 import type { Workspace } from "../tools/workspace.ts";
 
@@ -52,10 +53,7 @@ async function run(workspace: Workspace, tool: string, args: JsonObject, confirm
   }
 }
 
-const result = (text: string): ToolResult => ({
-  kind: "result",
-  text: text.length > LONGEST_RESULT ? `${text.slice(0, LONGEST_RESULT)}…` : text,
-});
+const result = (text: string): ToolResult => ({ kind: "result", text: shorten(text, LONGEST_RESULT) });
 
 function textOf(args: JsonObject, name: string): string {
   const value = args[name];

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { type JsonObject, jsonObjectSchema } from "../../domain/json.ts";
-import { extract } from "../extract.ts";
+import { extract, shorten } from "../extract.ts";
 import type { StepContext } from "../moniker.ts";
 
 const turnSchema = z.object({ role: z.enum(["user", "agent"]), text: z.string() });
@@ -36,12 +36,12 @@ export function withBackground(memory: Memory, path: string, text: string): Memo
   return { ...memory, background: [...others, { path, text: text.slice(0, LARGEST_BACKGROUND) }] };
 }
 
-/** Keeps the conversation within its budget: the oldest turns become a summary. */
+/** Keeps the conversation within its budget: the oldest turns become a summary, one that is too long is cut. */
 export async function condense(memory: Memory, context: StepContext): Promise<Memory> {
-  const size = memory.turns.reduce((sum, { text }) => sum + text.length, 0);
-  if (size <= BUDGET) return memory;
-  const kept = Math.max(1, Math.floor(memory.turns.length / 2));
-  const old = memory.turns.slice(0, -kept);
+  if (sizeOf(memory.turns) <= BUDGET) return memory;
+  const kept = newest(memory.turns, BUDGET / 2).map((turn) => ({ ...turn, text: shorten(turn.text, BUDGET) }));
+  const old = memory.turns.slice(0, -kept.length);
+  if (old.length === 0) return { ...memory, turns: kept };
   const text = [memory.summary, transcript(old)].filter(Boolean).join("\n\n");
   const quiet = {
     signal: context.signal,
@@ -50,7 +50,16 @@ export async function condense(memory: Memory, context: StepContext): Promise<Me
   const summary = context.llm
     ? await context.llm.summarize(text, "so that the conversation can go on without it", quiet)
     : extract(text, LARGEST_SUMMARY);
-  return { ...memory, turns: memory.turns.slice(-kept), summary: summary.slice(0, LARGEST_SUMMARY) };
+  return { ...memory, turns: kept, summary: summary.slice(0, LARGEST_SUMMARY) };
+}
+
+const sizeOf = (turns: Turn[]): number => turns.reduce((sum, { text }) => sum + text.length, 0);
+
+/** The last turn, and those before it that fit. */
+function newest(turns: Turn[], most: number): Turn[] {
+  let first = turns.length - 1;
+  while (first > 0 && sizeOf(turns.slice(first - 1)) <= most) first -= 1;
+  return turns.slice(first);
 }
 
 export const transcript = (turns: Turn[]): string =>

@@ -1,11 +1,13 @@
 import type { JsonObject } from "../../domain/json.ts";
 import { words } from "../../domain/words.ts";
+import { shorten } from "../extract.ts";
 import type { Workspace } from "../tools/workspace.ts";
 import { runFileTool, type ToolResult } from "./file-tools.ts";
 import { backgroundText, type Memory } from "./memory.ts";
 
 export type OfflineAnswer = ToolResult & { tool?: string; args?: JsonObject };
 
+const LONGEST_QUOTE = 1000;
 const HELP = `No language model is configured, so I answer from the files of the workspace. You can say:
   list files
   read PATH
@@ -41,13 +43,13 @@ export async function answerOffline(message: string, memory: Memory, workspace: 
 async function fromWhatIsKnown(asked: string, memory: Memory, workspace: Workspace): Promise<string> {
   const wanted = [...new Set(words(asked).filter((word) => word.length > 3))];
   if (wanted.length === 0) return `You said: ${asked}\n(say "help" to see what I can do without a model)`;
-  const remembered = linesWith(backgroundText(memory), wanted).map((line) => `> ${line}`);
+  const remembered = linesWith(backgroundText(memory), wanted).map((line) => `> ${shorten(line, LONGEST_QUOTE)}`);
   const found = (await workspace.search(wanted, 200))
     .map((passage) => ({ ...passage, score: scoreOf(passage.text, wanted) }))
     .filter(({ score }) => score > 0)
     .sort((a, b) => b.score - a.score)
     .slice(0, 5)
-    .map(({ path, line, text }) => `> ${text}\n  (${path}:${line})`);
+    .map(({ path, line, text }) => `> ${shorten(text, LONGEST_QUOTE)}\n  (${path}:${line})`);
   const quotes = [...remembered.slice(0, 5), ...found];
   return quotes.length > 0
     ? `This is what I know:\n${quotes.join("\n")}`

@@ -152,18 +152,32 @@ function retryAfter({ last }: Collector): number | undefined {
   return ms > 0 ? Math.min(ms, LONGEST_RETRY_AFTER_MS) : undefined;
 }
 
-/** Providers quote the request in their errors, so a cause keeps the beginning of its message and nothing else. */
-function describe(error: Error, key: unknown): string {
-  const message = typeof key === "string" && key !== "" ? error.message.replaceAll(key, "…") : error.message;
-  return message.slice(0, LONGEST_CAUSE);
-}
 const LONGEST_CAUSE = 500;
+
+/** Providers repeat the request in their errors, the key included. */
+function withoutKey(text: string, key: unknown): string {
+  return (typeof key === "string" && key !== "" ? text.replaceAll(key, "…") : text).slice(0, LONGEST_CAUSE);
+}
+
+/** The provider's own words in the body of a refusal, where it has some. */
+function reasonIn(body: string | undefined): string {
+  try {
+    const { error } = JSON.parse(body ?? "") as { error?: { message?: unknown } };
+    return typeof error?.message === "string" ? `: ${error.message}` : "";
+  } catch {
+    return "";
+  }
+}
 
 /** What went wrong, and whether trying again can help. */
 function toStepError(thrown: unknown, { cancelled, silent, limits, key, retry_after_ms }: Circumstances): StepError {
   const error = toBamlError(thrown);
   const fail = (code: string, message: string, retryable: boolean) =>
-    new StepError(code, message, { retryable, retry_after_ms, cause: new Error(describe(error, key)) });
+    new StepError(code, withoutKey(message, key), {
+      retryable,
+      retry_after_ms,
+      cause: new Error(withoutKey(error.message, key)),
+    });
   if (cancelled) return fail("cancelled", "the call was cancelled", false);
   if (silent) return fail("timeout", `the model said nothing for ${limits.first_token_ms} ms`, true);
   if (error instanceof BamlTimeoutError) return fail("timeout", "the model took too long", true);
@@ -172,13 +186,14 @@ function toStepError(thrown: unknown, { cancelled, silent, limits, key, retry_af
   if (error instanceof BamlValidationError) return fail("bad_output", "the model's reply cannot be used", false);
   if (error instanceof BamlClientHttpError) {
     const { status_code: status } = error;
-    if (status === 401 || status === 403) return fail("auth", `the provider refused the key (${status})`, false);
-    if (status === 429) return fail("rate_limit", "the provider asks to slow down (429)", true);
+    const answer = `(${status})${reasonIn(error.raw_response)}`;
+    if (status === 401 || status === 403) return fail("auth", `the provider refused the key ${answer}`, false);
+    if (status === 429) return fail("rate_limit", `the provider asks to slow down ${answer}`, true);
     if (status === 408 || status === 504) return fail("timeout", `the provider timed out (${status})`, true);
-    if (status >= 400 && status < 500) return fail("rejected", `the provider rejected the request (${status})`, false);
+    if (status >= 400 && status < 500) return fail("rejected", `the provider rejected the request ${answer}`, false);
     // What is no status of HTTP is the engine's own number for a connection that failed.
     if (status < 100) return fail("unavailable", "the connection to the provider failed", true);
-    return fail("unavailable", `the provider cannot be reached or failed (${status})`, true);
+    return fail("unavailable", `the provider cannot be reached or failed ${answer}`, true);
   }
-  return fail("unavailable", `the model could not be called: ${describe(error, key)}`, true);
+  return fail("unavailable", `the model could not be called: ${error.message}`, true);
 }

@@ -2,9 +2,9 @@ import { isObject, type JsonObject } from "../../domain/json.ts";
 
 const THOUGHTS = { begin: "<think>", end: "</think>" } as const;
 
-/** The JSON object in a model's reply: alone, in a code fence, or after thoughts and remarks. Null where there is none. */
+/** The JSON object in a model's reply: alone, in a code fence, or among remarks. Null where there is none. */
 export function objectIn(reply: string): JsonObject | null {
-  const text = withoutThoughts(reply).trim();
+  const text = reply.trim();
   const fenced = /```(?:json)?\s*\n([\s\S]*?)\n?```/.exec(text)?.[1];
   const first = text.indexOf("{");
   const outermost = first < 0 ? undefined : text.slice(first, text.lastIndexOf("}") + 1);

@@ -24,7 +24,7 @@ export class Llm {
     const reply = await this.#ask("RunMonikerStep", { frame: JSON.stringify(frame), task }, call, (partial) =>
       fields.update(partial),
     );
-    return this.#read(reply, call, (object) => toFrame(object, frame));
+    return this.#read(reply, call, STEP_SHAPE, (object) => toFrame(object, frame));
   }
 
   /** The next move of a chat: an answer, which streams as it grows, or a tool. */
@@ -39,14 +39,11 @@ export class Llm {
       if (key === "text" && tool === "reply") call.emit({ kind: "delta", text });
     });
     const reply = await this.#ask("ChatTurn", args, call, (partial) => fields.update(partial));
-    return this.#read(reply, call, toMove);
+    return this.#read(reply, call, MOVE_SHAPE, toMove);
   }
 
   async summarize(text: string, purpose: string, call: Call): Promise<string> {
-    const summary = withoutThoughts(await this.#ask("SummarizeText", { text, purpose }, call)).trim();
-    // What it stands for may be forgotten next, so nothing is no summary.
-    if (summary === "") throw new StepError("bad_output", "the model's summary is empty", { retryable: true });
-    return summary;
+    return (await this.#ask("SummarizeText", { text, purpose }, call)).trim();
   }
 
   async #ask(
@@ -55,23 +52,34 @@ export class Llm {
     { signal, emit }: Call,
     onPartial?: (reply: string) => void,
   ): Promise<string> {
-    const { text, tokens, estimated } = await this.#engine.complete(name, args, {
-      signal,
-      ...(onPartial ? { onPartial } : {}),
-    });
+    const completed = await this.#engine.complete(name, args, { signal, ...(onPartial ? { onPartial } : {}) });
+    const { tokens, estimated } = completed;
+    const text = withoutThoughts(completed.text);
     emit({ kind: "usage", tokens, estimated });
+    // There is nothing to correct in it: the same question again is the better one.
+    if (text.trim() === "") throw new StepError("bad_output", "the model's reply is empty", { retryable: true });
     return text;
   }
 
   /** Reads a reply; one that cannot be used is sent back once to be corrected. */
-  async #read<Result>(reply: string, call: Call, read: (object: JsonObject) => Result | string): Promise<Result> {
+  async #read<Result>(
+    reply: string,
+    call: Call,
+    shape: string,
+    read: (object: JsonObject) => Result | string,
+  ): Promise<Result> {
     const first = readObject(reply, read);
     if (!("problem" in first)) return first.result;
-    const mended = readObject(await this.#ask("RepairReply", { reply, problem: first.problem }, call), read);
+    const mended = readObject(await this.#ask("RepairReply", { reply, problem: first.problem, shape }, call), read);
     if (!("problem" in mended)) return mended.result;
     throw new StepError("bad_output", `the model's reply cannot be used: ${mended.problem}`, { retryable: false });
   }
 }
+
+const STEP_SHAPE =
+  'an object with "text" (string) and, where they are known, "next_step" (string), "state" (object), "done" (boolean), "data", "notes" (string)';
+const MOVE_SHAPE =
+  'either {"tool": "reply", "text": the whole answer as a string} or {"tool": its name, "args": an object}';
 
 export type ChatMove = { tool: "reply"; text: string } | { tool: string; args: JsonObject };
 

@@ -2,6 +2,7 @@ import { constants } from "node:fs";
 import { type FileHandle, lstat, mkdir, open, readdir, realpath, rename, rm, stat } from "node:fs/promises";
 import { dirname, isAbsolute, join, normalize, relative, resolve, sep } from "node:path";
 import { newId } from "../../domain/ids.ts";
+import { folded } from "../../domain/words.ts";
 import { StepError } from "../moniker.ts";
 
 /** The name by which agents and people call the workspace, whatever folder it is. */
@@ -87,15 +88,15 @@ export class Workspace {
     return files.map((entry) => relative(this.#root, join(entry.parentPath, entry.name)).split(sep).join("/")).sort();
   }
 
-  /** Lines that contain any of the words, letter case aside. */
+  /** Lines that contain any of the words, letter case and diacritics aside. */
   async search(words: string[], most = 50): Promise<Passage[]> {
-    const wanted = words.map((word) => word.toLowerCase()).filter(Boolean);
+    const wanted = words.map(folded).filter(Boolean);
     const found: Passage[] = [];
     for (const path of await this.list()) {
       const text = await this.read(path).catch(() => "");
       for (const [index, line] of text.split("\n").entries()) {
-        const lower = line.toLowerCase();
-        if (wanted.some((word) => lower.includes(word))) found.push({ path, line: index + 1, text: line.trim() });
+        const compared = folded(line);
+        if (wanted.some((word) => compared.includes(word))) found.push({ path, line: index + 1, text: line.trim() });
         if (found.length >= most) return found;
       }
     }

@@ -12,6 +12,10 @@ const ROUNDS = Number(process.env["EVERSTEP_CRASH_ROUNDS"] ?? 30);
 const SESSIONS = 100;
 /** So few steps at once that the work lasts for all the kills. */
 const STEPS_AT_ONCE = 4;
+/** About as many as make the work last until the last kill. */
+const STEPS_PER_ROUND = 90;
+/** Where a round's sessions are all paused or done, no step comes however long it waits. */
+const MOST_REQUESTS = 100;
 const CONVERSATION = "all-of-them";
 
 const sessionId = (index: number): string => `session-${index}`;
@@ -42,6 +46,8 @@ export function crash(name: string, makeHome: MakeHome): void {
       t.diagnostic(`${accepted.length} actions were accepted`);
       assert.ok(accepted.length > ROUNDS, "so few requests were accepted that nothing was tried");
       await using world = await World.open(async () => home);
+      const { running, done } = (await world.store.counts()).sessions;
+      t.diagnostic(`after the last kill ${running} sessions were running and ${done} were done`);
       await finish(world);
       for (let index = 0; index < SESSIONS; index += 1) await verifySession(world, index);
       for (const action_id of accepted) await verifyEnded(world, await world.store.getAction(action_id), action_id);
@@ -69,10 +75,10 @@ async function killedRound(home: StoreHome, random: SeededRandom, round: number)
   if (round % 6 === 5) await pause(random.integer(600));
   else {
     await child.ready();
-    const until = performance.now() + random.integer(120);
-    while (performance.now() < until) {
+    const enough = random.integer(2 * STEPS_PER_ROUND);
+    for (let sent = 0; child.steps < enough && sent < MOST_REQUESTS; sent += 1) {
       child.send(randomRequest(random));
-      await pause(1 + random.integer(5));
+      await pause(1 + random.integer(8));
     }
   }
   await child.kill();

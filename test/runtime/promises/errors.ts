@@ -72,6 +72,19 @@ export function errors(makeHome: MakeHome): void {
         assert.ok((waits[index] as number) >= least - 2, `waited ${waits.join(", ")} ms`);
     });
 
+    test("waits as long as its error asks for", TIMEOUT, async () => {
+      const times: number[] = [];
+      const moniker = world().moniker("finite", ({ step, state }) => {
+        times.push(performance.now());
+        if (times.length === 1) throw new StepError("busy", "later", { retryable: true, retry_after_ms: 150 });
+        return { step, next_step: "1", state, done: true };
+      });
+      const session_id = await world().create(moniker, { options: { retry: QUICK_RETRY } });
+      await world().untilStatus(session_id, "done");
+      const [first = 0, second = 0] = times;
+      assert.ok(second - first >= 148, `waited ${second - first} ms`);
+    });
+
     test("and says that trying again cannot help is not tried again", TIMEOUT, async () => {
       const session_id = await world().create("held", { options: { retry: QUICK_RETRY } });
       const wrongKey = new StepError("wrong_key", "the key is not known", { retryable: false });

@@ -52,7 +52,7 @@ export function guidanceEnds(makeHome: MakeHome): void {
     });
 
     test("is bounced when time runs out in mid-step, with what that step had been given", TIMEOUT, async () => {
-      const session_id = await world().create("held_reactive", { options: { max_runtime_s: 0.5 } });
+      const session_id = await world().create("held_reactive", { options: { max_runtime_s: 1.5 } });
       const given = await tellAll(world(), session_id, ["a"]);
       await world().held.next(session_id);
       const told = await tellAll(world(), session_id, ["b"]);

@@ -1,0 +1,149 @@
+import assert from "node:assert/strict";
+import { mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, test } from "node:test";
+import type { JsonObject } from "../../src/domain/json.ts";
+import { FORMATS, type LlmWorld, sharedLlmWorld, sharedModelServer, TIMEOUT } from "./llm-fixture.ts";
+import { reply } from "./model-server.ts";
+
+const LONG_TEXT = Array.from(
+  { length: 120 },
+  (_, at) => `Sentence ${at} tells about the harvest of tea in the hills.`,
+).join(" ");
+
+async function ran(world: LlmWorld, moniker: string, params: JsonObject) {
+  const session_id = await world.create(moniker, { params });
+  const session = await world.untilStatus(session_id, "done", "error");
+  assert.equal(session.status, "done", session.last_error ?? "");
+  return { session, steps: await world.steps(session_id) };
+}
+
+async function writeNotes(world: LlmWorld): Promise<void> {
+  await mkdir(join(world.workspace, "contexts"), { recursive: true });
+  await writeFile(join(world.workspace, "contexts/harvest.md"), "# Harvest\nThe harvest of Ёлка tea began in March.\n");
+  await writeFile(join(world.workspace, "other.md"), "Nothing of interest.\n");
+}
+
+for (const format of FORMATS)
+  describe(`with a model (${format})`, () => {
+    const server = sharedModelServer();
+    const world = sharedLlmWorld(server, { format });
+
+    test(
+      "joke tells the model's jokes about its subject, which guidance changes, and keeps its own state",
+      TIMEOUT,
+      async () => {
+        const session_id = await world().create("joke", {
+          params: { subject: "tea" },
+          options: { step_interval_ms: 0, max_steps: 2 },
+        });
+        const first = await server().next();
+        assert.match(first.said("system"), /joke about "tea"/);
+        const action_id = await world().tell(session_id, { subject: 'coffee "black"' });
+        await world().delivered(action_id);
+        await first.reply('{"text": "Tea!", "state": {"mine": true}, "done": true}');
+        const second = await server().next();
+        assert.match(second.said("system"), /joke about "coffee \\"black\\""/);
+        assert.deepEqual(JSON.parse(second.said("user")), {
+          step: "1",
+          state: { subject: 'coffee "black"', told: 1 },
+          guidance: [{ subject: 'coffee "black"' }],
+        });
+        await second.reply('{"text": "Coffee!"}', { usage: { input: 5, output: 6 } });
+        const session = await world().untilStatus(session_id, "stopped");
+        assert.deepEqual(session.context, { subject: 'coffee "black"', told: 2 });
+        assert.deepEqual(
+          (await world().steps(session_id)).map(({ text, tokens_used }) => [text, tokens_used]),
+          [
+            ["Tea!", 150],
+            ["Coffee!", 11],
+          ],
+        );
+      },
+    );
+
+    test("summarize has the model sum up chunk after chunk, then the whole", TIMEOUT, async () => {
+      server().otherwise((call) => call.reply(`Sum of ${call.said("user").length} characters.`));
+      const { session, steps } = await ran(world(), "summarize", { text: LONG_TEXT });
+      const chunks = (session.context["chunks"] as number | undefined) ?? 0;
+      assert.ok(chunks > 1);
+      assert.equal(steps.length, chunks);
+      assert.equal(server().calls.length, chunks + 1);
+      const partial = server().calls.slice(0, -1);
+      assert.equal(partial.map((call) => call.said("user")).join(" "), LONG_TEXT, "no word of the text is left out");
+      assert.deepEqual(
+        session.context["picked"],
+        partial.map((call) => `Sum of ${call.said("user").length} characters.`),
+      );
+      const whole = server().calls.at(-1)?.said("user") ?? "";
+      assert.equal(whole, (session.context["picked"] as string[]).join("\n"));
+      assert.deepEqual(session.result, `Sum of ${whole.length} characters.`);
+      assert.equal(steps.at(-1)?.tokens_used, 300, "the last step made two calls");
+    });
+
+    test("summarize does not take thoughts for a summary", TIMEOUT, async () => {
+      server().will(reply("<think>What is it about?</think>\n\nIt is about tea."));
+      assert.equal((await ran(world(), "summarize", { text: "Tea is a drink." })).session.result, "It is about tea.");
+    });
+
+    test(
+      "research has the model answer from the quotes it found, whose paths stay with the answer",
+      TIMEOUT,
+      async () => {
+        await writeNotes(world());
+        server().will(reply('{"text": "In March (contexts/harvest.md)."}'));
+        const { session, steps } = await ran(world(), "research", { question: "When did the harvest of ёлка begin?" });
+        assert.equal(session.result, "In March (contexts/harvest.md).");
+        assert.deepEqual(
+          steps.map(({ step_token }) => step_token),
+          ["search/1", "read/1", "report"],
+        );
+        assert.equal(server().calls.length, 1, "only the report needs the model");
+        const { state } = JSON.parse(server().calls[0]?.said("user") ?? "") as { state: JsonObject };
+        assert.equal(state["question"], "When did the harvest of ёлка begin?");
+        assert.match(
+          String(state["evidence"]),
+          /> The harvest of Ёлка tea began in March\.\n {2}\(contexts\/harvest\.md:2\)/,
+        );
+        assert.deepEqual(steps.at(-1)?.data, {
+          question: "When did the harvest of ёлка begin?",
+          quotes: [
+            { path: "contexts/harvest.md", line: 2, text: "The harvest of Ёлка tea began in March." },
+            { path: "contexts/harvest.md", line: 1, text: "# Harvest" },
+          ],
+        });
+      },
+    );
+  });
+
+describe("without a model", () => {
+  const world = sharedLlmWorld(null);
+
+  test("joke tells jokes of its own about its subject", TIMEOUT, async () => {
+    const session_id = await world().create("joke", {
+      params: { subject: "tea" },
+      options: { step_interval_ms: 0, max_steps: 3 },
+    });
+    await world().untilStatus(session_id, "stopped");
+    const steps = await world().steps(session_id);
+    assert.equal(steps.length, 3);
+    for (const { text, tokens_used } of steps) assert.match(`${text} ${tokens_used}`, /tea.* 0$/);
+  });
+
+  test("summarize picks sentences of the text itself, a chunk per step", TIMEOUT, async () => {
+    const { session, steps } = await ran(world(), "summarize", { text: LONG_TEXT });
+    assert.ok(steps.length > 1);
+    const sentences = String(session.result).split(/(?<=\.)\s/);
+    assert.ok(sentences.length > 1);
+    for (const sentence of sentences) assert.ok(LONG_TEXT.includes(sentence), sentence);
+    assert.ok(String(session.result).length < LONG_TEXT.length / 4);
+  });
+
+  test("research quotes what it found with paths and lines, letter case and diacritics aside", TIMEOUT, async () => {
+    await writeNotes(world());
+    const { session } = await ran(world(), "research", { question: "When did the HARVEST of ёлка begin?" });
+    assert.match(String(session.result), /> The harvest of Ёлка tea began in March\.\n {2}\(contexts\/harvest\.md:2\)/);
+    const nothing = await ran(world(), "research", { question: "Zebras?" });
+    assert.match(String(nothing.session.result), /says nothing about it/);
+  });
+});
