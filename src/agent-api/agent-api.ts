@@ -2,6 +2,7 @@ import { WebSocket } from "ws";
 import { type ServerFrame, serverFrameSchema } from "./messages.ts";
 
 const CONNECT_LIMIT_MS = 5000;
+const CLOSE_LIMIT_MS = 1000;
 const FIRST_RETRY_MS = 100;
 const LONGEST_RETRY_MS = 5000;
 
@@ -29,7 +30,14 @@ export class AgentApiError extends Error {
   }
 }
 
-type Question = { request_id: string; frames: ServerFrame[]; wake: () => void; failure: AgentApiError | null };
+type Question = {
+  request_id: string;
+  frames: ServerFrame[];
+  wake: () => void;
+  failure: AgentApiError | null;
+  /** Whether its asker stopped listening. */
+  isAbandoned: boolean;
+};
 
 /**
  * One persistent connection to an agent that has one chat.
@@ -45,7 +53,8 @@ export class AgentApi {
   readonly #options: AgentApiOptions;
   #socket: WebSocket | null = null;
   #question: Question | null = null;
-  #closed = false;
+  /** Whether a connection that is lost is to come back: once it stood, until it is closed. */
+  #comesBack = false;
   #retry: NodeJS.Timeout | undefined;
   #retryMs = FIRST_RETRY_MS;
   #requests = 0;
@@ -62,8 +71,12 @@ export class AgentApi {
 
   /** Opens the connection and waits for the agent's `status`, five seconds at the most. */
   async connect(): Promise<void> {
-    this.#closed = false;
-    await this.#open();
+    if (this.isConnected) return;
+    clearTimeout(this.#retry);
+    const before = this.#socket;
+    const opened = this.#open();
+    before?.terminate();
+    await opened;
   }
 
   /** The answer's text as it comes. */
@@ -72,10 +85,11 @@ export class AgentApi {
     const socket = this.#socket;
     if (!socket || !this.isConnected) throw new AgentApiError("disconnected", `there is no connection to ${this.#url}`);
     const question: Question = {
-      request_id: `${this.agent_id}-${++this.#requests}`,
+      request_id: String(++this.#requests),
       frames: [],
       wake() {},
       failure: null,
+      isAbandoned: false,
     };
     this.#question = question;
     socket.send(JSON.stringify({ type: "user_message", text, request_id: question.request_id }));
@@ -83,15 +97,17 @@ export class AgentApi {
   }
 
   async close(): Promise<void> {
-    this.#closed = true;
+    this.#comesBack = false;
     clearTimeout(this.#retry);
     const socket = this.#socket;
     this.#fail("closed", "the connection was closed");
     if (!socket || socket.readyState === WebSocket.CLOSED) return;
+    const timer = setTimeout(() => socket.terminate(), CLOSE_LIMIT_MS);
     await new Promise<void>((resolve) => {
       socket.once("close", () => resolve());
       socket.close();
     });
+    clearTimeout(timer);
   }
 
   async *#answer(question: Question): AsyncGenerator<string, void, undefined> {
@@ -104,19 +120,17 @@ export class AgentApi {
             question.wake = resolve;
           });
         } else if (frame.type === "event_text_chunk") yield frame.text;
-        else if (frame.type === "event_end") {
-          this.last_tokens_used = frame.tokens_used;
-          return;
-        } else if (frame.type === "error") throw new AgentApiError(frame.code, frame.message);
+        else if (frame.type === "event_end") return;
+        else if (frame.type === "error") throw new AgentApiError(frame.code, frame.message);
       }
     } finally {
-      if (this.#question === question) this.#question = null;
+      question.isAbandoned = true;
     }
   }
 
   #open(): Promise<void> {
     const headers = this.#options.token === undefined ? {} : { authorization: `Bearer ${this.#options.token}` };
-    const socket = new WebSocket(this.#url, { headers, handshakeTimeout: CONNECT_LIMIT_MS });
+    const socket = new WebSocket(this.#url, { headers });
     this.#socket = socket;
     this.session_id = null;
     return new Promise((resolve, reject) => {
@@ -131,6 +145,7 @@ export class AgentApi {
           clearTimeout(timer);
           this.session_id = frame.session_id;
           this.#retryMs = FIRST_RETRY_MS;
+          this.#comesBack = socket.readyState === WebSocket.OPEN;
           resolve();
         }
         this.#deliver(frame);
@@ -146,10 +161,14 @@ export class AgentApi {
     });
   }
 
+  /** The agent is free for the next question once it ended this one, whether or not the asker read the answer. */
   #deliver(frame: ServerFrame): void {
     const question = this.#question;
     const isAnswer = question !== null && frame.type !== "status" && frame.request_id === question.request_id;
     if (!isAnswer) return this.#options.callback?.(frame);
+    if (frame.type === "event_end") this.last_tokens_used = frame.tokens_used;
+    if (frame.type !== "event_text_chunk") this.#question = null;
+    if (question.isAbandoned) return this.#options.callback?.(frame);
     question.frames.push(frame);
     question.wake();
   }
@@ -158,16 +177,18 @@ export class AgentApi {
     const stood = this.session_id !== null;
     this.session_id = null;
     this.#fail("disconnected", "the connection was lost; whether the agent answers is not known");
-    if (this.#closed) return;
+    if (!this.#comesBack) return;
     if (stood) this.#options.on_disconnect?.(this);
     this.#retry = setTimeout(() => void this.#open().catch(() => {}), this.#retryMs * (0.5 + Math.random()));
     this.#retryMs = Math.min(LONGEST_RETRY_MS, this.#retryMs * 2);
   }
 
   #fail(code: string, message: string): void {
-    if (!this.#question) return;
-    this.#question.failure = new AgentApiError(code, message);
-    this.#question.wake();
+    const question = this.#question;
+    if (!question) return;
+    this.#question = null;
+    question.failure = new AgentApiError(code, message);
+    question.wake();
   }
 }
 

@@ -3,11 +3,9 @@ import { z } from "zod";
 /** The frames of the one-chat WebSocket: JSON text, told apart by `type`. */
 const requestId = z.string().max(200).optional();
 
-export const clientFrameSchema = z.object({
-  type: z.literal("user_message"),
-  text: z.string().min(1),
-  request_id: requestId,
-});
+export const requestSchema = z.object({ request_id: requestId });
+
+export const clientFrameSchema = requestSchema.extend({ type: z.literal("user_message"), text: z.string().min(1) });
 export type ClientFrame = z.infer<typeof clientFrameSchema>;
 
 export const serverFrameSchema = z.discriminatedUnion("type", [

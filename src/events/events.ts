@@ -9,6 +9,8 @@ export type StepDelta = {
   iteration: number;
   event_seq: number;
   text: string;
+  /** The actions whose guidance the step was given. */
+  action_ids: string[];
 };
 export type RuntimeEvent = CommittedEvent | { kind: "delta"; delta: StepDelta };
 
@@ -29,10 +31,11 @@ export class Events {
     this.#store = store;
   }
 
+  /** `session` is the row that the step began with. */
   publishDelta(session: Session, delta: Pick<StepDelta, "iteration" | "event_seq" | "text">): void {
-    const { session_id, conversation_id } = session;
+    const { session_id, conversation_id, pending_action_ids: action_ids } = session;
     for (const { topic, listener } of this.#listeners)
-      if (concerns(topic, session)) listener({ session_id, conversation_id, ...delta });
+      if (concerns(topic, session)) listener({ session_id, conversation_id, action_ids, ...delta });
   }
 
   /** Listens from the call on, until the signal aborts or the reader leaves. */

@@ -66,6 +66,8 @@ export class Runtime {
   }
 
   async #stop(): Promise<void> {
+    // First of all: a step that cannot be written would keep the actions of its session waiting.
+    this.#registry.startNoMore();
     await this.#dispatcher.stop();
     await this.#registry.stop(this.#shutdown_grace_ms);
   }

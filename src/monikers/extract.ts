@@ -25,7 +25,7 @@ export function tellingSentences(sentences: string[], most: number): string[] {
 
 /** The most telling sentences of a text that fit into so many characters. */
 export function extract(text: string, most: number): string {
-  const sentences = sentencesOf(text, 400);
+  const sentences = [...new Set(sentencesOf(text, 400))];
   const share = Math.max(1, Math.floor(sentences.length * Math.min(1, most / Math.max(1, text.length))));
   return tellingSentences(sentences, share).join("\n").slice(0, most);
 }

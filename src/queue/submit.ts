@@ -81,7 +81,8 @@ export class ActionQueue {
       session,
       session.created_action_id,
     );
-    return this.#commitNew(session, { actions: [action], participants: participantsOf(session) });
+    const batch = { actions: [action], participants: participantsOf(session) };
+    return this.#commitNew(session, batch, request.payload["moniker"] as string | undefined);
   }
 
   async #fork(request: Checked, parent: Session): Promise<SubmitOutcome> {
@@ -122,14 +123,14 @@ export class ActionQueue {
     return this.#commitNew(guided, { actions: [fork, told] });
   }
 
-  /** Q2. */
-  async #commitNew(session: Session, batch: Batch): Promise<SubmitOutcome> {
+  /** Q2. The moniker counts where the request itself names it: a configuration may have changed since the first time. */
+  async #commitNew(session: Session, batch: Batch, moniker?: string): Promise<SubmitOutcome> {
     const outcome = await this.#store.commit({ ...batch, sessions: [{ kind: "create", session, worker: null }] });
     if (outcome.kind === "committed") return acceptedNew(session);
     const first = await this.#store.getSession(session.session_id);
     const isSame =
       first?.agent_id === session.agent_id &&
-      first.moniker === session.moniker &&
+      first.moniker === (moniker ?? first.moniker) &&
       first.parent_session_id === session.parent_session_id;
     if (first && isSame) return acceptedNew(first);
     return { kind: "conflict", detail: `session ${session.session_id} belongs to another agent or moniker` };

@@ -48,6 +48,7 @@ export class SessionRegistry {
       const left = (this.#lent.get(session_id) ?? 1) - 1;
       if (left > 0) this.#lent.set(session_id, left);
       else this.#lent.delete(session_id);
+      this.#forgetIdle();
     }
   }
 
@@ -75,17 +76,23 @@ export class SessionRegistry {
         const { status } = owned.session;
         if (status === "running" || status === "stopping") this.#adopt(owned).wake();
       }
+      this.#forgetIdle();
       count += claimed.length;
       if (claimed.length < CLAIM_PAGE) return count;
     }
   }
 
+  /** From now on no step starts. */
+  startNoMore(): void {
+    this.#stopped = true;
+    for (const runner of this.#runners.values()) runner.shutDown(false);
+  }
+
   /** Lets running steps finish for a while, cuts the others short, and gives up every session. */
   async stop(grace_ms: number): Promise<void> {
-    this.#stopped = true;
+    this.startNoMore();
     await this.#rehydrating?.catch(() => {});
     const runners = [...this.#runners.values()];
-    for (const runner of runners) runner.shutDown(false);
     const quiet = Promise.all(runners.map((runner) => runner.quiet()));
     const timer = setTimeout(() => {
       for (const runner of runners) runner.shutDown(true);
@@ -105,11 +112,13 @@ export class SessionRegistry {
     const moniker = this.#catalog.get(session.moniker) ?? missingMoniker(session.moniker);
     const runner = new SessionRunner(owned, moniker, this.#dependencies);
     this.#runners.set(session.session_id, runner);
-    if (this.#runners.size > MOST_IDLE) this.#forgetIdle();
+    if (this.#stopped) runner.shutDown(false);
     return runner;
   }
 
+  /** A runner that was just made is idle too, so this comes after it has got its work. */
   #forgetIdle(): void {
+    if (this.#runners.size <= MOST_IDLE) return;
     for (const [id, runner] of this.#runners) {
       if (this.#runners.size <= MOST_IDLE) return;
       if (runner.isIdle && !this.#lent.has(id)) this.#runners.delete(id);

@@ -26,7 +26,7 @@ const STORE_RETRY_MS = 500;
  * S4  Guidance leaves `pending_guidance` in the commit of the step that was given it, or is bounced in the commit that
  *     ends the session.
  * S5  A session that has nothing to do costs nothing: no timer, no loop.
- * S6  A store out of reach delays a step's commit; the step is neither lost nor run again.
+ * S6  A store out of reach delays a step's commit; only where the runtime stops meanwhile the step runs again.
  */
 export class SessionRunner {
   readonly #dependencies: RunnerDependencies;
@@ -73,8 +73,10 @@ export class SessionRunner {
   /** Looks at the session again: takes up the work if there is some, ends a wait that is no longer wanted. */
   wake(): void {
     this.#woken = true;
-    this.#pause.end();
-    if (this.#session.status !== "running") this.#slot?.cancel();
+    const { status } = this.#session;
+    // What is new does not shorten the wait before a retry: it would use up the attempts.
+    if (this.#failures === 0 || status !== "running") this.#pause.end();
+    if (status !== "running") this.#slot?.cancel();
     if (this.#shutDown || this.isOver) return;
     this.#loop ??= this.#run().finally(() => {
       this.#loop = undefined;

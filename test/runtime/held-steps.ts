@@ -41,11 +41,6 @@ export class HeldSteps {
     return this.#started.get(session_id)?.length ?? 0;
   }
 
-  /** How many of the session's steps were asked for so far. */
-  asked(session_id: string): number {
-    return this.#taken.get(session_id) ?? 0;
-  }
-
   #moniker(name: string, kind: MonikerKind): Moniker {
     return {
       name,

@@ -4,9 +4,10 @@ import { type IncomingMessage, request } from "node:http";
 import { networkInterfaces } from "node:os";
 import { text } from "node:stream/consumers";
 import { after, before, describe, test } from "node:test";
-import { Api, pathOf, problemOf, read, SHAPES } from "./api.ts";
-import { ServerProcess, sharedServer, spawnEverstep, TIMEOUT } from "./server-fixture.ts";
 import { scratchFolder } from "../store/scratch-folder.ts";
+import { Api, pathOf, problemOf, read, SHAPES } from "./api.ts";
+import { everstep } from "./command.ts";
+import { ServerProcess, sharedServer, spawnEverstep, TIMEOUT } from "./server-fixture.ts";
 import { Watcher } from "./watcher.ts";
 
 const TOKEN = "a-secret-that-nobody-guesses";
@@ -48,7 +49,11 @@ const ROUTES: [method: string, path: string][] = [
 ];
 
 describe("a server with a token", () => {
-  const server = sharedServer({ EVERSTEP_TOKEN: TOKEN, EVERSTEP_METRICS_TOKEN: METRICS_TOKEN, EVERSTEP_LOG_LEVEL: "trace" });
+  const server = sharedServer({
+    EVERSTEP_TOKEN: TOKEN,
+    EVERSTEP_METRICS_TOKEN: METRICS_TOKEN,
+    EVERSTEP_LOG_LEVEL: "trace",
+  });
 
   test("answers 401 on every route without it, and does nothing", TIMEOUT, async () => {
     const stranger = new Api(server().url);
@@ -60,14 +65,14 @@ describe("a server with a token", () => {
   test("answers 401 for a token that is wrong in any way", TIMEOUT, async () => {
     const wrong = ["", TOKEN.slice(0, -1), `${TOKEN}x`, TOKEN.toUpperCase(), METRICS_TOKEN, "undefined", "null"];
     const headers = [...wrong.map(bearer), { authorization: TOKEN }, { authorization: `Basic ${TOKEN}` }];
-    for (const header of headers)
-      problemOf(await new Api(server().url, header).get("/api/agents"), 401);
+    for (const header of headers) problemOf(await new Api(server().url, header).get("/api/agents"), 401);
     problemOf(await new Api(server().url).get("/api/agents", { token: TOKEN }), 401);
   });
 
   test("lets in who has it, whatever name they reach the server by", TIMEOUT, async () => {
     const api = new Api(server().url, { ...bearer(TOKEN), origin: "https://console.example" });
-    for (const [method, path] of ROUTES) assert.notEqual((await api.send(method, path)).status, 401, `${method} ${path}`);
+    for (const [method, path] of ROUTES)
+      assert.notEqual((await api.send(method, path)).status, 401, `${method} ${path}`);
     read(await api.post("/api/agents", { agent_id: "guest", moniker: "echo" }), 202, SHAPES.accepted);
     assert.equal((await new Api(server().url, { authorization: `bearer ${TOKEN}` }).get("/api/agents")).status, 200);
   });
@@ -96,11 +101,39 @@ describe("a server with a token", () => {
     await assert.rejects(Watcher.connect(server().url, { auth: {}, transports: ["polling"] }), /a token is needed/);
   });
 
+  test(
+    "answers the command line where it has the token, and says what is missing where it has not",
+    TIMEOUT,
+    async () => {
+      const at = ["--url", server().url];
+      const [without, wrong, given, inEnvironment] = await Promise.all([
+        everstep(["ps", ...at]),
+        everstep(["ps", ...at, "--token", "wrong"]),
+        everstep(["ps", "--json", ...at, "--token", TOKEN]),
+        everstep(["ps", "--json", ...at], { EVERSTEP_TOKEN: TOKEN }),
+      ]);
+      for (const { code, stderr } of [without, wrong]) {
+        assert.equal(code, 1);
+        assert.match(stderr, /token is needed.*set EVERSTEP_TOKEN or use --token\n$/);
+      }
+      for (const { code, stdout } of [given, inEnvironment]) {
+        assert.equal(code, 0);
+        assert.ok(Array.isArray((JSON.parse(stdout) as { sessions: unknown }).sessions));
+      }
+      const api = new Api(server().url, bearer(TOKEN));
+      const { session_id } = await api.create("count", { params: { to: 3 } });
+      const followed = await everstep(["logs", "-f", session_id, ...at], { EVERSTEP_TOKEN: TOKEN });
+      assert.deepEqual([followed.code, followed.stdout], [0, "#0 0\n#1 1\n#2 2\n#3 3\n"]);
+    },
+  );
+
   test("never writes a token into its log, also where requests fail", TIMEOUT, async () => {
     const api = new Api(server().url, bearer(TOKEN));
     await api.send("POST", "/api/agents", "{", { "content-type": "application/json" });
     await api.get("/api/nothing", { token: TOKEN });
-    await Watcher.connect(`${server().url}?token=${TOKEN}`, { auth: { token: TOKEN } }).then((one) => one[Symbol.dispose]());
+    await Watcher.connect(`${server().url}?token=${TOKEN}`, { auth: { token: TOKEN } }).then((one) =>
+      one[Symbol.dispose](),
+    );
     for (const secret of [TOKEN, METRICS_TOKEN])
       assert.ok(!`${server().stdout}${server().stderr}`.includes(secret), "a token is in what the server wrote");
     assert.match(server().stderr, /Server listening/, "the log was read");
@@ -132,13 +165,30 @@ describe("a server without a token", () => {
   };
 
   test("answers this machine under its loopback names", TIMEOUT, async () => {
-    for (const host of ["127.0.0.1", "localhost", "LOCALHOST", "localhost:4180", "[::1]", "127.1.2.3:80", "app.localhost"])
+    for (const host of [
+      "127.0.0.1",
+      "localhost",
+      "LOCALHOST",
+      "localhost:4180",
+      "[::1]",
+      "127.1.2.3:80",
+      "app.localhost",
+    ])
       assert.equal(await statusWith({ host }), 200, host);
     for (const origin of ["http://localhost:5173", "http://127.0.0.1", "https://[::1]:8443"])
       assert.equal(await statusWith({ host: "localhost", origin }), 200, origin);
   });
 
-  const FOREIGN = ["evil.example", "127.0.0.1.evil.example", "localhost.evil.example", "evillocalhost", "0.0.0.0", "10.0.0.1", "127.0.0.1@evil.example", "%"];
+  const FOREIGN = [
+    "evil.example",
+    "127.0.0.1.evil.example",
+    "localhost.evil.example",
+    "evillocalhost",
+    "0.0.0.0",
+    "10.0.0.1",
+    "127.0.0.1@evil.example",
+    "%",
+  ];
   test("answers 403 to any other host, on every route", TIMEOUT, async () => {
     for (const host of FOREIGN) assert.equal(await statusWith({ host }), 403, host);
     for (const path of ["/", "/health", "/metrics", "/docs", "/openapi.json", "/api/monikers"])
@@ -149,14 +199,21 @@ describe("a server without a token", () => {
     for (const origin of [...FOREIGN.map((host) => `http://${host}`), "null", "file://", "", "chrome-extension://abc"])
       assert.equal(await statusWith({ host: "localhost", origin }), 403, origin);
     problemOf(await new Api(server.url, { origin: "https://evil.example" }).get("/api/agents"), 403);
-    const post = await new Api(server.url, { origin: "https://evil.example" }).post("/api/agents", { agent_id: "csrf", moniker: "echo" });
+    const post = await new Api(server.url, { origin: "https://evil.example" }).post("/api/agents", {
+      agent_id: "csrf",
+      moniker: "echo",
+    });
     problemOf(post, 403);
     problemOf(await new Api(server.url).get(pathOf("agents", "csrf")), 404);
   });
 
   test("refuses sockets of any other host or origin, over either transport", TIMEOUT, async () => {
     const polling = "/socket.io/?EIO=4&transport=polling";
-    for (const [name, value] of [["origin", "https://evil.example"], ["host", "evil.example"], ["origin", "null"]] as const) {
+    for (const [name, value] of [
+      ["origin", "https://evil.example"],
+      ["host", "evil.example"],
+      ["origin", "null"],
+    ] as const) {
       const extraHeaders = { [name]: value };
       await assert.rejects(Watcher.connect(server.url, { extraHeaders }), `${name}: ${value}`);
       assert.equal(await statusWith(extraHeaders, polling), 403, `${name}: ${value}`);
@@ -171,16 +228,26 @@ describe("a server without a token", () => {
 });
 
 describe("everstep serve without a token", () => {
-  const others = Object.values(networkInterfaces()).flatMap((list) => list ?? []).filter(({ internal, family }) => !internal && family === "IPv4");
+  const others = Object.values(networkInterfaces())
+    .flatMap((list) => list ?? [])
+    .filter(({ internal, family }) => !internal && family === "IPv4");
   for (const host of ["0.0.0.0", "::", ...others.slice(0, 1).map(({ address }) => address)]) {
-    test(`refuses to start on ${host === "0.0.0.0" || host === "::" ? host : "an outside address"}`, TIMEOUT, async () => {
-      await using folder = await scratchFolder();
-      const child = spawnEverstep(["serve"], { EVERSTEP_HOST: host, EVERSTEP_PORT: "0", EVERSTEP_STORE: `lancedb:${folder.path}/data` }, folder.path);
-      const said = text(child.stderr as NonNullable<typeof child.stderr>);
-      const [code] = (await once(child, "exit")) as [number];
-      assert.equal(code, 1);
-      assert.match(await said, /^token_required: EVERSTEP_HOST=\S+ .*; set EVERSTEP_TOKEN, or use 127\.0\.0\.1\n$/);
-    });
+    test(
+      `refuses to start on ${host === "0.0.0.0" || host === "::" ? host : "an outside address"}`,
+      TIMEOUT,
+      async () => {
+        await using folder = await scratchFolder();
+        const child = spawnEverstep(
+          ["serve"],
+          { EVERSTEP_HOST: host, EVERSTEP_PORT: "0", EVERSTEP_STORE: `lancedb:${folder.path}/data` },
+          folder.path,
+        );
+        const said = text(child.stderr as NonNullable<typeof child.stderr>);
+        const [code] = (await once(child, "exit")) as [number];
+        assert.equal(code, 1);
+        assert.match(await said, /^token_required: EVERSTEP_HOST=\S+ .*; set EVERSTEP_TOKEN, or use 127\.0\.0\.1\n$/);
+      },
+    );
   }
 
   test("with a token it starts there", TIMEOUT, async () => {

@@ -135,7 +135,10 @@ describe("an agent", () => {
       agent,
     );
     const ids = agents.map((one) => one.agent_id);
-    assert.deepEqual(ids, ids.toSorted((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b))));
+    assert.deepEqual(
+      ids,
+      ids.toSorted((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b))),
+    );
   });
 
   test("that is unknown is answered 404, and so are its sessions and its configuration", TIMEOUT, async () => {
@@ -175,7 +178,7 @@ describe("an agent's configuration", () => {
     const plain = read(await api.post("/api/agents", { agent_id }), 202, SHAPES.accepted);
     const told = await world().status(plain.session_id, "stopped");
     assert.deepEqual([told.moniker, told.stop_reason, told.params], ["joke", "max_steps", { subject: "tea" }]);
-    assert.match(String(told.result), /tea/);
+    assert.match(told.result as string, /tea/);
 
     const own = await api.create("joke", { agent_id, params: { subject: "coffee" }, options: { max_steps: 2 } });
     const session = await api.session(own.session_id);
@@ -183,6 +186,18 @@ describe("an agent's configuration", () => {
 
     const other = await api.create("count", { agent_id, params: { to: 0 } });
     assert.deepEqual((await api.session(other.session_id)).params, { to: 0 }, "another moniker gets no foreign params");
+  });
+
+  test("changed meanwhile does not make the same call another one", TIMEOUT, async () => {
+    const { api } = world();
+    const agent_id = fresh("changing");
+    const body = { agent_id, session_id: fresh("mine") };
+    await api.put(pathOf("agents", agent_id, "config"), { moniker: "joke" });
+    const first = read(await api.post("/api/agents", body), 202, SHAPES.accepted);
+    await api.put(pathOf("agents", agent_id, "config"), { moniker: "echo" });
+    assert.deepEqual(read(await api.post("/api/agents", body), 202, SHAPES.accepted), first);
+    assert.equal((await api.session(first.session_id)).moniker, "joke");
+    problemOf(await api.post("/api/agents", { ...body, moniker: "echo" }), 409);
   });
 
   test("set again replaces the old one as a whole", TIMEOUT, async () => {

@@ -83,7 +83,11 @@ export class Api {
 
   /** Starts a session and answers its ids. */
   async create(moniker: string, more: JsonObject = {}): Promise<Accepted> {
-    return read(await this.post("/api/agents", { agent_id: `agent of ${moniker}`, moniker, ...more }), 202, SHAPES.accepted);
+    return read(
+      await this.post("/api/agents", { agent_id: `agent of ${moniker}`, moniker, ...more }),
+      202,
+      SHAPES.accepted,
+    );
   }
 
   /** Every row of a list, page by page. */

@@ -43,16 +43,29 @@ describe("everstep logs", () => {
     await world().status(session_id, "error");
     await world().control(session_id, "resume");
     await world().status(session_id, "done");
-    const [all, last, json] = await Promise.all([run("logs", session_id), run("logs", session_id, "--tail", "2"), run("logs", session_id, "--json")]);
+    const [all, last, json] = await Promise.all([
+      run("logs", session_id),
+      run("logs", session_id, "--tail", "2"),
+      run("logs", session_id, "--json"),
+    ]);
     for (const { code, stderr, stdout } of [all, last, json]) {
       assert.deepEqual({ code, stderr }, { code: 0, stderr: "" });
       assert.ok(!stdout.includes("\u001b"), "no colour codes in a pipe");
     }
     const lines = all.stdout.trimEnd().split("\n");
-    assert.deepEqual(lines.filter((line) => !line.includes("guided")), ["#0 0", "#1 1", "#2 Error: told to fail at 2", "#2 2", "#3 3"]);
-    assert.deepEqual(lines.filter((line) => line.includes("guided")).map((line) => line.slice(3)), ['guided: {"hint":"slowly"}']);
+    assert.deepEqual(
+      lines.filter((line) => !line.includes("guided")),
+      ["#0 0", "#1 1", "#2 Error: told to fail at 2", "#2 2", "#3 3"],
+    );
+    assert.deepEqual(
+      lines.filter((line) => line.includes("guided")).map((line) => line.slice(3)),
+      ['guided: {"hint":"slowly"}'],
+    );
     assert.deepEqual(last.stdout, "#2 Error: told to fail at 2\n#2 2\n#3 3\n");
-    const steps = json.stdout.trimEnd().split("\n").map((line) => SHAPES.step.parse(JSON.parse(line)));
+    const steps = json.stdout
+      .trimEnd()
+      .split("\n")
+      .map((line) => SHAPES.step.parse(JSON.parse(line)));
     assert.deepEqual(steps, await api.steps(session_id));
   });
 
@@ -60,15 +73,22 @@ describe("everstep logs", () => {
     const { session_id } = await world().api.create("count", { params: { to: 1200 } });
     await world().status(session_id, "done");
     const { stdout } = await run("logs", session_id);
-    assert.deepEqual(stdout.trimEnd().split("\n"), Array.from({ length: 1201 }, (_, n) => `#${n} ${n}`));
+    assert.deepEqual(
+      stdout.trimEnd().split("\n"),
+      Array.from({ length: 1201 }, (_, n) => `#${n} ${n}`),
+    );
   });
 
   test("lets nothing that an agent says take over the terminal", TIMEOUT, async () => {
     const text = "\u001b[2J\u001b]0;owned\u0007 safe \u0008\u009b31m\r\n text";
     const { session_id } = await world().api.create("script", { params: { frames: [{ text }] } });
     await world().status(session_id, "done");
-    for (const { stdout } of await Promise.all([run("logs", session_id), run("ps", "--limit", "1"), run("search", "safe")]))
-      assert.deepEqual([...stdout].filter((character) => /(?![\n\t])\p{Cc}/u.test(character)), [], JSON.stringify(stdout));
+    for (const { stdout } of await Promise.all([
+      run("logs", session_id),
+      run("ps", "--limit", "1"),
+      run("search", "safe"),
+    ]))
+      assert.deepEqual(stdout.match(/(?![\n\t])\p{Cc}/gu) ?? [], [], JSON.stringify(stdout));
   });
 });
 
@@ -91,7 +111,10 @@ describe("everstep logs -f", () => {
   test("of a session that ended already prints it and ends, with its error where it has one", TIMEOUT, async () => {
     const { api } = world();
     const done = await api.create("count", { params: { to: 2 } });
-    const wrong = await api.create("count", { params: { to: 2, fail_at: 1 }, options: { retry: { max_attempts: 1, backoff_ms: 0 } } });
+    const wrong = await api.create("count", {
+      params: { to: 2, fail_at: 1 },
+      options: { retry: { max_attempts: 1, backoff_ms: 0 } },
+    });
     await world().status(done.session_id, "done");
     await world().status(wrong.session_id, "error");
     const [first, second, json] = await Promise.all([
@@ -113,10 +136,20 @@ describe("everstep logs -f", () => {
     await following.saying(/"iteration":5,/);
     await server.kill();
     await server.start();
-    const [code] = await within(30_000, following.ended, () => `logs -f did not end: ${JSON.stringify(following.said).slice(-2000)}`);
+    const [code] = await within(
+      30_000,
+      following.ended,
+      () => `logs -f did not end: ${JSON.stringify(following.said).slice(-2000)}`,
+    );
     assert.equal(code, 0);
-    const steps = following.said.stdout.trimEnd().split("\n").map((line) => JSON.parse(line) as Step);
-    assert.deepEqual(steps.map(({ iteration }) => iteration), Array.from({ length: 61 }, (_, n) => n));
+    const steps = following.said.stdout
+      .trimEnd()
+      .split("\n")
+      .map((line) => JSON.parse(line) as Step);
+    assert.deepEqual(
+      steps.map(({ iteration }) => iteration),
+      Array.from({ length: 61 }, (_, n) => n),
+    );
   });
 });
 

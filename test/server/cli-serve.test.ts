@@ -19,15 +19,35 @@ describe("everstep --help", () => {
   test("lists the commands, and each of them has a help of its own", TIMEOUT, async () => {
     const { code, stdout } = await everstep(["--help"]);
     assert.equal(code, 0);
-    const commands = [...stdout.matchAll(/^ {2}([a-z]+) .*$/gm)].map(([, name]) => name ?? "").filter((name) => name !== "help");
-    const known = ["create", "ps", "logs", "pause", "resume", "destroy", "interrupt", "search", "demo", "serve", "worker", "server"];
-    assert.deepEqual(known.filter((name) => !commands.includes(name)), []);
+    const commands = [...stdout.matchAll(/^ {2}([a-z]+) .*$/gm)]
+      .map(([, name]) => name ?? "")
+      .filter((name) => name !== "help");
+    const known = [
+      "create",
+      "ps",
+      "logs",
+      "pause",
+      "resume",
+      "destroy",
+      "interrupt",
+      "search",
+      "demo",
+      "serve",
+      "worker",
+      "server",
+    ];
+    assert.deepEqual(
+      known.filter((name) => !commands.includes(name)),
+      [],
+    );
     const helps = await Promise.all(commands.map(async (name) => ({ name, ...(await everstep([name, "--help"])) })));
     for (const help of helps) {
       assert.deepEqual([help.code, help.stderr], [0, ""], help.name);
       assert.match(help.stdout, new RegExp(`^Usage: everstep ${help.name}\\b`));
     }
-    for (const { name, stdout: page } of helps.filter(({ name: one }) => ["create", "ps", "logs", "pause", "interrupt", "search"].includes(one)))
+    for (const { name, stdout: page } of helps.filter(({ name: one }) =>
+      ["create", "ps", "logs", "pause", "interrupt", "search"].includes(one),
+    ))
       for (const option of ["--url", "--json", "--token"]) assert.ok(page.includes(option), `${name} ${option}`);
   });
 
@@ -54,7 +74,12 @@ describe("everstep worker and everstep server", () => {
     for (const role of ["worker", "server"]) {
       const { code, stderr } = await everstep([role], { EVERSTEP_STORE: "lancedb:./somewhere" });
       assert.equal(code, 1);
-      assert.match(stderr, new RegExp(`^config_invalid: everstep ${role} .*lancedb:./somewhere.*; run \`everstep serve\`, or set EVERSTEP_STORE=postgres://`));
+      assert.match(
+        stderr,
+        new RegExp(
+          `^config_invalid: everstep ${role} .*lancedb:./somewhere.*; run \`everstep serve\`, or set EVERSTEP_STORE=postgres://`,
+        ),
+      );
     }
   });
 });
@@ -65,7 +90,9 @@ describe("everstep serve", () => {
     assert.match(server.stdout, /^Everstep is up at http:\/\/127\.0\.0\.1:\d+ \(store lancedb:\S+\)\n/);
     const tries = [...server.stdout.matchAll(/^(?:Try:| +) +(curl .*)$/gm)].map(([, command]) => command ?? "");
     assert.equal(tries.length, 2);
-    const [created = "", steps = ""] = tries.map((command) => execFileSync("sh", ["-c", command], { encoding: "utf8" }));
+    const [created = "", steps = ""] = tries.map((command) =>
+      execFileSync("sh", ["-c", command], { encoding: "utf8" }),
+    );
     assert.deepEqual(Object.keys(JSON.parse(created) as object).sort(), ["action_id", "agent_id", "session_id"]);
     assert.match(steps, /tea/);
     assert.doesNotMatch(server.stderr, /Warning|Deprecat/i, "a first run warns of nothing");
@@ -117,7 +144,10 @@ describe("everstep serve", () => {
     for (const [environment, says] of refusals) {
       const { code, stderr } = await everstep(["serve"], environment, folder.path);
       assert.equal(code, 1, stderr);
-      const lines = stderr.trimEnd().split("\n").filter((line) => !line.startsWith('{"level":30'));
+      const lines = stderr
+        .trimEnd()
+        .split("\n")
+        .filter((line) => !line.startsWith('{"level":30'));
       assert.match(lines[0] ?? "", says);
       assert.equal(lines.length, 1, stderr);
       assert.doesNotMatch(stderr, /secret/);
@@ -128,12 +158,23 @@ describe("everstep serve", () => {
 describe("bin/everstep.js", () => {
   const older = olderNode();
   const missing = "no Node before 24 is on the PATH; install one to run this";
-  if (older === null && process.env["EVERSTEP_TEST_ALL"] === "1") test("started by an older Node", () => assert.fail(missing));
+  if (older === null && process.env["EVERSTEP_TEST_ALL"] === "1")
+    test("started by an older Node", () => assert.fail(missing));
   else
-    test("started by an older Node hands over to the right one, and passes SIGTERM on", { ...TIMEOUT, skip: older === null && missing }, async () => {
+    test("started by an older Node hands over to the right one, and passes SIGTERM on", {
+      ...TIMEOUT,
+      skip: older === null && missing,
+    }, async () => {
       await using folder = await scratchFolder();
-      const environment = { PATH: process.env["PATH"] ?? "", EVERSTEP_STORE: `lancedb:${join(folder.path, "data")}`, EVERSTEP_PORT: "0" };
-      const child = spawn(older ?? "", [join(REPOSITORY, "bin/everstep.js"), "serve"], { env: environment, stdio: ["ignore", "pipe", "ignore"] });
+      const environment = {
+        PATH: process.env["PATH"] ?? "",
+        EVERSTEP_STORE: `lancedb:${join(folder.path, "data")}`,
+        EVERSTEP_PORT: "0",
+      };
+      const child = spawn(older ?? "", [join(REPOSITORY, "bin/everstep.js"), "serve"], {
+        env: environment,
+        stdio: ["ignore", "pipe", "ignore"],
+      });
       let url = "";
       for await (const chunk of child.stdout.iterator({ destroyOnReturn: false })) {
         url = /Everstep is up at (\S+)/.exec(String(chunk))?.[1] ?? url;

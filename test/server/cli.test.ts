@@ -27,24 +27,41 @@ const failed = ({ code, stdout, stderr }: Ran, expected: number): string => {
 describe("everstep create", () => {
   test("starts a session, says its name and how to watch it", TIMEOUT, async () => {
     const stdout = ok(await run("create", "count", "--agent", "cli", "--param", "to=2", "--option", "max_steps=2"));
-    const session_id = /^started session (\S+) of agent cli\nwatch it with: everstep logs (\S+) -f\n$/.exec(stdout)?.[1] ?? "";
+    const session_id =
+      /^started session (\S+) of agent cli\nwatch it with: everstep logs (\S+) -f\n$/.exec(stdout)?.[1] ?? "";
     const session = await world().status(session_id, "stopped", "done");
     assert.deepEqual([session.params, session.options.max_steps, session.stop_reason], [{ to: 2 }, 2, "max_steps"]);
   });
 
-  test("prints JSON for programs; the agent is named after the moniker; what is not JSON is text", TIMEOUT, async () => {
-    const session_id = fresh("mine");
-    const args = ["create", "joke", "--session", session_id, "--param", "subject=tea = hot", "--option", "max_steps=1", "--json"];
-    const [first, second] = [ok(await run(...args)), ok(await run(...args))];
-    const accepted = SHAPES.accepted.parse(JSON.parse(first));
-    assert.deepEqual([accepted.agent_id, accepted.session_id], ["joke", session_id]);
-    assert.equal(second, first, "the same call again does nothing twice");
-    assert.deepEqual((await world().api.session(session_id)).params, { subject: "tea = hot" });
-  });
+  test(
+    "prints JSON for programs; the agent is named after the moniker; what is not JSON is text",
+    TIMEOUT,
+    async () => {
+      const session_id = fresh("mine");
+      const args = [
+        "create",
+        "joke",
+        "--session",
+        session_id,
+        "--param",
+        "subject=tea = hot",
+        "--option",
+        "max_steps=1",
+        "--json",
+      ];
+      const [first, second] = [ok(await run(...args)), ok(await run(...args))];
+      const accepted = SHAPES.accepted.parse(JSON.parse(first));
+      assert.deepEqual([accepted.agent_id, accepted.session_id], ["joke", session_id]);
+      assert.equal(second, first, "the same call again does nothing twice");
+      assert.deepEqual((await world().api.session(session_id)).params, { subject: "tea = hot" });
+    },
+  );
 
   test("speaks in a conversation", TIMEOUT, async () => {
     const conversation_id = await world().api.conversation();
-    const made = JSON.parse(ok(await run("create", "echo", "--conversation", conversation_id, "--json"))) as { session_id: string };
+    const made = JSON.parse(ok(await run("create", "echo", "--conversation", conversation_id, "--json"))) as {
+      session_id: string;
+    };
     assert.equal((await world().api.session(made.session_id)).conversation_id, conversation_id);
   });
 
@@ -52,11 +69,18 @@ describe("everstep create", () => {
     assert.match(failed(await run("create", "nonsense"), 1), /^moniker: no moniker is named "nonsense".*\n$/);
     assert.match(failed(await run("create", "count"), 1), /params\.to/);
     const { session_id } = await world().api.create("echo", { agent_id: "owner" });
-    assert.match(failed(await run("create", "echo", "--agent", "thief", "--session", session_id), 1), /belongs to another agent/);
+    assert.match(
+      failed(await run("create", "echo", "--agent", "thief", "--session", session_id), 1),
+      /belongs to another agent/,
+    );
   });
 
   test("ends with 2 where it is called wrongly", TIMEOUT, async () => {
-    const calls = await Promise.all([run("create", "count", "--param", "to"), run("create", "count", "--param", "=5"), run("create")]);
+    const calls = await Promise.all([
+      run("create", "count", "--param", "to"),
+      run("create", "count", "--param", "=5"),
+      run("create"),
+    ]);
     const [noValue = "", noKey = "", noMoniker = ""] = calls.map((call) => failed(call, 2));
     assert.match(noValue, /^to is not of the form key=value\n$/);
     assert.match(noKey, /is not of the form key=value/);
@@ -85,8 +109,14 @@ describe("everstep ps", () => {
       run("ps", "--agent", agent_id, "--limit", "1"),
       run("ps", "--agent", agent_id, "--json"),
     ]);
-    assert.deepEqual(tableRows(ok(byStatus)).map(({ SESSION }) => SESSION), [done.session_id]);
-    assert.deepEqual(tableRows(ok(limited)).map(({ SESSION }) => SESSION), [waiting.session_id]);
+    assert.deepEqual(
+      tableRows(ok(byStatus)).map(({ SESSION }) => SESSION),
+      [done.session_id],
+    );
+    assert.deepEqual(
+      tableRows(ok(limited)).map(({ SESSION }) => SESSION),
+      [waiting.session_id],
+    );
     assert.equal(listOf("sessions", SHAPES.session).parse(JSON.parse(ok(json)))["sessions"]?.length, 2);
   });
 
@@ -111,7 +141,10 @@ describe("everstep pause, resume, interrupt and destroy", () => {
     assert.match(failed(again, 1), /^pause was rejected: the session is paused already\n$/);
     const resumed = actionSchema.strict().parse(JSON.parse(ok(await run("resume", session_id, "--json"))));
     assert.deepEqual([resumed.action_type, resumed.outcome], ["agent_resume", "ok"]);
-    assert.match(ok(await run("interrupt", session_id, "hello, you")), /^interrupt \S+: ok \((delivered|consumed)\)\n$/);
+    assert.match(
+      ok(await run("interrupt", session_id, "hello, you")),
+      /^interrupt \S+: ok \((delivered|consumed)\)\n$/,
+    );
     assert.equal((await world().iteration(session_id, 0)).result, "hello, you");
     const now = actionSchema.parse(JSON.parse(ok(await run("interrupt", session_id, "at once", "--now", "--json"))));
     assert.deepEqual(now.payload, { guidance: "at once", mode: "now" });
@@ -126,7 +159,11 @@ describe("everstep pause, resume, interrupt and destroy", () => {
     const prefix = fresh("p");
     await world().api.create("echo", { session_id: `${prefix}-one` });
     await world().api.create("echo", { session_id: `${prefix}-two` });
-    const [unique, ambiguous, unknown] = await Promise.all([run("pause", `${prefix}-o`), run("pause", prefix), run("pause", `${prefix}-x`)]);
+    const [unique, ambiguous, unknown] = await Promise.all([
+      run("pause", `${prefix}-o`),
+      run("pause", prefix),
+      run("pause", `${prefix}-x`),
+    ]);
     assert.equal(ok(unique), `pause ${prefix}-one: ok (delivered)\n`);
     const message = failed(ambiguous, 1);
     assert.match(message, /^2 sessions begin with/);
@@ -140,7 +177,9 @@ describe("everstep pause, resume, interrupt and destroy", () => {
 describe("everstep search", () => {
   test("finds words and prints where they were said", TIMEOUT, async () => {
     const word = `w${newId().toLowerCase()}`;
-    const { session_id, agent_id } = await world().api.create("script", { params: { frames: [{ text: `first\n${word}` }, { text: word }] } });
+    const { session_id, agent_id } = await world().api.create("script", {
+      params: { frames: [{ text: `first\n${word}` }, { text: word }] },
+    });
     await world().status(session_id, "done");
     const [table, json, limited, nothing] = await Promise.all([
       run("search", word.toUpperCase()),
@@ -149,7 +188,10 @@ describe("everstep search", () => {
       run("search", "nothingofthekind"),
     ]);
     const rows = tableRows(ok(table));
-    assert.deepEqual(rows.map(({ KIND, WHERE }) => [KIND, WHERE]).sort(), [["step", `${session_id}#0`], ["step", `${session_id}#1`]]);
+    assert.deepEqual(rows.map(({ KIND, WHERE }) => `${KIND} ${WHERE}`).sort(), [
+      `step ${session_id}#0`,
+      `step ${session_id}#1`,
+    ]);
     assert.ok(rows.every(({ SCORE, TEXT }) => Number(SCORE) > 0 && TEXT?.includes(word)));
     assert.equal(listOf("hits", SHAPES.hit).parse(JSON.parse(ok(json)))["hits"]?.length, 2);
     assert.equal(tableRows(ok(limited)).length, 1);

@@ -1,6 +1,6 @@
 import { once } from "node:events";
-import { text } from "node:stream/consumers";
 import { tmpdir } from "node:os";
+import { text } from "node:stream/consumers";
 import { type Environment, spawnEverstep } from "./server-fixture.ts";
 
 export type Ran = { code: number | null; stdout: string; stderr: string };

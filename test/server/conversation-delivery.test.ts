@@ -11,7 +11,11 @@ const world = sharedWorld();
 const posted = z.strictObject({ message: SHAPES.message, action_ids: z.array(z.string()) });
 
 const say = async (conversation_id: string, text: string, more: JsonObject = {}) =>
-  read(await world().api.post(pathOf("conversations", conversation_id, "messages"), { user_id: "ann", text, ...more }), 201, posted);
+  read(
+    await world().api.post(pathOf("conversations", conversation_id, "messages"), { user_id: "ann", text, ...more }),
+    201,
+    posted,
+  );
 const join = async (conversation_id: string, body: JsonObject) =>
   read(await world().api.post(pathOf("conversations", conversation_id, "participants"), body), 201, SHAPES.participant);
 const echoIn = async (conversation_id: string) =>
@@ -28,9 +32,18 @@ describe("an agent in a conversation", () => {
   test("is in it from its creation on, and says there what its steps say", TIMEOUT, async () => {
     const { api } = world();
     const conversation_id = await api.conversation();
-    const frames: JsonObject[] = [{ text: "one", data: { n: 1 }, notes: "a note" }, { data: "nothing to say" }, { text: "" }, { text: "three" }];
+    const frames: JsonObject[] = [
+      { text: "one", data: { n: 1 }, notes: "a note" },
+      { data: "nothing to say" },
+      { text: "" },
+      { text: "three" },
+    ];
     const { agent_id, session_id } = await api.create("script", { conversation_id, params: { frames } });
-    const [participant] = await api.all(pathOf("conversations", conversation_id, "participants"), "participants", SHAPES.participant);
+    const [participant] = await api.all(
+      pathOf("conversations", conversation_id, "participants"),
+      "participants",
+      SHAPES.participant,
+    );
     assert.deepEqual(
       { agent_id: participant?.agent_id, session_id: participant?.session_id, left_at: participant?.left_at },
       { agent_id, session_id, left_at: null },
@@ -39,14 +52,34 @@ describe("an agent in a conversation", () => {
     const steps = await api.steps(session_id);
     const messages = await api.messages(conversation_id);
     assert.deepEqual(
-      messages.map(({ text, iteration, data, notes, step_token, next_step_token }) => ({ text, iteration, data, notes, step_token, next_step_token })),
+      messages.map(({ text, iteration, data, notes, step_token, next_step_token }) => ({
+        text,
+        iteration,
+        data,
+        notes,
+        step_token,
+        next_step_token,
+      })),
       steps
         .filter(({ text }) => text !== null)
-        .map(({ text, iteration, data, notes, step_token, next_step_token }) => ({ text, iteration, data, notes, step_token, next_step_token })),
+        .map(({ text, iteration, data, notes, step_token, next_step_token }) => ({
+          text,
+          iteration,
+          data,
+          notes,
+          step_token,
+          next_step_token,
+        })),
     );
-    assert.deepEqual(messages.map(({ text }) => text), ["one", "", "three"]);
+    assert.deepEqual(
+      messages.map(({ text }) => text),
+      ["one", "", "three"],
+    );
     for (const message of messages)
-      assert.deepEqual([message.sender_type, message.agent_id, message.session_id, message.user_id], ["agent", agent_id, session_id, null]);
+      assert.deepEqual(
+        [message.sender_type, message.agent_id, message.session_id, message.user_id],
+        ["agent", agent_id, session_id, null],
+      );
   });
 
   test("gets what a person says as guidance, once, and the person can follow its receipt", TIMEOUT, async () => {
@@ -62,9 +95,14 @@ describe("an agent in a conversation", () => {
     );
     const [step, ...more] = await api.steps(session_id);
     const { message_id } = message;
-    assert.deepEqual(step?.guidance, [{ text: "hello", data: { mood: "good" }, user_id: "ann", message_id, conversation_id }]);
+    assert.deepEqual(step?.guidance, [
+      { text: "hello", data: { mood: "good" }, user_id: "ann", message_id, conversation_id },
+    ]);
     assert.deepEqual([step?.action_ids, more], [action_ids, []]);
-    assert.deepEqual((await agentMessages(conversation_id)).map(({ text }) => text), ["hello"]);
+    assert.deepEqual(
+      (await agentMessages(conversation_id)).map(({ text }) => text),
+      ["hello"],
+    );
   });
 });
 
@@ -72,7 +110,12 @@ describe("what a person says", () => {
   test("reaches every session that is in and can listen, and no other", TIMEOUT, async () => {
     const { api } = world();
     const conversation_id = await api.conversation();
-    const [bound, joined, left, ended] = [await echoIn(conversation_id), (await api.create("echo")).session_id, (await api.create("echo")).session_id, await echoIn(conversation_id)];
+    const [bound, joined, left, ended] = [
+      await echoIn(conversation_id),
+      (await api.create("echo")).session_id,
+      (await api.create("echo")).session_id,
+      await echoIn(conversation_id),
+    ];
     await join(conversation_id, { session_id: joined });
     await join(conversation_id, { user_id: "bob" });
     const { participant_id } = await join(conversation_id, { session_id: left });
@@ -89,10 +132,17 @@ describe("what a person says", () => {
   test("reaches only those who are named in `to`, each once", TIMEOUT, async () => {
     const { api } = world();
     const conversation_id = await api.conversation();
-    const [one, two, three] = [await echoIn(conversation_id), await echoIn(conversation_id), await echoIn(conversation_id)];
+    const [one, two, three] = [
+      await echoIn(conversation_id),
+      await echoIn(conversation_id),
+      await echoIn(conversation_id),
+    ];
     const { action_ids } = await say(conversation_id, "you two", { to: [one, two, one] });
     const actions = await Promise.all(action_ids.map((id) => world().consumed(id)));
-    assert.deepEqual(actions.map(({ session_id }) => session_id), [one, two]);
+    assert.deepEqual(
+      actions.map(({ session_id }) => session_id),
+      [one, two],
+    );
     assert.deepEqual((await say(conversation_id, "nobody", { to: [] })).action_ids, []);
     await meanwhile();
     assert.deepEqual(await api.steps(three), []);
@@ -106,7 +156,10 @@ describe("what a person says", () => {
     const { action_ids } = await say(conversation_id, "now", { mode: "now" });
     assert.equal((await world().consumed(action_ids[0] ?? "")).consumed_iteration, 0);
     assert.equal((await api.steps(session_id))[0]?.guidance.length, 1, "the step that ran before was not kept");
-    assert.deepEqual((await agentMessages(conversation_id)).map(({ text }) => text), ["0"]);
+    assert.deepEqual(
+      (await agentMessages(conversation_id)).map(({ text }) => text),
+      ["0"],
+    );
   });
 
   test("comes back as bounced where the session ends before it listens", TIMEOUT, async () => {
@@ -120,7 +173,10 @@ describe("what a person says", () => {
     const { receipt, error } = await world().action(action_ids[0] ?? "", (action) => action.receipt === "bounced");
     assert.equal(receipt, "bounced");
     assert.match(error ?? "", /stopped/);
-    assert.deepEqual((await api.messages(conversation_id)).map(({ text }) => text), ["are you there?"]);
+    assert.deepEqual(
+      (await api.messages(conversation_id)).map(({ text }) => text),
+      ["are you there?"],
+    );
   });
 });
 
@@ -140,17 +196,25 @@ describe("agents among themselves", () => {
     const { api } = world();
     const conversation_id = await api.conversation();
     const [one, two] = [await echoIn(conversation_id), await echoIn(conversation_id)];
-    for (const session_id of [one, two]) assert.equal((await join(conversation_id, { session_id, role: "listener" })).role, "listener");
+    for (const session_id of [one, two])
+      assert.equal((await join(conversation_id, { session_id, role: "listener" })).role, "listener");
     await say(conversation_id, "ping", { to: [one] });
     await world().iteration(one, 2);
     await meanwhile();
     const said = await agentMessages(conversation_id);
-    assert.deepEqual(said.map(({ session_id }) => session_id), [one, two, one, two, one]);
-    assert.deepEqual(said.map(({ action_ids }) => action_ids.length), [1, 1, 1, 1, 0]);
+    assert.deepEqual(
+      said.map(({ session_id }) => session_id),
+      [one, two, one, two, one],
+    );
+    assert.deepEqual(
+      said.map(({ action_ids }) => action_ids.length),
+      [1, 1, 1, 1, 0],
+    );
     const heard = (await api.steps(two))[0]?.guidance[0] as JsonObject;
     const { message_id, agent_id } = said[0] ?? {};
     assert.deepEqual(heard, { text: "ping", agent_id, session_id: one, message_id, conversation_id, hops: 1 });
-    for (const { action_ids } of said) for (const id of action_ids) assert.equal((await world().consumed(id)).outcome, "ok");
+    for (const { action_ids } of said)
+      for (const id of action_ids) assert.equal((await world().consumed(id)).outcome, "ok");
 
     await say(conversation_id, "again", { to: [two] });
     await world().iteration(two, 4);

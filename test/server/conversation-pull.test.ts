@@ -22,7 +22,12 @@ describe("a moniker that reads its conversation", () => {
 
   const read = (steps: Step[]): string[] => steps.flatMap(({ data }) => data as string[]);
   const say = async (conversation_id: string, message_id: string) =>
-    api.post(pathOf("conversations", conversation_id, "messages"), { user_id: "ann", text: "hello", message_id, to: [] });
+    api.post(pathOf("conversations", conversation_id, "messages"), {
+      user_id: "ann",
+      text: "hello",
+      message_id,
+      to: [],
+    });
   const start = async (conversation_id: string, params = {}) =>
     (await api.create(reader.name, { conversation_id, agent_id: `reader ${newId()}`, params })).session_id;
   /** The steps once they have read so many messages. */
@@ -52,7 +57,10 @@ describe("a moniker that reads its conversation", () => {
 
   test("sees what others say, and not what it says itself", TIMEOUT, async () => {
     const conversation_id = await api.conversation();
-    const [first, second] = [await start(conversation_id, { says: "I am one" }), await start(conversation_id, { says: "I am two" })];
+    const [first, second] = [
+      await start(conversation_id, { says: "I am one" }),
+      await start(conversation_id, { says: "I am two" }),
+    ];
     await say(conversation_id, newId());
     await Promise.all([stepsThatRead(first, 2), stepsThatRead(second, 2)]);
     const messages = await api.messages(conversation_id);
@@ -88,6 +96,9 @@ describe("a moniker that reads its conversation", () => {
     await talking;
     const steps = await stepsThatRead(session_id, MESSAGES);
     assert.deepEqual(read(steps), ids);
-    assert.deepEqual(steps.map(({ iteration }) => iteration), steps.map((_, index) => index));
+    assert.deepEqual(
+      steps.map(({ iteration }) => iteration),
+      steps.map((_, index) => index),
+    );
   });
 });

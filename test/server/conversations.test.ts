@@ -29,8 +29,14 @@ describe("a conversation", () => {
   test("opened again under the same id is the same one, whatever the second call says", TIMEOUT, async () => {
     const { api } = world();
     const conversation_id = fresh("again");
-    const first = read(await api.post("/api/conversations", { conversation_id, title: "First" }), 201, SHAPES.conversation);
-    const calls = ["First", "Second", "Third"].map((title) => api.post("/api/conversations", { conversation_id, title }));
+    const first = read(
+      await api.post("/api/conversations", { conversation_id, title: "First" }),
+      201,
+      SHAPES.conversation,
+    );
+    const calls = ["First", "Second", "Third"].map((title) =>
+      api.post("/api/conversations", { conversation_id, title }),
+    );
     for (const answer of await Promise.all(calls)) assert.deepEqual(read(answer, 201, SHAPES.conversation), first);
   });
 
@@ -52,7 +58,8 @@ describe("a conversation", () => {
       const conversation_id = await api.conversation();
       const path = pathOf("conversations", conversation_id);
       const patches: JsonObject[] = [{ title: "New" }, { status: "archived" }, { tags: ["y"] }];
-      for (const answer of await Promise.all(patches.map((patch) => api.patch(path, patch)))) assert.equal(answer.status, 200);
+      for (const answer of await Promise.all(patches.map((patch) => api.patch(path, patch))))
+        assert.equal(answer.status, 200);
       const { title, status, tags } = read(await api.get(path), 200, SHAPES.conversation);
       assert.deepEqual({ title, status, tags }, { title: "New", status: "archived", tags: ["y"] });
     }
@@ -66,7 +73,9 @@ describe("a conversation", () => {
     await api.conversation({ tags: ["other"] });
     await api.patch(pathOf("conversations", first), { status: "archived" });
     const ids = async (query: Query) =>
-      (await api.all("/api/conversations", "conversations", SHAPES.conversation, query)).map((row) => row.conversation_id);
+      (await api.all("/api/conversations", "conversations", SHAPES.conversation, query)).map(
+        (row) => row.conversation_id,
+      );
     assert.deepEqual(await ids({ tag }), [second, first]);
     assert.deepEqual(await ids({ tag, status: "open" }), [second]);
     assert.deepEqual(await ids({ tag, status: "archived" }), [first]);
@@ -122,7 +131,10 @@ describe("a participant", () => {
     const path = `${pathOf("conversations", await api.conversation())}/participants`;
     const join = async (body: JsonObject) => read(await api.post(path, body), 201, SHAPES.participant);
     const ann = await join({ user_id: "ann", role: "owner" });
-    assert.deepEqual([ann.user_id, ann.agent_id, ann.session_id, ann.role, ann.left_at], ["ann", null, null, "owner", null]);
+    assert.deepEqual(
+      [ann.user_id, ann.agent_id, ann.session_id, ann.role, ann.left_at],
+      ["ann", null, null, "owner", null],
+    );
     const { agent_id, session_id } = await api.create("echo");
     const agent = await join({ agent_id, session_id });
     assert.deepEqual([agent.user_id, agent.agent_id, agent.session_id, agent.role], [null, agent_id, session_id, null]);
@@ -199,7 +211,8 @@ describe("a message", () => {
     const { api } = world();
     const conversation_id = await api.conversation();
     const path = `${pathOf("conversations", conversation_id)}/messages`;
-    for (let n = 0; n < 6; n += 1) await api.post(path, { user_id: "ann", text: String(n), message_id: `${conversation_id} ${n}` });
+    for (let n = 0; n < 6; n += 1)
+      await api.post(path, { user_id: "ann", text: String(n), message_id: `${conversation_id} ${n}` });
     const texts = async (query: Query) =>
       read(await api.get(path, query), 200, listOf("messages", SHAPES.message))["messages"]?.map(({ text }) => text);
     const all = await api.messages(conversation_id);

@@ -57,7 +57,15 @@ export class Clients {
   }
 
   start(): void {
-    const each = [() => this.#countUp(), () => this.#countUp(), () => this.#tell(), () => this.#say(), () => this.#say(), () => this.#rename(), () => this.#configure()];
+    const each = [
+      () => this.#countUp(),
+      () => this.#countUp(),
+      () => this.#tell(),
+      () => this.#say(),
+      () => this.#say(),
+      () => this.#rename(),
+      () => this.#configure(),
+    ];
     this.#working = Promise.all(
       each.map(async (work) => {
         while (!this.#stopping) await work();
@@ -72,7 +80,12 @@ export class Clients {
 
   async #countUp(): Promise<void> {
     const n = this.#random.below(20);
-    await this.#create({ agent_id: `counter ${n}`, moniker: "count", session_id: newId(), params: { to: COUNT_TO, delay_ms: 2 } });
+    await this.#create({
+      agent_id: `counter ${n}`,
+      moniker: "count",
+      session_id: newId(),
+      params: { to: COUNT_TO, delay_ms: 2 },
+    });
     await wait(5);
   }
 

@@ -11,7 +11,9 @@ import { eventually, ServerProcess } from "./server-fixture.ts";
 const KILLS = Number(process.env["EVERSTEP_CRASH_KILLS"] ?? 6);
 
 describe("a server that is killed under load", () => {
-  test(`keeps every promise that it answered, each exactly once, over ${KILLS} kills`, { timeout: 120_000 }, async (context) => {
+  test(`keeps every promise that it answered, each exactly once, over ${KILLS} kills`, {
+    timeout: 120_000,
+  }, async (context) => {
     const random = randomFor(context);
     await using server = await ServerProcess.start();
     const clients = new Clients(server.url, random);
@@ -35,7 +37,9 @@ describe("a server that is killed under load", () => {
     await verifyWords(api, ledger, steps);
     await verifyConversations(api, ledger, steps);
     for (const [agent_id, subject] of ledger.subjects)
-      assert.deepEqual(read(await api.get(pathOf("agents", agent_id, "config")), 200, SHAPES.config).params, { subject });
+      assert.deepEqual(read(await api.get(pathOf("agents", agent_id, "config")), 200, SHAPES.config).params, {
+        subject,
+      });
     assert.deepEqual(server.loggedErrors, []);
   });
 });
@@ -51,12 +55,21 @@ async function quiet(api: Api): Promise<void> {
 
 async function verifyCreations(api: Api, { created }: Ledger): Promise<void> {
   const actions = await api.all("/api/actions", "actions", SHAPES.action);
-  const births = Map.groupBy(actions.filter(({ action_type }) => action_type === "agent_create"), ({ session_id }) => session_id);
+  const births = Map.groupBy(
+    actions.filter(({ action_type }) => action_type === "agent_create"),
+    ({ session_id }) => session_id,
+  );
   for (const { body, answer } of created) {
     const session = await api.session(answer.session_id);
-    assert.deepEqual([session.agent_id, session.moniker, session.session_id], [body["agent_id"], body["moniker"], body["session_id"]]);
+    assert.deepEqual(
+      [session.agent_id, session.moniker, session.session_id],
+      [body["agent_id"], body["moniker"], body["session_id"]],
+    );
     const own = births.get(answer.session_id) ?? [];
-    assert.deepEqual(own.map(({ action_id, outcome }) => [action_id, outcome]), [[answer.action_id, "ok"]]);
+    assert.deepEqual(
+      own.map(({ action_id, outcome }) => [action_id, outcome]),
+      [[answer.action_id, "ok"]],
+    );
   }
   assert.ok(actions.every(({ processed, outcome }) => processed && outcome === "ok"));
 }
@@ -81,7 +94,9 @@ async function verifySessions(api: Api, { created }: Ledger): Promise<Map<string
 async function verifyWords(api: Api, { told }: Ledger, steps: Map<string, Step[]>): Promise<void> {
   for (const { session_id, word, action_id } of told) {
     const using = (steps.get(session_id) ?? []).filter(({ guidance }) => guidance.includes(word));
-    const times = (steps.get(session_id) ?? []).flatMap(({ guidance }) => guidance).filter((one) => one === word).length;
+    const times = (steps.get(session_id) ?? [])
+      .flatMap(({ guidance }) => guidance)
+      .filter((one) => one === word).length;
     if (action_id === null) assert.ok(times <= 1, `${word} was used ${times} times`);
     else {
       assert.equal(times, 1, `${word} was used ${times} times`);
@@ -98,16 +113,25 @@ async function verifyConversations(api: Api, { said, titles }: Ledger, steps: Ma
     const agents = [...steps.keys()].filter((session_id) => session_id.endsWith(conversation_id));
     assert.equal(agents.length, 2);
     for (const { message_id, text, action_ids } of messages) {
-      assert.deepEqual(transcript.filter((row) => row.message_id === message_id).map((row) => [row.text, row.action_ids]), [[text, action_ids]]);
+      assert.deepEqual(
+        transcript.filter((row) => row.message_id === message_id).map((row) => [row.text, row.action_ids]),
+        [[text, action_ids]],
+      );
       assert.equal(action_ids.length, 2);
       for (const session_id of agents) {
         const heard = (steps.get(session_id) ?? []).flatMap(({ guidance }) => guidance);
-        assert.equal(heard.filter((one) => (one as JsonObject)["message_id"] === message_id).length, 1, `${message_id} in ${session_id}`);
+        assert.equal(
+          heard.filter((one) => (one as JsonObject)["message_id"] === message_id).length,
+          1,
+          `${message_id} in ${session_id}`,
+        );
       }
       for (const id of action_ids) assert.equal((await api.action(id)).receipt, "consumed");
     }
     const spoken = transcript.filter(({ sender_type }) => sender_type === "agent");
-    const expected = agents.flatMap((session_id) => (steps.get(session_id) ?? []).map(({ iteration }) => `${session_id} ${iteration}`));
+    const expected = agents.flatMap((session_id) =>
+      (steps.get(session_id) ?? []).map(({ iteration }) => `${session_id} ${iteration}`),
+    );
     assert.deepEqual(spoken.map(({ session_id, iteration }) => `${session_id} ${iteration}`).sort(), expected.sort());
     const { title } = read(await api.get(pathOf("conversations", conversation_id)), 200, SHAPES.conversation);
     assert.equal(title, titles.get(conversation_id) ?? null);

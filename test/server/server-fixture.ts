@@ -165,7 +165,7 @@ export async function eventually<Value>(what: string, ask: () => Promise<Value |
   const until = performance.now() + START_MS;
   for (;;) {
     const answer = await ask();
-    if (answer !== undefined && answer !== false) return answer as Value;
+    if (answer !== undefined && answer !== false) return answer;
     assert.ok(performance.now() < until, `did not happen: ${what}`);
     await wait(20);
   }

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { once } from "node:events";
 import type { ServerProcess } from "./server-fixture.ts";
 
 /** Lets a server be asked what it holds on to. */
@@ -9,19 +10,14 @@ export async function heldMb(server: ServerProcess): Promise<number> {
   const address = /Debugger listening on (ws:\S+)/.exec(server.stderr)?.[1];
   assert.ok(address, "the server is inspectable");
   const inspector = new WebSocket(address);
-  await new Promise((resolve, reject) => {
-    inspector.onopen = resolve;
-    inspector.onerror = () => reject(new Error("the inspector does not answer"));
-  });
+  await once(inspector, "open");
   const call = async (id: number, method: string, params = {}): Promise<unknown> => {
-    const answer = new Promise<unknown>((resolve) => {
-      inspector.onmessage = ({ data }) => {
-        const message = JSON.parse(String(data)) as { id?: number; result?: unknown };
-        if (message.id === id) resolve(message.result);
-      };
-    });
     inspector.send(JSON.stringify({ id, method, params }));
-    return answer;
+    for (;;) {
+      const [{ data }] = (await once(inspector, "message")) as [MessageEvent<string>];
+      const message = JSON.parse(data) as { id?: number; result?: unknown };
+      if (message.id === id) return message.result;
+    }
   };
   try {
     // What a collection frees lets the next one free more.

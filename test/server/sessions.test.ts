@@ -164,7 +164,10 @@ describe("POST /api/sessions/:session_id/fork", () => {
     assert.deepEqual(steps[3]?.guidance, [{ why: "another way" }]);
     assert.deepEqual(read(await api.post(path, body), 202, SHAPES.accepted), fork, "the same call again");
     assert.equal((await api.steps(session_id)).length, 5);
-    problemOf(await api.post(pathOf("sessions", session_id, "fork"), { iteration: 3, session_id: parent.session_id }), 409);
+    problemOf(
+      await api.post(pathOf("sessions", session_id, "fork"), { iteration: 3, session_id: parent.session_id }),
+      409,
+    );
     assert.deepEqual(wrongPaths(await api.post(path, { iteration: 5 })), ["iteration"]);
   });
 });
@@ -184,7 +187,10 @@ describe("POST /api/actions", () => {
       urgency: 7,
     });
     const { metadata, urgency, payload } = await world().consumed(told.action_id);
-    assert.deepEqual({ metadata, urgency, payload }, { metadata: { from: "a test" }, urgency: 7, payload: { text: "hello" } });
+    assert.deepEqual(
+      { metadata, urgency, payload },
+      { metadata: { from: "a test" }, urgency: 7, payload: { text: "hello" } },
+    );
     const types = ["agent_pause", "agent_resume"];
     for (const action_type of types) await world().settled((await submit({ action_type, agent_id })).action_id);
     const guided = await submit({ action_type: "agent_interrupt", session_id, payload: { guidance: "again" } });

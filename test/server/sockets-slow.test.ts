@@ -43,7 +43,10 @@ describe("a client that stops reading", () => {
     }
     await slow.until("the last step", () => slow.of<Step>("agent_step").length === STEPS);
     const iterations = slow.of<Step>("agent_step").map(({ iteration }) => iteration);
-    assert.deepEqual(iterations, Array.from({ length: STEPS }, (_, index) => index));
-    assert.ok(slow.of<Step>("agent_step").every(({ state }) => String(state["filler"]).length === STATE_BYTES));
+    assert.deepEqual(
+      iterations,
+      Array.from({ length: STEPS }, (_, index) => index),
+    );
+    assert.ok(slow.of<Step>("agent_step").every(({ state }) => (state["filler"] as string).length === STATE_BYTES));
   });
 });

@@ -28,8 +28,7 @@ const PAYLOADS: Record<string, z.ZodType> = {
   conversation_message_delta: deltaShape.extend({ conversation_id: z.string() }),
 };
 const messagesTold = (watcher: Watcher) => watcher.of<Message>("conversation_message");
-const iterations = (watcher: Watcher) => watcher.of<Step>("agent_step").map(({ iteration }) => iteration);
-const upTo = (last: number, from = 0) => Array.from({ length: last - from + 1 }, (_, index) => from + index);
+const upTo = (last: number) => Array.from({ length: last + 1 }, (_, index) => index);
 
 describe("subscribe and unsubscribe", () => {
   test("acknowledge what they understood", TIMEOUT, async () => {
@@ -80,7 +79,8 @@ describe("subscribe and unsubscribe", () => {
         assert.deepEqual([ok, typeof error], [false, "string"], `${call} ${JSON.stringify(topic)}`);
       }
     for (const event of ["subscribe", "unsubscribe", "nonsense"])
-      for (const payload of [[], [null], [{ all: true }, "not a function"], [1, 2, 3]]) watcher.socket.emit(event, ...payload);
+      for (const payload of [[], [null], [{ all: true }, "not a function"], [1, 2, 3]])
+        watcher.socket.emit(event, ...payload);
     assert.deepEqual(await watcher.subscribe({ session_id: "s" }), { ok: true });
     assert.ok(watcher.socket.connected);
   });
@@ -123,9 +123,18 @@ describe("the events", () => {
     await inSession.follow({ session_id, after_iteration: -1 });
     await inConversation.follow({ conversation_id, after: "" });
     await everywhere.follow({ all: true });
-    await api.create("joke", { session_id, conversation_id, params: { subject: "tea" }, options: { max_steps: 2, step_interval_ms: 50 } });
+    await api.create("joke", {
+      session_id,
+      conversation_id,
+      params: { subject: "tea" },
+      options: { max_steps: 2, step_interval_ms: 50 },
+    });
     const ended = (watcher: Watcher) =>
-      watcher.until("the end", () => watcher.of<Session>("agent_state_update").some((row) => row.session_id === session_id && row.status === "stopped"));
+      watcher.until("the end", () =>
+        watcher
+          .of<Session>("agent_state_update")
+          .some((row) => row.session_id === session_id && row.status === "stopped"),
+      );
     await Promise.all([ended(inSession), ended(everywhere)]);
     await inConversation.until("two messages", () => messagesTold(inConversation).length === 2);
 
@@ -149,12 +158,19 @@ describe("the events", () => {
       ] as const) {
         const deltas = watcher.of<z.infer<typeof deltaShape>>(event).filter((delta) => delta.iteration === iteration);
         assert.ok(deltas.length > 3, "the text came in parts");
-        assert.deepEqual(deltas.map(({ event_seq }) => event_seq), upTo(deltas.length - 1));
+        assert.deepEqual(
+          deltas.map(({ event_seq }) => event_seq),
+          upTo(deltas.length - 1),
+        );
         assert.equal(deltas.map((delta) => delta.text).join(""), text);
       }
     const order = inSession.told.filter(({ event }) => event === "agent_step" || event === "agent_step_delta");
     const iterationsInOrder = order.map(({ payload }) => (payload as Step).iteration);
-    assert.deepEqual(iterationsInOrder, iterationsInOrder.toSorted((a, b) => a - b), "a step follows its own deltas");
+    assert.deepEqual(
+      iterationsInOrder,
+      iterationsInOrder.toSorted((a, b) => a - b),
+      "a step follows its own deltas",
+    );
     assert.deepEqual(inSession.of("agent_state_update").at(-1), await api.session(session_id));
   });
   test("tell every turn of an action's receipt", TIMEOUT, async () => {
@@ -185,72 +201,11 @@ describe("the events", () => {
     await watcher.follow({ conversation_id, after: "" });
     const { session_id } = await api.create("joke", { options: { max_steps: 1 } });
     await world().status(session_id, "stopped");
-    await api.post(pathOf("conversations", await api.conversation(), "messages"), { user_id: "ann", text: "elsewhere" });
+    await api.post(pathOf("conversations", await api.conversation(), "messages"), {
+      user_id: "ann",
+      text: "elsewhere",
+    });
     await watcher.subscribe({ session_id: "another" });
     assert.deepEqual(watcher.told, []);
-  });
-});
-
-describe("catching up", () => {
-  test("starts after the iteration that was named, and goes on live, each step once", TIMEOUT, async () => {
-    const { api } = world();
-    const { session_id } = await api.create("count", { params: { to: 40, delay_ms: 5 } });
-    await world().iteration(session_id, 10);
-    using all = await Watcher.connect(world().server.url);
-    using some = await Watcher.connect(world().server.url);
-    using live = await Watcher.connect(world().server.url);
-    await Promise.all([
-      all.follow({ session_id, after_iteration: -1 }),
-      some.follow({ session_id, after_iteration: 4 }),
-      live.follow({ session_id }),
-    ]);
-    const { status } = await world().status(session_id, "done");
-    assert.equal(status, "done");
-    for (const watcher of [all, some, live]) await watcher.until("the last step", () => iterations(watcher).includes(40));
-    assert.deepEqual(iterations(all), upTo(40));
-    assert.deepEqual(iterations(some), upTo(40, 5));
-    assert.deepEqual(iterations(live), upTo(40, iterations(live)[0] ?? 41));
-  });
-
-  test("of a session that ended gives all of it, again and again", TIMEOUT, async () => {
-    const { api } = world();
-    const { session_id } = await api.create("count", { params: { to: 449 } });
-    await world().status(session_id, "done");
-    using watcher = await Watcher.connect(world().server.url);
-    for (let round = 1; round <= 2; round += 1) {
-      await watcher.follow({ session_id, after_iteration: -1 });
-      await watcher.until("all steps", () => iterations(watcher).length >= 450 * round);
-    }
-    assert.deepEqual(iterations(watcher), [...upTo(449), ...upTo(449)]);
-    await watcher.follow({ session_id, after_iteration: 449 });
-    const later = await api.create("count", { params: { to: 0 } });
-    await watcher.follow({ session_id: later.session_id, after_iteration: -1 });
-    await watcher.until("what was asked for later", () => watcher.of<Step>("agent_step").at(-1)?.session_id === later.session_id);
-    assert.equal(iterations(watcher).length, 901);
-  });
-
-  test("of a fork begins with its parent's steps", TIMEOUT, async () => {
-    const { api } = world();
-    const parent = await api.create("count", { params: { to: 5 } });
-    await world().status(parent.session_id, "done");
-    const fork = read(await api.post(pathOf("sessions", parent.session_id, "fork"), { iteration: 2 }), 202, SHAPES.accepted);
-    using watcher = await Watcher.connect(world().server.url);
-    await watcher.follow({ session_id: fork.session_id, after_iteration: -1 });
-    await watcher.until("the last step", () => iterations(watcher).includes(5));
-    assert.deepEqual(watcher.of("agent_step"), await api.steps(fork.session_id));
-  });
-
-  test("of a conversation starts after the message that was named", TIMEOUT, async () => {
-    const { api } = world();
-    const conversation_id = await api.conversation();
-    const say = (n: number) => api.post(pathOf("conversations", conversation_id, "messages"), { user_id: "ann", text: String(n), message_id: `${conversation_id} ${n}` });
-    for (const n of upTo(9)) await say(n);
-    using all = await Watcher.connect(world().server.url);
-    using some = await Watcher.connect(world().server.url);
-    await Promise.all([all.follow({ conversation_id, after: "" }), some.follow({ conversation_id, after: `${conversation_id} 6` })]);
-    for (const n of upTo(14, 10)) await say(n);
-    const texts = (watcher: Watcher) => messagesTold(watcher).map(({ text }) => Number(text));
-    for (const watcher of [all, some]) await watcher.until("the last message", () => texts(watcher).includes(14));
-    assert.deepEqual([texts(all), texts(some)], [upTo(14), upTo(14, 7)]);
   });
 });

@@ -71,7 +71,7 @@ describe("GET /api/agent-steps", () => {
       assert.equal(read(await api.get("/api/agent-steps/latest", query), 200, SHAPES.step).iteration, 9);
     const silent = await api.create("echo", { agent_id: `silent ${newId()}` });
     for (const query of [{ session_id: silent.session_id }, { agent_id: silent.agent_id }, { session_id: "nobody" }])
-      problemOf(await api.get("/api/agent-steps/latest", query as Query), 404);
+      problemOf(await api.get("/api/agent-steps/latest", query), 404);
   });
 });
 

@@ -107,10 +107,23 @@ describe("GET /api/monikers", () => {
   test("lists the built-in ones with what they take", TIMEOUT, async () => {
     const { monikers } = read(await world().api.get("/api/monikers"), 200, shape);
     const kinds = Object.fromEntries(monikers.map(({ name, kind }) => [name, kind]));
-    const expected = { joke: "continuous", summarize: "finite", research: "finite", echo: "reactive", count: "finite", script: "finite" };
+    const expected = {
+      joke: "continuous",
+      summarize: "finite",
+      research: "finite",
+      echo: "reactive",
+      count: "finite",
+      script: "finite",
+    };
     assert.deepEqual({ ...kinds, ...expected }, kinds);
     const count = monikers.find(({ name }) => name === "count")?.params_schema;
-    assert.deepEqual(Object.keys(count?.["properties"] as object), ["to", "delay_ms", "payload_bytes", "fail_at", "fail_times"]);
+    assert.deepEqual(Object.keys(count?.["properties"] as object), [
+      "to",
+      "delay_ms",
+      "payload_bytes",
+      "fail_at",
+      "fail_times",
+    ]);
     assert.deepEqual(count?.["required"], ["to"]);
   });
 });

@@ -62,9 +62,9 @@ export class Watcher implements Disposable {
     const look = () => {
       try {
         const value = fits(this.told);
-        if (value !== undefined && value !== false) fitting.resolve(value as Value);
+        if (value !== undefined && value !== false) fitting.resolve(value);
       } catch (error) {
-        fitting.reject(error as Error);
+        fitting.reject(error);
       }
     };
     this.#listeners.add(look);

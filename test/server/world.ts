@@ -30,8 +30,12 @@ export class World {
 
   /** The session once it fits. */
   async session(session_id: string, fits: (session: Session) => boolean): Promise<Session> {
-    return this.#rowThat(session_id, "agent_state_update", ({ session_id: id }) => id === session_id, fits, () =>
-      this.api.session(session_id),
+    return this.#rowThat(
+      session_id,
+      "agent_state_update",
+      ({ session_id: id }) => id === session_id,
+      fits,
+      () => this.api.session(session_id),
     );
   }
 

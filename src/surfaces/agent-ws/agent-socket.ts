@@ -2,7 +2,7 @@ import type { Server as HttpServer, IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
 import type { FastifyBaseLogger } from "fastify";
 import { type RawData, WebSocket, WebSocketServer } from "ws";
-import { clientFrameSchema, type ServerFrame } from "../../agent-api/messages.ts";
+import { clientFrameSchema, requestSchema, type ServerFrame } from "../../agent-api/messages.ts";
 import { bearer, isFromThisMachine, sameSecret } from "../access.ts";
 import type { DefaultChat } from "./default-chat.ts";
 
@@ -65,17 +65,21 @@ export class AgentSocketServer {
     let busy = false;
     this.#alive.add(client);
     client.on("pong", () => this.#alive.add(client));
-    client.on("error", () => client.terminate());
+    // A frame that is too large or broken: the connection is closed already, with the reason.
+    client.on("error", () => {});
     client.on("message", (data: RawData, isBinary: boolean) => {
-      const frame = isBinary ? null : parse((data as Buffer).toString());
-      if (!frame)
+      // One that sends on and on and reads nothing would have its answers pile up here.
+      if (client.bufferedAmount > MOST_BUFFERED) return client.terminate();
+      const given = isBinary ? null : parse((data as Buffer).toString());
+      const frame = clientFrameSchema.safeParse(given);
+      const tagged = requestIdOf(given);
+      if (!frame.success)
         return send(client, {
           type: "error",
           code: "bad_message",
           message: 'send {"type":"user_message","text":"…"} as text',
+          ...tagged,
         });
-      const { text, request_id } = frame;
-      const tagged = request_id === undefined ? {} : { request_id };
       if (busy)
         return send(client, {
           type: "error",
@@ -84,7 +88,7 @@ export class AgentSocketServer {
           ...tagged,
         });
       busy = true;
-      void this.#answer(client, text, tagged).finally(() => {
+      void this.#answer(client, frame.data.text, tagged).finally(() => {
         busy = false;
       });
     });
@@ -125,13 +129,18 @@ export class AgentSocketServer {
   }
 }
 
-function parse(text: string) {
+function parse(text: string): unknown {
   try {
-    const parsed = clientFrameSchema.safeParse(JSON.parse(text));
-    return parsed.success ? parsed.data : null;
+    return JSON.parse(text);
   } catch {
     return null;
   }
+}
+
+/** What the client calls its request, also where the rest of its frame cannot be used. */
+function requestIdOf(given: unknown): { request_id?: string } {
+  const named = requestSchema.safeParse(given);
+  return named.success && named.data.request_id !== undefined ? { request_id: named.data.request_id } : {};
 }
 
 function send(client: WebSocket, frame: ServerFrame): void {

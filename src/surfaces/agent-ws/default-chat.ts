@@ -1,10 +1,11 @@
 import { newId } from "../../domain/ids.ts";
 import type { Session } from "../../domain/session.ts";
-import type { Events } from "../../events/events.ts";
+import type { Events, RuntimeEvent } from "../../events/events.ts";
 import type { ActionQueue } from "../../queue/submit.ts";
 import type { Store } from "../../store/store.ts";
 
 const AGENT_ID = "default";
+const WAS_RESET = "the chat was reset";
 
 /** What a question brings: pieces of the answer, then its end, or a failure. */
 export type AnswerEvent =
@@ -22,6 +23,7 @@ export class DefaultChat {
   readonly #events: Events;
   readonly #resetListeners = new Set<(session_id: string) => void>();
   #line: Promise<unknown> = Promise.resolve();
+  #looking: Promise<unknown> = Promise.resolve();
   #reset = new AbortController();
 
   constructor(store: Store, queue: ActionQueue, events: Events) {
@@ -31,11 +33,29 @@ export class DefaultChat {
   }
 
   /** The session that is the chat now; made where there is none. */
-  async session(): Promise<Session> {
+  session(): Promise<Session> {
+    return this.#alone(async () => (await this.#current()) ?? this.#make());
+  }
+
+  /** A fresh chat for everyone. An answer in flight fails; the old chat's history stays. */
+  reset(): Promise<void> {
+    return this.#alone(async () => {
+      const old = await this.#current();
+      // The new one comes first, so that no question finds the old one on its way out.
+      const { session_id } = await this.#make();
+      if (old) await this.#queue.submit({ action_type: "agent_destroy", session_id: old.session_id });
+      this.#reset.abort();
+      this.#reset = new AbortController();
+      for (const listener of this.#resetListeners) listener(session_id);
+    });
+  }
+
+  async #current(): Promise<Session | null> {
     const latest = (await this.#store.getAgent(AGENT_ID))?.latest;
-    const usable =
-      latest && latest.session_id.startsWith(AGENT_ID) && !["done", "stopped", "stopping"].includes(latest.status);
-    if (usable) return latest;
+    return latest && isUsable(latest) ? latest : null;
+  }
+
+  async #make(): Promise<Session> {
     const session_id = `${AGENT_ID}-${newId()}`;
     const outcome = await this.#queue.submit({
       action_type: "agent_create",
@@ -48,20 +68,11 @@ export class DefaultChat {
     return session;
   }
 
-  /** A fresh chat for everyone. An answer in flight fails; the old chat's history stays. */
-  async reset(): Promise<void> {
-    const { session_id } = await this.session();
-    await this.#queue.submit({ action_type: "agent_destroy", session_id });
-    this.#reset.abort();
-    this.#reset = new AbortController();
-    const created = `${AGENT_ID}-${newId()}`;
-    await this.#queue.submit({
-      action_type: "agent_create",
-      agent_id: AGENT_ID,
-      session_id: created,
-      payload: { moniker: "chat" },
-    });
-    for (const listener of this.#resetListeners) listener(created);
+  /** Looks for the chat, and changes of it, happen one after the other: two that find none must not make two. */
+  #alone<Result>(work: () => Promise<Result>): Promise<Result> {
+    const done = this.#looking.then(work);
+    this.#looking = done.catch(() => {});
+    return done;
   }
 
   onReset(listener: (session_id: string) => void): () => void {
@@ -80,21 +91,19 @@ export class DefaultChat {
     const session = await this.session();
     const { session_id } = session;
     const leaving = new AbortController();
-    const reset = this.#reset.signal;
-    const news = this.#events.follow({ session_id }, AbortSignal.any([leaving.signal, reset]));
-    // The first look makes it listen, before the question can be answered.
-    let next = news.next();
-    if (session.status === "error" || session.status === "paused")
-      await this.#queue.submit({ action_type: "agent_resume", session_id });
-    const asked = await this.#queue.submit({ action_type: "agent_input", session_id, payload: { text, user_id } });
-    if (asked.kind !== "accepted") return tell({ kind: "failed", message: "the chat does not take questions now" });
-    let told = "";
+    // It listens from here on, before the question can be answered.
+    const news = this.#events.follow({ session_id }, AbortSignal.any([leaving.signal, this.#reset.signal]));
     try {
+      const problem = await this.#takeUp(session, news);
+      if (problem !== null) return await tell({ kind: "failed", message: problem });
+      const asked = await this.#queue.submit({ action_type: "agent_input", session_id, payload: { text, user_id } });
+      if (asked.kind !== "accepted")
+        return await tell({ kind: "failed", message: "the chat does not take questions now" });
+      let told = "";
       for (;;) {
-        const { value, done } = await next;
-        if (done) return await tell({ kind: "failed", message: "the chat was reset" });
-        next = news.next();
-        const ended = await this.#answerFrom(value, asked.action_id, session, told);
+        const { value, done } = await news.next();
+        if (done) return await tell({ kind: "failed", message: WAS_RESET });
+        const ended = this.#answerFrom(value, asked.action_id, session, told);
         for (const event of ended) {
           if (event.kind === "chunk") told += event.text;
           await tell(event);
@@ -106,15 +115,34 @@ export class DefaultChat {
     }
   }
 
+  /**
+   * A chat that failed or was paused first goes on with what it was told before, so that the question gets an answer of
+   * its own. Answers why it cannot, or null.
+   */
+  async #takeUp({ session_id, status }: Session, news: AsyncIterator<RuntimeEvent>): Promise<string | null> {
+    if (status !== "error" && status !== "paused") return null;
+    const resumed = await this.#queue.submit({ action_type: "agent_resume", session_id });
+    if (resumed.kind !== "accepted") return "the chat cannot be taken up again";
+    for (;;) {
+      const { value: event, done } = await news.next();
+      if (done) return WAS_RESET;
+      if (event.kind === "session" && event.session.status === "waiting") return null;
+      if (event.kind === "step" && event.step.status === "error") return event.step.error;
+      // Somebody else was faster.
+      if (
+        event.kind === "action" &&
+        event.action.action_id === resumed.action_id &&
+        event.action.outcome === "rejected"
+      )
+        return null;
+    }
+  }
+
   /** What one piece of news means for the answer. The joined chunks are exactly the step's text. */
-  async #answerFrom(
-    event: Awaited<ReturnType<ReturnType<Events["follow"]>["next"]>>["value"],
-    action_id: string,
-    session: Session,
-    told: string,
-  ): Promise<AnswerEvent[]> {
-    if (!event) return [];
+  #answerFrom(event: RuntimeEvent, action_id: string, session: Session, told: string): AnswerEvent[] {
     if (event.kind === "delta") {
+      // The chat may still be at work on what others said.
+      if (!event.delta.action_ids.includes(action_id)) return [];
       if (event.delta.event_seq === 0 && told !== "")
         return [{ kind: "failed", message: "the answer was cut short and started again" }];
       return [{ kind: "chunk", text: event.delta.text }];
@@ -132,3 +160,6 @@ export class DefaultChat {
     return [];
   }
 }
+
+const isUsable = ({ session_id, status }: Session): boolean =>
+  session_id.startsWith(AGENT_ID) && !["done", "stopped", "stopping"].includes(status);

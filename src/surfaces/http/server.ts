@@ -13,6 +13,7 @@ import {
 import { EverstepError } from "../../domain/errors.ts";
 import { type AccessRules, bearer, isFromThisMachine, sameSecret } from "../access.ts";
 import { readBodies } from "./bodies.ts";
+import { brokenRequests } from "./broken-requests.ts";
 import type { App, ServerContext } from "./context.ts";
 import { docsPage, docsScript, homePage } from "./pages.ts";
 import { Problem } from "./problem.ts";
@@ -44,6 +45,7 @@ export type ServerOptions = AccessRules & {
 
 export async function buildServer(context: ServerContext, options: ServerOptions): Promise<App> {
   const app: App = fastify({
+    ...brokenRequests,
     loggerInstance: options.log,
     bodyLimit: LARGEST_BODY,
     routerOptions: { maxParamLength: LONGEST_PARAMETER },

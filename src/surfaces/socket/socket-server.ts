@@ -126,7 +126,7 @@ function emit(socket: Socket, topic: Topic, event: RuntimeEvent): void {
 function emitDelta(
   socket: Socket,
   topic: Topic,
-  { conversation_id, ...delta }: Extract<RuntimeEvent, { kind: "delta" }>["delta"],
+  { conversation_id, action_ids: _, ...delta }: Extract<RuntimeEvent, { kind: "delta" }>["delta"],
 ): void {
   if (!("conversation_id" in topic)) socket.emit("agent_step_delta", delta);
   if (!("session_id" in topic) && conversation_id !== null)

@@ -37,6 +37,22 @@ export function crowds(makeHome: MakeHome): void {
       for (const { receipt } of guided) assert.equal(receipt, "consumed");
     });
 
+    test("1,100 that run after a restart each have one runner, which hears them and stops", TIMEOUT, async () => {
+      await using world = await World.open(makeHome);
+      await world.runtime.stop();
+      const sessions = await Promise.all(Array.from({ length: 1100 }, () => world.create("held")));
+      await world.restart({ max_running_steps: 5000 });
+      const steps = await Promise.all(sessions.map((id) => world.held.next(id)));
+      const told = await Promise.all(sessions.map((id) => world.tell(id, "a")));
+      for (const id of told.slice(-100)) await world.settled(id);
+      await world.meanwhile();
+      const twice = sessions.filter((id) => world.held.started(id) !== 1);
+      assert.deepEqual(twice, [], "a second runner started a step of these");
+      await world.runtime.stop();
+      const running = steps.filter(({ context }) => !context.signal.aborted);
+      assert.equal(running.length, 0, "no step goes on after the stop");
+    });
+
     test("a session whose runner was long idle is still advanced by one runner only", TIMEOUT, async () => {
       await using world = await World.open(makeHome);
       const oldest = await world.create("held_reactive");

@@ -72,9 +72,11 @@ export function guidance(makeHome: MakeHome): void {
       (await world().held.next(session_id)).fail(new Error("once"));
       await world().meanwhile();
       const told = await tellAll(world(), session_id, ["a"]);
+      await world().meanwhile();
+      assert.equal(world().held.started(session_id), 1, "what can wait does not use up an attempt");
       await world().do("agent_pause", session_id);
       await world().do("agent_resume", session_id);
-      const again = await latestStep(world(), session_id);
+      const again = await world().held.next(session_id);
       assert.deepEqual(again.frame.guidance, ["a"]);
       again.finish();
       await usedOnce(world(), session_id, { 0: told });
@@ -184,11 +186,4 @@ export async function usedOnce(world: World, session_id: string, expected: Used)
       told.map(({ action_id }) => action_id),
     );
   }
-}
-
-/** The attempt that is under way now, whatever came before it. */
-async function latestStep(world: World, session_id: string) {
-  let step = await world.held.next(session_id);
-  while (world.held.started(session_id) > world.held.asked(session_id)) step = await world.held.next(session_id);
-  return step;
 }

@@ -41,6 +41,27 @@ export function storeOutages(makeHome: MakeHome): void {
         for (const action of await world.actions(session_id)) assert.equal(action.outcome, "ok");
       });
     }
+
+    test("a stop does not wait for it, and the next start goes on where the store stands", TIMEOUT, async () => {
+      await using world = await World.open(makeHome);
+      await world.runtime.stop();
+      const { catalog, workspace } = world;
+      const store = failing(world.store, ({ steps = [] }) => steps.length > 0);
+      const runtime = new Runtime({ store, catalog, workspace, shutdown_grace_ms: 20 });
+      await runtime.start();
+      const session_id = await world.create("held");
+      (await world.held.next(session_id)).finish();
+      const pause = await world.submit({ action_type: "agent_pause", session_id });
+      await runtime.stop();
+      assert.equal((await world.session(session_id)).iteration, -1);
+      await world.start();
+      assert.equal((await world.settled(pause.action_id)).outcome, "ok");
+      await world.act("agent_resume", session_id);
+      const again = await world.held.next(session_id);
+      assert.equal(again.context.ids.iteration, 0);
+      again.finish();
+      await world.untilIteration(session_id, 0);
+    });
   });
 }
 

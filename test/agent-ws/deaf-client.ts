@@ -1,0 +1,60 @@
+import { once } from "node:events";
+import { connect, type Socket } from "node:net";
+
+const MASK_BIT = 0x80;
+const TEXT_FRAME = 0x81;
+const NO_MASK = Buffer.alloc(4);
+
+/** A client that speaks and never reads: what it is sent stays in the buffers between, until they are full. */
+export class DeafClient implements Disposable {
+  readonly #socket: Socket;
+  readonly gone: Promise<void>;
+  #isGone = false;
+
+  private constructor(socket: Socket) {
+    this.#socket = socket;
+    this.gone = new Promise((resolve) => socket.once("close", () => resolve()));
+    void this.gone.then(() => {
+      this.#isGone = true;
+    });
+    // One that does not read learns of its end when it writes.
+    socket.on("error", () => {});
+  }
+
+  static async open(url: string): Promise<DeafClient> {
+    const { hostname, port } = new URL(url);
+    // Paused from the first byte on: not even the handshake's answer is read.
+    const socket = connect({ host: hostname, port: Number(port), noDelay: true }).pause();
+    await once(socket, "connect");
+    const client = new DeafClient(socket);
+    const key = Buffer.alloc(16).toString("base64");
+    socket.write(
+      `GET /agent_ws/ HTTP/1.1\r\nhost: ${hostname}:${port}\r\nconnection: Upgrade\r\nupgrade: websocket\r\n` +
+        `sec-websocket-version: 13\r\nsec-websocket-key: ${key}\r\n\r\n`,
+    );
+    return client;
+  }
+
+  get isGone(): boolean {
+    return this.#isGone;
+  }
+
+  /** Resolves when the bytes have left. */
+  async send(text: string): Promise<void> {
+    const payload = Buffer.from(text);
+    const head =
+      payload.length < 126
+        ? [TEXT_FRAME, MASK_BIT | payload.length]
+        : [TEXT_FRAME, MASK_BIT | 126, payload.length >> 8, payload.length & 0xff];
+    if (this.#socket.write(Buffer.concat([Buffer.from(head), NO_MASK, payload]))) return;
+    await Promise.race([new Promise<void>((resolve) => this.#socket.once("drain", resolve)), this.gone]);
+  }
+
+  ask(text: string): Promise<void> {
+    return this.send(JSON.stringify({ type: "user_message", text }));
+  }
+
+  [Symbol.dispose](): void {
+    this.#socket.destroy();
+  }
+}

@@ -1,0 +1,142 @@
+import assert from "node:assert/strict";
+import { after, before, beforeEach, describe, test } from "node:test";
+import type { ModelCall } from "../llm/model-call.ts";
+import { failing, ModelServer, reply } from "../llm/model-server.ts";
+import { ServerProcess, TIMEOUT } from "../server/server-fixture.ts";
+import { World } from "../server/world.ts";
+import { echoing, modelEnvironment } from "./model-environment.ts";
+import { RawClient } from "./raw-client.ts";
+
+describe("the one chat with a model", () => {
+  let model: ModelServer;
+  let world: World;
+  before(async () => {
+    model = await ModelServer.open();
+    world = await World.of(await ServerProcess.start(modelEnvironment(model)));
+  });
+  beforeEach(() => model.clear());
+  after(async () => {
+    world.close();
+    await world.server.finish();
+    await model[Symbol.asyncDispose]();
+  });
+  const open = () => RawClient.open(world.server.url);
+  /** Answers the whole in pieces, so that it streams. */
+  const finish = async (call: ModelCall, text: string): Promise<void> =>
+    call.reply(JSON.stringify({ tool: "reply", text }), { piece: 6, every_ms: 5 });
+
+  test("tells the answer while the model still writes it, and the tokens at its end", TIMEOUT, async () => {
+    using client = await open();
+    client.ask("Tell me a tale.", { request_id: "tale" });
+    const call = await model.next();
+    call.say('{"tool": "reply", "text": "Once upon');
+    assert.deepEqual(await client.next(), { type: "event_text_chunk", text: "Once upon", request_id: "tale" });
+    call.say(' a time 😀 \\"there\\" was."}');
+    call.end({ input: 100, output: 11 });
+    const rest = await client.answer({ request_id: "tale" });
+    assert.deepEqual([rest.text, rest.tokens_used], [' a time 😀 "there" was.', 111]);
+  });
+
+  test("tells nothing of the tools that come before the answer", TIMEOUT, async () => {
+    using client = await open();
+    model.will(
+      reply('{"tool": "write_file", "args": {"path": "a.md", "text": "hidden"}, "text": "I write."}'),
+      reply('{"tool": "reply", "text": "Done."}'),
+    );
+    const { text, tokens_used } = await client.say("Write a file.");
+    assert.deepEqual([text, tokens_used], ["Done.", 300]);
+  });
+
+  test("answers each of many connections with its own answer, one after the other", TIMEOUT, async () => {
+    model.otherwise(echoing);
+    const clients = await Promise.all(Array.from({ length: 6 }, open));
+    const answers = await Promise.all(
+      clients.map((client, at) => client.say(`Question ${at}.`, { request_id: `r${at}` })),
+    );
+    for (const client of clients) client[Symbol.dispose]();
+    assert.deepEqual(
+      answers.map(({ text }) => text),
+      answers.map((_, at) => `Answer to: Question ${at}.`),
+    );
+    assert.ok(
+      answers.every(({ chunks }) => chunks.length > 1),
+      "they streamed",
+    );
+  });
+
+  for (const [name, answer, pattern] of [
+    ["refuses the key", failing(401), /^auth: /],
+    ["writes rubbish", reply("no"), /^bad_output: /],
+  ] as const)
+    test(
+      `tells an agent_error where the model ${name}, and the next question gets its own answer`,
+      TIMEOUT,
+      async () => {
+        using client = await open();
+        model.will(answer, reply("still no"));
+        client.ask("Question one.", { request_id: "one" });
+        const { code, message, request_id } = await client.failure();
+        assert.deepEqual([code, request_id], ["agent_error", "one"]);
+        assert.match(message, pattern);
+        model.clear();
+        model.otherwise(echoing);
+        assert.equal((await client.say("Question two.", { request_id: "two" })).text, "Answer to: Question two.");
+        const { steps } = (await (
+          await fetch(`${world.server.url}/api/agent-steps?session_id=${client.session_id}&limit=500`)
+        ).json()) as { steps: { text: string | null }[] };
+        assert.deepEqual(
+          steps.slice(-2).map(({ text }) => text),
+          ["Answer to: Question one.", "Answer to: Question two."],
+          "the first one was made good",
+        );
+      },
+    );
+
+  test(
+    "tells an error where an answer begins anew, and the next question gets its own answer alone",
+    TIMEOUT,
+    async () => {
+      using client = await open();
+      client.ask("Question one.", { request_id: "one" });
+      const call = await model.next();
+      call.say('{"tool": "reply", "text": "Half of');
+      assert.deepEqual(await client.next(), { type: "event_text_chunk", text: "Half of", request_id: "one" });
+      call.cut();
+      const again = await model.next();
+      again.say('{"tool": "reply", "text": "Another beginning');
+      const { code, message, request_id } = await client.failure();
+      assert.deepEqual([code, request_id], ["agent_error", "one"]);
+      assert.match(message, /started again/);
+      client.ask("Question two.", { request_id: "two" });
+      again.say(' and its end."}');
+      again.end();
+      await finish(await model.next(), "The answer to two.");
+      assert.equal((await client.answer({ request_id: "two" })).text, "The answer to two.");
+    },
+  );
+
+  test("keeps what others say to the chat apart from the answers", TIMEOUT, async () => {
+    using client = await open();
+    const { session_id } = client;
+    const accepted = await world.api.post(`/api/sessions/${encodeURIComponent(session_id)}/interrupt`, {
+      guidance: "From elsewhere.",
+    });
+    assert.equal(accepted.status, 202);
+    const theirs = await model.next();
+    client.ask("My question.");
+    theirs.say('{"tool": "reply", "text": "For elsewhere');
+    const { session_id: id } = client;
+    await world.session(id, ({ pending_guidance }) => pending_guidance.length === 2);
+    theirs.say('."}');
+    theirs.end();
+    await finish(await model.next(), "For you.");
+    assert.equal((await client.answer()).text, "For you.");
+  });
+
+  test("takes the chat up again where somebody paused it", TIMEOUT, async () => {
+    using client = await open();
+    await world.control(client.session_id, "pause");
+    model.otherwise(echoing);
+    assert.equal((await client.say("Are you there?")).text, "Answer to: Are you there?");
+  });
+});

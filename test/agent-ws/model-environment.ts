@@ -1,0 +1,16 @@
+import type { ModelCall } from "../llm/model-call.ts";
+import type { ModelServer } from "../llm/model-server.ts";
+import type { Environment } from "../server/server-fixture.ts";
+
+/** What makes a server use the test's own provider. */
+export const modelEnvironment = (model: ModelServer): Environment => ({
+  EVERSTEP_MODEL: "openai/test",
+  OPENAI_BASE_URL: model.url,
+  OPENAI_API_KEY: "sk-test",
+});
+
+/** Answers a chat with the last thing that was said to it. */
+export async function echoing(call: ModelCall): Promise<void> {
+  const said = call.said("user").split("User: ").at(-1)?.trim() ?? "";
+  await call.reply(JSON.stringify({ tool: "reply", text: `Answer to: ${said}` }), { piece: 16, every_ms: 30 });
+}

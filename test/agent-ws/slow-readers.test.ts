@@ -1,0 +1,62 @@
+import assert from "node:assert/strict";
+import { mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { before, describe, test } from "node:test";
+import { sharedServer, TIMEOUT, within } from "../server/server-fixture.ts";
+import { DeafClient } from "./deaf-client.ts";
+import { RawClient } from "./raw-client.ts";
+
+/** More than the machine's own buffers between two processes hold, so that the rest has to wait in the server. */
+const MOST_QUESTIONS = 1000;
+const MOST_RUBBISH = 2_000_000;
+const LONGEST_WAIT_MS = 20_000;
+const MOST_MEMORY = 150e6;
+
+describe("a client that does not read", () => {
+  const server = sharedServer();
+  before(async () => {
+    await mkdir(join(server().folder, "workspace"), { recursive: true });
+    await writeFile(join(server().folder, "workspace/long.md"), "茶".repeat(20_000));
+  });
+
+  const memory = async (): Promise<number> => {
+    const text = await (await fetch(`${server().url}/metrics`)).text();
+    return Number(/^process_resident_memory_bytes (\S+)/m.exec(text)?.[1]);
+  };
+
+  test("holds up the others for a while only, and is dropped", TIMEOUT, async () => {
+    using other = await RawClient.open(server().url);
+    using deaf = await DeafClient.open(server().url);
+    assert.match((await other.say("help")).text, /list files/);
+    const before = await memory();
+    let longest = 0;
+    // The others' answers come after the deaf one's, so they tell how long it holds them up.
+    for (let questions = 0; questions < MOST_QUESTIONS && !deaf.isGone; questions++) {
+      await deaf.ask("read long.md");
+      const asked = performance.now();
+      assert.match((await other.say("help")).text, /list files/);
+      longest = Math.max(longest, performance.now() - asked);
+    }
+    assert.ok(deaf.isGone, "it is still there");
+    assert.ok(longest < LONGEST_WAIT_MS, `${longest} ms`);
+    assert.ok(longest > 1000, "it never held anyone up, so nothing was shown");
+    const grown = (await memory()) - before;
+    assert.ok(grown < MOST_MEMORY, `${grown / 1e6} MB more`);
+    assert.match((await other.say("help")).text, /list files/);
+  });
+
+  test("is dropped when it sends rubbish on and on, before the answers to it fill the memory", TIMEOUT, async () => {
+    using other = await RawClient.open(server().url);
+    using deaf = await DeafClient.open(server().url);
+    const before = await memory();
+    let sent = 0;
+    while (sent < MOST_RUBBISH && !deaf.isGone) {
+      await deaf.send("rubbish");
+      if (++sent % 1000 === 0) await new Promise((resolve) => setImmediate(resolve));
+    }
+    await within(10_000, deaf.gone, () => `it is still there after ${sent} frames`);
+    const grown = (await memory()) - before;
+    assert.ok(grown < MOST_MEMORY, `${grown / 1e6} MB more after ${sent} frames`);
+    assert.match((await other.say("help")).text, /list files/);
+  });
+});
