@@ -7,6 +7,6 @@ export type BenchContext = {
   quick: boolean;
 };
 
-export type BenchPart = { measures: string; run(context: BenchContext): Promise<Figure[]> };
+type BenchPart = { measures: string; run(context: BenchContext): Promise<Figure[]> };
 
 export type Bench = { measures: string; parts: Readonly<Record<string, BenchPart>> };

@@ -6,7 +6,6 @@ const requestId = z.string().max(200).optional();
 export const requestSchema = z.object({ request_id: requestId });
 
 export const clientFrameSchema = requestSchema.extend({ type: z.literal("user_message"), text: z.string().min(1) });
-export type ClientFrame = z.infer<typeof clientFrameSchema>;
 
 export const serverFrameSchema = z.discriminatedUnion("type", [
   z.object({ type: z.literal("status"), status: z.string(), session_id: z.string() }),

@@ -14,10 +14,10 @@ export const ACTION_TYPES = [
 export const actionTypeSchema = z.enum(ACTION_TYPES);
 export type ActionType = z.infer<typeof actionTypeSchema>;
 
-export const outcomeSchema = z.enum(["ok", "rejected", "failed"]);
+const outcomeSchema = z.enum(["ok", "rejected", "failed"]);
 
 /** What became of a person's word: in the queue, with the session, used by a step, or returned because the session ended first. */
-export const receiptSchema = z.enum(["accepted", "delivered", "consumed", "bounced"]);
+const receiptSchema = z.enum(["accepted", "delivered", "consumed", "bounced"]);
 
 /** A row of the table `queue`: one request, from submission to its end. */
 export const actionSchema = z.object({

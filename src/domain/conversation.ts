@@ -50,7 +50,7 @@ export const messageSchema = z.object({
 export type Message = z.infer<typeof messageSchema>;
 
 /** How far a session that pulls has read a conversation. */
-export const sessionCursorSchema = z.object({
+const sessionCursorSchema = z.object({
   session_id: idSchema,
   conversation_id: idSchema,
   message_id: idSchema,

@@ -7,7 +7,7 @@ export const sessionStatusSchema = z.enum(SESSION_STATUSES);
 export type SessionStatus = z.infer<typeof sessionStatusSchema>;
 
 /** The status machine: which change is allowed from where. A status may always stay as it is. */
-export const ALLOWED_CHANGES: Readonly<Record<SessionStatus, readonly SessionStatus[]>> = {
+const ALLOWED_CHANGES: Readonly<Record<SessionStatus, readonly SessionStatus[]>> = {
   running: ["waiting", "paused", "stopping", "stopped", "done", "error"],
   waiting: ["running", "paused", "stopping", "stopped", "done", "error"],
   paused: ["running", "waiting", "stopping", "stopped", "error"],
@@ -25,7 +25,7 @@ export const LIVE_STATUSES = ["running", "waiting", "paused", "stopping"] as con
 const live: ReadonlySet<SessionStatus> = new Set(LIVE_STATUSES);
 export const isLive = (status: SessionStatus): boolean => live.has(status);
 
-export const stopReasonSchema = z.enum(["max_steps", "max_runtime_s", "max_tokens", "destroyed"]);
+const stopReasonSchema = z.enum(["max_steps", "max_runtime_s", "max_tokens", "destroyed"]);
 export type StopReason = z.infer<typeof stopReasonSchema>;
 
 export const retrySchema = z.object({

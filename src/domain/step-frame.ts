@@ -2,7 +2,7 @@ import { z } from "zod";
 import { jsonObjectSchema, jsonSchema } from "./json.ts";
 
 /** StepFrame-v0: all that a moniker knows of the past, and all that it leaves for the future. */
-export const frameInSchema = z.object({
+const frameInSchema = z.object({
   step: z.string(),
   state: jsonObjectSchema,
   guidance: z.array(jsonSchema).optional(),

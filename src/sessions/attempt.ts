@@ -9,7 +9,7 @@ import { runtimeLeftMs } from "./limits.ts";
 import type { Taken } from "./step-commit.ts";
 
 /** Why a step was cut short from outside; none of these is the step's own failure. */
-export type CutReason = "interrupted" | "destroyed" | "shutdown" | "out_of_time";
+type CutReason = "interrupted" | "destroyed" | "shutdown" | "out_of_time";
 
 export type AttemptOutcome =
   | { kind: "done"; frame: FrameOut; taken: Taken; latency_ms: number; tokens: number; cursor: SessionCursor | null }

@@ -11,7 +11,7 @@ import { isObject, type JsonObject, type JsonValue } from "../domain/json.ts";
  * D1  `applyDelta(before, diff(before, after).delta)` equals `after` to the letter: JSON text with the same order of keys.
  * D2  Nothing of `before` or `after` is mutated; what did not change is shared.
  */
-export type Change = ["=", JsonValue] | ["-"] | ["~", number, number, string | JsonValue[]] | ["#", Changes] | Changes;
+type Change = ["=", JsonValue] | ["-"] | ["~", number, number, string | JsonValue[]] | ["#", Changes] | Changes;
 export type Changes = { [key: string]: Change };
 
 /** Deeper than this a value is replaced as a whole, so that no input can exhaust the stack. */

@@ -95,7 +95,7 @@ export type SessionWrite =
   /** Owned by `worker` with epoch 1, or by nobody and then free to be claimed. */
   { kind: "create"; session: Session; worker: string | null } | { kind: "update"; session: Session; owner: Ownership };
 
-export type ConversationWrite = { kind: "create" | "update"; conversation: Conversation };
+type ConversationWrite = { kind: "create" | "update"; conversation: Conversation };
 
 /** Rows are whole; those without `kind` are inserted, or replaced by their key where the table is not append-only. */
 export type Batch = {

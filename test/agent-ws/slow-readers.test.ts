@@ -28,7 +28,7 @@ describe("a client that does not read", () => {
     using other = await RawClient.open(server().url);
     using deaf = await DeafClient.open(server().url);
     assert.match((await other.say("help")).text, /list files/);
-    const before = await memory();
+    const atFirst = await memory();
     let longest = 0;
     // The others' answers come after the deaf one's, so they tell how long it holds them up.
     for (let questions = 0; questions < MOST_QUESTIONS && !deaf.isGone; questions++) {
@@ -40,7 +40,7 @@ describe("a client that does not read", () => {
     assert.ok(deaf.isGone, "it is still there");
     assert.ok(longest < LONGEST_WAIT_MS, `${longest} ms`);
     assert.ok(longest > 1000, "it never held anyone up, so nothing was shown");
-    const grown = (await memory()) - before;
+    const grown = (await memory()) - atFirst;
     assert.ok(grown < MOST_MEMORY, `${grown / 1e6} MB more`);
     assert.match((await other.say("help")).text, /list files/);
   });
@@ -48,14 +48,14 @@ describe("a client that does not read", () => {
   test("is dropped when it sends rubbish on and on, before the answers to it fill the memory", TIMEOUT, async () => {
     using other = await RawClient.open(server().url);
     using deaf = await DeafClient.open(server().url);
-    const before = await memory();
+    const atFirst = await memory();
     let sent = 0;
     while (sent < MOST_RUBBISH && !deaf.isGone) {
       await deaf.send("rubbish");
       if (++sent % 1000 === 0) await new Promise((resolve) => setImmediate(resolve));
     }
     await within(10_000, deaf.gone, () => `it is still there after ${sent} frames`);
-    const grown = (await memory()) - before;
+    const grown = (await memory()) - atFirst;
     assert.ok(grown < MOST_MEMORY, `${grown / 1e6} MB more after ${sent} frames`);
     assert.match((await other.say("help")).text, /list files/);
   });

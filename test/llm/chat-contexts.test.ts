@@ -14,7 +14,7 @@ const save = (name: string): string =>
 const load = (name: string): string =>
   `Load context from /workspace/contexts/${name}.md and use it as background for our conversation. Reply: Loaded: ${name}`;
 
-const isSummary = (call: ModelCall): boolean => /^Summarise the text below/.test(call.said("system"));
+const isSummary = (call: ModelCall): boolean => call.said("system").startsWith("Summarise the text below");
 const SUMMARY = "Ada asked about the *tulip* and will ask again.";
 const answers = (call: ModelCall): Promise<void> =>
   call.reply(isSummary(call) ? SUMMARY : '{"tool": "reply", "text": "I see."}');

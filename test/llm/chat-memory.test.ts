@@ -7,7 +7,7 @@ import { failing, reply } from "./model-server.ts";
 
 const BUDGET = 24_000;
 const sizeOf = ({ turns }: ChatState): number => turns.reduce((sum, { text }) => sum + text.length, 0);
-const isSummary = (call: ModelCall): boolean => /^Summarise the text below/.test(call.said("system"));
+const isSummary = (call: ModelCall): boolean => call.said("system").startsWith("Summarise the text below");
 /** A long message that can be told from others. */
 const message = (at: number, length = 4000): string =>
   `Message ${at}: the word is tulip${at}. ${"Words follow. ".repeat(length / 14)}`;

@@ -140,11 +140,16 @@ describe("a server with a token", () => {
   });
 });
 
-describe("a server whose metrics have no token", () => {
-  test("answers /metrics to everyone", TIMEOUT, async () => {
-    await using server = await ServerProcess.start({ EVERSTEP_TOKEN: TOKEN });
+describe("a server with a token and nothing else", () => {
+  test("answers /metrics to everyone, and 429 to who asks too often", TIMEOUT, async () => {
+    await using server = await ServerProcess.start({ EVERSTEP_TOKEN: TOKEN, EVERSTEP_RATE_LIMIT: "20" });
     assert.equal((await new Api(server.url).get("/metrics")).status, 200);
     problemOf(await new Api(server.url).get("/api/agents"), 401);
+    const api = new Api(server.url, bearer(TOKEN));
+    const answers = await Promise.all(Array.from({ length: 30 }, () => api.get("/api/agents")));
+    const refused = answers.filter(({ status }) => status !== 200);
+    assert.ok(refused.length >= 10 && refused.length < 20, `${refused.length} of 30 were refused`);
+    for (const answer of refused) problemOf(answer, 429);
   });
 });
 

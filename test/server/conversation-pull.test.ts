@@ -9,7 +9,7 @@ import reader from "./monikers/reader.ts";
 import { eventually, ServerProcess, TIMEOUT } from "./server-fixture.ts";
 
 const MESSAGES = 120;
-const KILLS = 4;
+const KILLS = 3;
 
 describe("a moniker that reads its conversation", () => {
   let server: ServerProcess;

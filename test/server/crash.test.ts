@@ -8,7 +8,7 @@ import { Api, pathOf, read, SHAPES } from "./api.ts";
 import { Clients, COUNT_TO, type Ledger } from "./crash-load.ts";
 import { eventually, ServerProcess } from "./server-fixture.ts";
 
-const KILLS = Number(process.env["EVERSTEP_CRASH_KILLS"] ?? 6);
+const KILLS = Number(process.env["EVERSTEP_CRASH_KILLS"] ?? 5);
 
 describe("a server that is killed under load", () => {
   test(`keeps every promise that it answered, each exactly once, over ${KILLS} kills`, {

@@ -78,7 +78,6 @@ export const ROUTES: Route[] = [
     path: pathOf("conversations", CONVERSATION, "messages"),
     body: { user_id: "ann", text: "hello", data: { a: [1] }, message_id: MESSAGE, to: [SESSION], mode: "next" },
   },
-  { method: "POST", path: "/reset", body: {} },
 ];
 
 export const LISTS = [

@@ -14,7 +14,7 @@ export async function heldMb(server: ServerProcess): Promise<number> {
   const call = async (id: number, method: string, params = {}): Promise<unknown> => {
     inspector.send(JSON.stringify({ id, method, params }));
     for (;;) {
-      const [{ data }] = (await once(inspector, "message")) as [MessageEvent<string>];
+      const [{ data }] = (await once(inspector, "message")) as [{ data: string }];
       const message = JSON.parse(data) as { id?: number; result?: unknown };
       if (message.id === id) return message.result;
     }

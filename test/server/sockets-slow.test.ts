@@ -18,22 +18,21 @@ const connectionOf = (watcher: Watcher): { pause(): void; resume(): void } =>
   (watcher.socket.io.engine.transport as unknown as { ws: { pause(): void; resume(): void } }).ws;
 
 describe("a client that stops reading", () => {
-  /** Runs a session of 60 MB to its end. */
-  const produce = async (session_id: string) => {
-    await world().api.create("count", { session_id, params: { to: STEPS - 1, payload_bytes: STATE_BYTES } });
+  const produce = async (session_id: string, steps: number) => {
+    await world().api.create("count", { session_id, params: { to: steps - 1, payload_bytes: STATE_BYTES } });
     await world().ended(session_id);
   };
 
   test("does not fill the server's memory, and gets everything once it reads again", TIMEOUT, async (context) => {
     const { server } = world();
-    await produce("nobody listens");
+    await produce("nobody listens", 300);
     const alone = await heldMb(server);
     const session_id = "somebody does not read";
     using slow = await Watcher.connect(server.url);
     await slow.follow({ session_id, after_iteration: -1 });
     connectionOf(slow).pause();
     try {
-      await produce(session_id);
+      await produce(session_id, STEPS);
       const held = (await heldMb(server)) - alone;
       context.diagnostic(`the server holds ${held.toFixed(1)} MB more for a client that does not read`);
       assert.equal(slow.told.length, 0, "the client reads nothing meanwhile");

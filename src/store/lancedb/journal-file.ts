@@ -7,7 +7,7 @@ import { type Column, HISTORY, HISTORY_NAMES, SNAPSHOT_NAMES, SNAPSHOTS } from "
 const APPLICATION_ID = 0x45_56_53_54;
 const SCHEMA_VERSION = 1;
 
-export const journalPath = (folder: string): string => join(folder, "journal.sqlite");
+const journalPath = (folder: string): string => join(folder, "journal.sqlite");
 const ownerPath = (folder: string): string => join(folder, "owner.pid");
 
 /** Opens the journal of a folder, made when absent, and holds it for this process alone until it is closed or dies. */

@@ -10,7 +10,7 @@ import type { StoredState } from "../state-chain.ts";
  * Every table once: the journal (SQLite) and the history (LanceDB) are both made from these columns, and rows cross
  * thread borders as lists of values in this order.
  */
-export type ColumnKind = "text" | "integer" | "real" | "flag" | "json";
+type ColumnKind = "text" | "integer" | "real" | "flag" | "json";
 export type Column = { name: string; kind: ColumnKind };
 export type Value = string | number | null;
 export type Values = Value[];
@@ -160,7 +160,7 @@ export const SNAPSHOT_NAMES = Object.keys(SNAPSHOTS) as SnapshotName[];
 export const TABLES: Readonly<Record<TableName, readonly Column[]>> = { ...HISTORY, ...SNAPSHOTS };
 
 /** Joins the parts of a composed key. Ids have no control characters, so no two keys can be confused. */
-export const KEY_SEPARATOR = "\u0001";
+const KEY_SEPARATOR = "\u0001";
 export const composedKey = (...parts: string[]): string => parts.join(KEY_SEPARATOR);
 
 /** The row's fields in column order; a field that the row does not have is null. */

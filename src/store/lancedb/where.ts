@@ -32,7 +32,7 @@ export function toSqlite(where: Where): { sql: string; values: Value[] } {
 export const toLance = (where: Where): string => render(where, quote);
 
 /** The only way a value enters a LanceDB filter: a quote is doubled, everything else is literal. */
-export function quote(value: string | number): string {
+function quote(value: string | number): string {
   if (typeof value === "string") return `'${value.replaceAll("'", "''")}'`;
   if (!Number.isFinite(value)) throw new TypeError(`${value} cannot be compared with a column`);
   return String(value);

@@ -1,0 +1,173 @@
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import type { AddressInfo } from "node:net";
+import { text as textOf } from "node:stream/consumers";
+import { after, before, beforeEach, describe, test } from "node:test";
+import { fileURLToPath } from "node:url";
+import { AgentApi, AgentApiError, type AgentApiOptions, AgentBusyError } from "../../src/agent-api/agent-api.ts";
+import type { ServerFrame } from "../../src/agent-api/messages.ts";
+import { failing, ModelServer } from "../llm/model-server.ts";
+import { ServerProcess, TIMEOUT, within } from "../server/server-fixture.ts";
+import { echoing, modelEnvironment } from "./model-environment.ts";
+import { agentUrl } from "./raw-client.ts";
+import { silentServer } from "./stand-in-agent.ts";
+
+const LEAVING_CLIENT = fileURLToPath(new URL("leaving-client.ts", import.meta.url));
+
+async function joined(chunks: AsyncIterable<string>): Promise<string> {
+  let text = "";
+  for await (const chunk of chunks) text += chunk;
+  return text;
+}
+
+describe("AgentApi with a real agent", () => {
+  let model: ModelServer;
+  let server: ServerProcess;
+  const open: AgentApi[] = [];
+  before(async () => {
+    model = await ModelServer.open();
+    server = await ServerProcess.start(modelEnvironment(model));
+  });
+  beforeEach(() => {
+    model.clear();
+    model.otherwise(echoing);
+  });
+  after(async () => {
+    for (const api of open) await api.close();
+    await server.finish();
+    await model[Symbol.asyncDispose]();
+  });
+  const connect = async (options: AgentApiOptions = {}): Promise<AgentApi> => {
+    const api = new AgentApi("x".repeat(200), agentUrl(server.url), options);
+    open.push(api);
+    await api.connect();
+    return api;
+  };
+
+  test("gives the answer piece by piece and keeps its tokens", TIMEOUT, async () => {
+    const api = await connect();
+    assert.equal(api.isConnected, true);
+    assert.match(api.session_id ?? "", /^default/);
+    assert.equal(api.last_tokens_used, 0);
+    const chunks: string[] = [];
+    for await (const chunk of api.sendMessage("Tell me of the sea, at length.")) chunks.push(chunk);
+    assert.ok(chunks.length > 1);
+    assert.equal(chunks.join(""), "Answer to: Tell me of the sea, at length.");
+    assert.equal(api.last_tokens_used, 150);
+  });
+
+  test("throws AgentBusyError for a second question meanwhile, and not after the first ended", TIMEOUT, async () => {
+    const api = await connect();
+    const first = api.sendMessage("One.");
+    assert.throws(() => api.sendMessage("Two."), AgentBusyError);
+    assert.equal(await joined(first), "Answer to: One.");
+    assert.equal(await joined(api.sendMessage("Three.")), "Answer to: Three.");
+  });
+
+  test("throws what the agent says went wrong, and takes the next question", TIMEOUT, async () => {
+    const api = await connect();
+    model.will(failing(401));
+    await assert.rejects(joined(api.sendMessage("One.")), {
+      name: "AgentApiError",
+      code: "agent_error",
+      message: /^auth: /,
+    });
+    assert.equal(await joined(api.sendMessage("Two.")), "Answer to: Two.");
+    await assert.rejects(joined(api.sendMessage("")), { name: "AgentApiError", code: "bad_message" });
+    assert.equal(await joined(api.sendMessage("Three.")), "Answer to: Three.");
+  });
+
+  test("hands frames that belong to no question to the callback", TIMEOUT, async () => {
+    const frames: ServerFrame[] = [];
+    const told = Promise.withResolvers<void>();
+    const api = await connect({
+      callback(frame) {
+        frames.push(frame);
+        if (frames.length === 2) told.resolve();
+      },
+    });
+    await joined(api.sendMessage("One."));
+    assert.deepEqual(
+      frames.map(({ type }) => type),
+      ["status"],
+    );
+    await fetch(`${server.url}/reset`, { method: "POST" });
+    await told.promise;
+    assert.deepEqual(
+      frames.map(({ type }) => type),
+      ["status", "status"],
+    );
+    const [, fresh] = frames;
+    assert.ok(fresh?.type === "status" && fresh.session_id === api.session_id);
+  });
+
+  test("fails a question in flight when the agent is killed, comes back by itself, and goes on", TIMEOUT, async () => {
+    const lost = Promise.withResolvers<AgentApi>();
+    const back = Promise.withResolvers<void>();
+    let statuses = 0;
+    const api = await connect({
+      on_disconnect: lost.resolve,
+      callback({ type }) {
+        if (type === "status" && ++statuses === 2) back.resolve();
+      },
+    });
+    const { session_id } = api;
+    model.otherwise((call) => call.say('{"tool": "reply", "text": "Once upon'));
+    const answer = api.sendMessage("A tale.");
+    assert.deepEqual(await answer.next(), { done: false, value: "Once upon" });
+    await server.kill();
+    await assert.rejects(answer.next(), { name: "AgentApiError", code: "disconnected" });
+    assert.equal(await lost.promise, api);
+    assert.equal(api.isConnected, false);
+    assert.throws(() => api.sendMessage("Anyone?"), { name: "AgentApiError", code: "disconnected" });
+    model.otherwise(echoing);
+    await server.start();
+    await within(20_000, back.promise, () => "it did not come back");
+    assert.equal(api.session_id, session_id);
+    assert.equal(await joined(api.sendMessage("Are you back?")), "Answer to: Are you back?");
+  });
+
+  test("ends with close(): the question in flight fails, and nothing comes back", TIMEOUT, async () => {
+    let lost = 0;
+    const api = await connect({ on_disconnect: () => void lost++ });
+    model.otherwise(() => {});
+    const answer = api.sendMessage("A tale.");
+    const ended = assert.rejects(joined(answer), { name: "AgentApiError", code: "closed" });
+    await model.next();
+    await api.close();
+    await ended;
+    await api.close();
+    assert.equal(api.isConnected, false);
+    assert.equal(lost, 0, "who closes needs not be told");
+    assert.throws(() => api.sendMessage("Anyone?"), AgentApiError);
+    // The question stays with the agent; it is answered, so that the tests after this one are not held up.
+    await (model.calls.at(-1) ?? assert.fail()).reply('{"tool": "reply", "text": "Late."}');
+    model.otherwise(echoing);
+    await api.connect();
+    assert.equal(await joined(api.sendMessage("Again.")), "Answer to: Again.");
+  });
+
+  const run = async (...args: string[]) => {
+    const child = spawn(process.execPath, [LEAVING_CLIENT, ...args], { stdio: ["ignore", "pipe", "inherit"] });
+    const [said, [code]] = await Promise.all([
+      textOf(child.stdout),
+      within(20_000, once(child, "exit"), () => "the program did not end"),
+    ]);
+    return { said, code: code as number };
+  };
+
+  test("lets its program end by itself after close()", TIMEOUT, async () => {
+    assert.deepEqual(await run(agentUrl(server.url)), { said: "Answer to: help\n", code: 0 });
+  });
+
+  test("lets its program end by itself where there was no agent to begin with", TIMEOUT, async () => {
+    const nobody = await silentServer();
+    const { port } = nobody.address() as AddressInfo;
+    await nobody[Symbol.asyncDispose]();
+    assert.deepEqual(await run(`ws://127.0.0.1:${port}/agent_ws/`, "unreachable"), {
+      said: "AgentApiError\n",
+      code: 0,
+    });
+  });
+});
