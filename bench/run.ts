@@ -5,13 +5,19 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import type { Bench } from "./bench.ts";
 import { type Figure, keepsBar } from "./figure.ts";
+import { modelBench } from "./model.ts";
 import { writeResults } from "./results.ts";
 import { runtimeBench } from "./runtime.ts";
 import { serverBench } from "./server.ts";
 import { storeBench } from "./store.ts";
 import { figureTable } from "./table.ts";
 
-const BENCHES: Readonly<Record<string, Bench>> = { store: storeBench, runtime: runtimeBench, server: serverBench };
+const BENCHES: Readonly<Record<string, Bench>> = {
+  store: storeBench,
+  runtime: runtimeBench,
+  server: serverBench,
+  model: modelBench,
+};
 
 const USAGE = `npm run bench -- NAME [--quick] [--only PART[,PART]] [--folder FOLDER] [--json FILE]
 

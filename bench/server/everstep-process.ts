@@ -26,12 +26,12 @@ export type EverstepProcess = AsyncDisposable & {
   metric(name: string): Promise<number>;
 };
 
-/** `everstep serve` in a process of its own, its store in `folder`. It ends with its scope. */
-export async function startEverstep(folder: string): Promise<EverstepProcess> {
+/** `everstep serve` in a process of its own, its store in `folder`, set up by `more` as well. It ends with its scope. */
+export async function startEverstep(folder: string, more: Record<string, string> = {}): Promise<EverstepProcess> {
   const port = await freePort();
   const begun = performance.now();
   const server = spawn(process.execPath, [PROGRAM, "serve"], {
-    env: environment(folder, port),
+    env: { ...environment(folder, port), ...more },
     stdio: ["ignore", "ignore", "inherit"],
   });
   const exit = once(server, "exit");

@@ -11,6 +11,7 @@ import { research } from "./builtin/research.ts";
 import { script } from "./builtin/script.ts";
 import { summarize } from "./builtin/summarize.ts";
 import type { Moniker } from "./moniker.ts";
+import { resolveOwnPackage } from "./resolve-package.ts";
 
 export type Catalog = ReadonlyMap<string, Moniker>;
 
@@ -28,6 +29,7 @@ const monikerSchema = z.object({
 export async function loadCatalog(folder: string | undefined): Promise<Catalog> {
   const catalog = new Map(BUILT_IN.map((moniker) => [moniker.name, moniker]));
   if (folder === undefined) return catalog;
+  resolveOwnPackage();
   for (const file of await filesOf(folder)) {
     const moniker = await load(file);
     if (catalog.has(moniker.name)) throw invalid(file, `another moniker is named ${moniker.name} already`);
@@ -40,7 +42,7 @@ async function filesOf(folder: string): Promise<string[]> {
   try {
     const names = await readdir(folder);
     return names
-      .filter((name) => /\.(ts|mts|js|mjs)$/.test(name))
+      .filter((name) => /\.(ts|mts|js|mjs)$/.test(name) && !/\.(test|d)\.\w+$/.test(name))
       .sort()
       .map((name) => join(resolve(folder), name));
   } catch (error) {

@@ -13,8 +13,8 @@ type CutReason = "interrupted" | "destroyed" | "shutdown" | "out_of_time";
 
 export type AttemptOutcome =
   | { kind: "done"; frame: FrameOut; taken: Taken; latency_ms: number; tokens: number; cursor: SessionCursor | null }
-  | { kind: "failed"; error: unknown; latency_ms: number }
-  | { kind: "cut"; reason: CutReason };
+  | { kind: "failed"; error: unknown; latency_ms: number; tokens: number }
+  | { kind: "cut"; reason: CutReason; tokens: number };
 
 export type Attempt = { outcome: Promise<AttemptOutcome>; cut: (reason: CutReason) => void };
 
@@ -61,8 +61,8 @@ export function attempt(session: Session, moniker: Moniker, { llm, tools, inbox,
       return { kind: "done", frame: checkFrame(returned), taken, latency_ms, tokens, cursor: inbox.cursor };
     } catch (error) {
       const cause: unknown = controller.signal.aborted ? controller.signal.reason : error;
-      if (cause instanceof Cut) return { kind: "cut", reason: cause.reason };
-      return { kind: "failed", error: cause, latency_ms: performance.now() - started };
+      if (cause instanceof Cut) return { kind: "cut", reason: cause.reason, tokens };
+      return { kind: "failed", error: cause, latency_ms: performance.now() - started, tokens };
     } finally {
       over = true;
       clearTimeout(timer);

@@ -37,6 +37,8 @@ export class SessionRunner {
   #session: Session;
   #attempt: Attempt | undefined;
   #failures = 0;
+  /** Tokens of attempts that came to nothing; the next row counts them. */
+  #wasted = 0;
   #pause = new Pause();
   #loop: Promise<void> | undefined;
   #slot: Slot | undefined;
@@ -203,10 +205,12 @@ export class SessionRunner {
 
   /** Writes what came of a step. Answers how long to wait before the next one, in milliseconds. */
   async #settle(outcome: AttemptOutcome): Promise<number> {
+    const tokens = this.#wasted + outcome.tokens;
+    this.#wasted = outcome.kind === "done" ? 0 : tokens;
     switch (outcome.kind) {
       case "done": {
         this.#failures = 0;
-        await this.#lane.run(() => this.#insist(() => this.#commitStep(outcome)));
+        await this.#lane.run(() => this.#insist(() => this.#commitStep({ ...outcome, tokens })));
         return this.#session.options.step_interval_ms ?? 0;
       }
       case "failed":
@@ -239,10 +243,12 @@ export class SessionRunner {
       return wait;
     }
     this.#failures = 0;
+    const tokens = this.#wasted;
+    this.#wasted = 0;
     await this.#lane.run(async () => {
       // A session that is being destroyed ends as destroyed, not as failed.
       if (this.#session.status === "stopping") return;
-      const { session, step } = errorCommit(this.#session, describeError(error), latency_ms);
+      const { session, step } = errorCommit(this.#session, describeError(error), latency_ms, tokens);
       await this.#insist(() => this.#commit(session, { steps: [step] }));
     });
     return 0;

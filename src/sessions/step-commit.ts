@@ -57,7 +57,7 @@ export function stepCommit(
 }
 
 /** The rows of a step that failed for good. The guidance it was given stays for when the session is resumed. */
-export function errorCommit(session: Session, error: string, latency_ms: number): StepCommit {
+export function errorCommit(session: Session, error: string, latency_ms: number, tokens: number): StepCommit {
   const at = now();
   const step: Step = {
     ...stepBase(session, at, latency_ms),
@@ -69,11 +69,16 @@ export function errorCommit(session: Session, error: string, latency_ms: number)
     state: session.context,
     guidance: [],
     notes: null,
-    tokens_used: 0,
+    tokens_used: tokens,
     error,
     action_ids: [],
   };
-  return { session: { ...withStatus(session, "error", null, at), last_error: error }, step, message: null };
+  const tokens_used = session.tokens_used + tokens;
+  return {
+    session: { ...withStatus(session, "error", null, at), last_error: error, tokens_used },
+    step,
+    message: null,
+  };
 }
 
 export function withStatus(

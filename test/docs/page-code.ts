@@ -1,6 +1,5 @@
 import { mkdir, readFile, symlink, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { pathToFileURL } from "node:url";
 import { REPOSITORY, readFolder } from "../repository-files.ts";
 
 export type CodeBlock = { path: string | null; code: string };
@@ -19,33 +18,14 @@ export async function codeBlocks(page: string): Promise<CodeBlock[]> {
 export async function writeCode(folder: string, blocks: readonly CodeBlock[]): Promise<void> {
   for (const { path, code } of blocks) if (path !== null) await write(join(folder, path), code);
   await write(join(folder, "package.json"), JSON.stringify({ type: "module" }));
-  await writePackage(join(folder, "node_modules/everstep"));
-  await symlink(join(REPOSITORY, "node_modules/zod"), join(folder, "node_modules/zod"), "dir");
+  await mkdir(join(folder, "node_modules"));
+  await symlink(REPOSITORY, join(folder, "node_modules/everstep"), "dir");
   const { compilerOptions } = JSON.parse(await readFile(join(REPOSITORY, "tsconfig.json"), "utf8")) as TsConfig;
   const typeRoots = [join(REPOSITORY, "node_modules/@types")];
   await write(join(folder, "tsconfig.json"), JSON.stringify({ compilerOptions: { ...compilerOptions, typeRoots } }));
 }
 
 type TsConfig = { compilerOptions: object };
-
-/** Stands in for the package's own export: the same modules of this repository, so that a StepError is the runner's. */
-async function writePackage(folder: string): Promise<void> {
-  const modules = ["src/monikers/moniker.ts", "src/monikers/guidance.ts"].map((path) => join(REPOSITORY, path));
-  const source = (address: (path: string) => string): string =>
-    [...modules.map((path) => JSON.stringify(address(path))).map((path) => `export * from ${path};`), Z].join("\n");
-  const exports = { "./moniker": { types: "./moniker.d.ts", default: "./moniker.js" } };
-  await write(join(folder, "package.json"), JSON.stringify({ name: "everstep", type: "module", exports }));
-  await write(
-    join(folder, "moniker.js"),
-    source((path) => pathToFileURL(path).href),
-  );
-  await write(
-    join(folder, "moniker.d.ts"),
-    source((path) => path),
-  );
-}
-
-const Z = 'export { z } from "zod";';
 
 async function write(path: string, text: string): Promise<void> {
   await mkdir(dirname(path), { recursive: true });

@@ -1,0 +1,13 @@
+import type { Bench } from "./bench.ts";
+import { measureAborts } from "./model/aborts.ts";
+import { measureChunks } from "./model/chunks.ts";
+import { measureModelSteps } from "./model/steps.ts";
+
+export const modelBench: Bench = {
+  measures: "what Everstep adds to a language model, with one on this machine that answers at once",
+  parts: {
+    steps: { measures: "steps by the model alone with states of 2 to 200 KB", run: measureModelSteps },
+    chunks: { measures: "from the model's first word to a client of the one chat", run: measureChunks },
+    aborts: { measures: "from an interrupt that does not wait to the end of the model's call", run: measureAborts },
+  },
+};

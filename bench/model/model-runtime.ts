@@ -1,0 +1,60 @@
+import { join } from "node:path";
+import { z } from "zod";
+import { Runtime } from "../../src/main/runtime.ts";
+import { BamlEngine } from "../../src/monikers/llm/baml-engine.ts";
+import { Llm } from "../../src/monikers/llm/llm.ts";
+import { readModel } from "../../src/monikers/llm/model.ts";
+import { defineMoniker } from "../../src/monikers/moniker.ts";
+import { openLanceStore } from "../../src/store/lancedb/lancedb-store.ts";
+
+/** Leaves the whole step to the model. */
+const byModel = defineMoniker({
+  name: "by-model",
+  kind: "continuous",
+  description: "A step by the model alone.",
+  params: z.object({}),
+  step(frame, context) {
+    if (!context.llm) throw new Error("the bench has a model");
+    return context.llm.runStep(frame, "Count your calls, and keep the notes as they are.", context);
+  },
+});
+
+export type ModelRuntime = AsyncDisposable & {
+  /** Runs so many steps of one session and answers when each was heard to be committed. */
+  run(steps: number): Promise<number[]>;
+};
+
+/** A runtime as `everstep serve` has it, with the model at that address. */
+export async function openModelRuntime(folder: string, url: string): Promise<ModelRuntime> {
+  const model = readModel({ EVERSTEP_MODEL: "openai/bench", OPENAI_BASE_URL: url });
+  if (!model) throw new Error("the bench names a model");
+  const store = await openLanceStore({ folder });
+  const runtime = new Runtime({
+    store,
+    catalog: new Map([[byModel.name, byModel]]),
+    workspace: join(folder, "workspace"),
+    llm: new Llm(new BamlEngine(model)),
+  });
+  await runtime.start();
+  return {
+    async run(steps) {
+      const leaving = new AbortController();
+      const session_id = `bench-${steps}`;
+      const events = runtime.events.follow({ session_id }, leaving.signal);
+      const payload = { moniker: byModel.name, options: { max_steps: steps } };
+      await runtime.queue.submit({ action_type: "agent_create", agent_id: "bench", session_id, payload });
+      const committed: number[] = [];
+      for await (const event of events) {
+        if (event.kind !== "step") continue;
+        if (event.step.status === "error") throw new Error(`a step of the bench failed: ${event.step.error}`);
+        committed.push(performance.now());
+        if (committed.length === steps) break;
+      }
+      return committed;
+    },
+    async [Symbol.asyncDispose]() {
+      await runtime.stop();
+      await store.close();
+    },
+  };
+}

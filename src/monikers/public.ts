@@ -1,0 +1,5 @@
+/** What a moniker outside this repository imports, as `everstep/moniker`. */
+export { z } from "zod";
+export type { FrameIn, FrameOut } from "../domain/step-frame.ts";
+export { guidanceText } from "./guidance.ts";
+export { defineMoniker, type Moniker, type StepContext, StepError, type StepNews } from "./moniker.ts";
