@@ -50,10 +50,14 @@ describe("AgentApi with a real agent", () => {
     assert.equal(api.isConnected, true);
     assert.match(api.session_id ?? "", /^default/);
     assert.equal(api.last_tokens_used, 0);
-    const chunks: string[] = [];
-    for await (const chunk of api.sendMessage("Tell me of the sea, at length.")) chunks.push(chunk);
-    assert.ok(chunks.length > 1);
-    assert.equal(chunks.join(""), "Answer to: Tell me of the sea, at length.");
+    model.otherwise(null);
+    const answer = api.sendMessage("Tell me of the sea.");
+    const call = await model.next();
+    call.say('{"tool": "reply", "text": "The sea');
+    assert.deepEqual(await answer.next(), { done: false, value: "The sea" });
+    call.say(' is wide."}');
+    call.end();
+    assert.equal(await joined(answer), " is wide.");
     assert.equal(api.last_tokens_used, 150);
   });
 

@@ -58,10 +58,6 @@ describe("the one chat with a model", () => {
       answers.map(({ text }) => text),
       answers.map((_, at) => `Answer to: Question ${at}.`),
     );
-    assert.ok(
-      answers.every(({ chunks }) => chunks.length > 1),
-      "they streamed",
-    );
   });
 
   for (const [name, answer, pattern] of [

@@ -26,7 +26,9 @@ describe("the key of a model", () => {
       const models = keys.map((key) => new Llm(new BamlEngine(modelAt(server(), format, key))));
       const calls = Array.from({ length: 30 }, (_, index) => index % keys.length);
       await Promise.all(
-        calls.map((who) => models[who]?.summarize(`This is the business of ${keys[who]}.`, "briefly", new Listener())),
+        calls.map(async (who) =>
+          models[who]?.summarize(`This is the business of ${keys[who]}.`, "briefly", new Listener()),
+        ),
       );
       assert.equal(server().calls.length, calls.length);
       for (const call of server().calls) {

@@ -27,8 +27,8 @@ const textOf = (content: JsonValue | undefined): string => {
 const messages = (list: JsonValue | undefined): ChatMessage[] =>
   (Array.isArray(list) ? list : []).map((message) =>
     isObject(message)
-      ? { role: String(message["role"]), text: textOf(message["content"]) }
-      : { role: "", text: String(message) },
+      ? { role: textOf(message["role"]), text: textOf(message["content"]) }
+      : { role: "", text: JSON.stringify(message) },
   );
 
 const openAiUsage = (usage: Usage | null) =>

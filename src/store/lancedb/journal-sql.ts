@@ -32,3 +32,8 @@ export const LIVE = LIVE_STATUSES.map((status) => `'${status}'`).join(", ");
 /** A step of a live session since its last whole state: the session's context is rebuilt from it. */
 export const NEEDED_FOR_CONTEXT = `SELECT 1 FROM agent_state AS s WHERE s.session_id = agent_steps.session_id
   AND s.status IN (${LIVE}) AND agent_steps.iteration >= s.base_iteration`;
+
+/** Before messages leave the journal, how far their conversations were numbered. */
+export const KEEP_NUMBERS = `INSERT INTO message_numbers (conversation_id, last)
+  SELECT conversation_id, max(number) FROM conversation_messages WHERE pos > ? AND pos <= ? GROUP BY conversation_id
+  ON CONFLICT (conversation_id) DO UPDATE SET last = max(last, excluded.last)`;

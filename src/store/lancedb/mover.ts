@@ -250,7 +250,8 @@ export class Mover {
       await nextTick();
     }
     this.#trimmed.set(name, upTo);
-    this.#journal.shrink();
+    // Under load the space is needed again at once.
+    if (this.#backlog < this.#tuning.move_after_rows) this.#journal.shrink();
   }
 
   #movedTo(name: HistoryName): number {

@@ -1,0 +1,74 @@
+import type { DatabaseSync, StatementSync } from "node:sqlite";
+import { openJournalFile, toStoreError } from "./journal-file.ts";
+import type { Value, Values } from "./tables.ts";
+
+/** SQLite as the journal uses it: statements are prepared once, rows are lists, errors are coded. */
+export class JournalDatabase {
+  readonly #database: DatabaseSync;
+  readonly #folder: string;
+  readonly #onUndone: () => void;
+  readonly #statements = new Map<string, StatementSync>();
+
+  /** `onUndone` is called after a transaction came to nothing. */
+  constructor(folder: string, onUndone: () => void) {
+    this.#folder = folder;
+    this.#onUndone = onUndone;
+    this.#database = openJournalFile(folder);
+  }
+
+  transaction<Result>(work: () => Result): Result {
+    return this.#guard(() => {
+      this.#database.exec("BEGIN IMMEDIATE");
+      try {
+        const result = work();
+        this.#database.exec("COMMIT");
+        return result;
+      } catch (error) {
+        // A full disk may have rolled back already.
+        if (this.#database.isTransaction) this.#database.exec("ROLLBACK");
+        this.#onUndone();
+        throw error;
+      }
+    });
+  }
+
+  run(sql: string, ...values: Value[]) {
+    return this.#guard(() => this.#statement(sql).run(...values));
+  }
+
+  rows(sql: string, ...values: Value[]): Values[] {
+    return this.#guard(() => this.#statement(sql).all(...values) as unknown as Values[]);
+  }
+
+  value(sql: string, ...values: Value[]): Value | undefined {
+    return this.#guard(() => (this.#statement(sql).get(...values) as unknown as Values | undefined)?.[0]);
+  }
+
+  /** Gives the space of removed rows back to the file system, so many pages at the most. */
+  shrink(pages: number): void {
+    this.#guard(() => this.#database.exec(`PRAGMA incremental_vacuum(${pages})`));
+  }
+
+  close(): void {
+    this.#statements.clear();
+    this.#database.close();
+  }
+
+  #statement(sql: string): StatementSync {
+    let statement = this.#statements.get(sql);
+    if (!statement) {
+      statement = this.#database.prepare(sql);
+      statement.setReturnArrays(true);
+      this.#statements.set(sql, statement);
+    }
+    return statement;
+  }
+
+  #guard<Result>(work: () => Result): Result {
+    try {
+      return work();
+    } catch (error) {
+      throw toStoreError(error, this.#folder);
+    }
+  }
+}
