@@ -3,7 +3,6 @@ import { describe, test } from "node:test";
 import { ChatSession, type ChatState } from "./chat-session.ts";
 import { sharedLlmWorld, sharedModelServer, TIMEOUT } from "./llm-fixture.ts";
 import type { ModelCall } from "./model-call.ts";
-import { failing, reply } from "./model-server.ts";
 
 const BUDGET = 24_000;
 const sizeOf = ({ turns }: ChatState): number => turns.reduce((sum, { text }) => sum + text.length, 0);
@@ -49,25 +48,26 @@ describe("the memory of a chat with a model", () => {
     },
   );
 
-  test("forgets nothing where the summary cannot be had: the step fails and is run again", TIMEOUT, async () => {
-    server().otherwise((call) => call.reply(isSummary(call) ? "A summary." : '{"tool": "reply", "text": "Yes."}'));
-    const chat = await ChatSession.open(world());
-    for (let at = 0; at < 5; at++) await chat.say(message(at));
-    server().clear();
-    server().will(reply('{"tool": "reply", "text": "Yes."}'), failing(401));
-    await world().submit({
-      action_type: "agent_input",
-      session_id: chat.session_id,
-      payload: { text: message(5, 8000) },
-    });
-    const failed = await world().untilStatus(chat.session_id, "error");
-    assert.equal((failed.context as ChatState).turns.length, 10);
-    server().otherwise((call) => call.reply(isSummary(call) ? "A summary." : '{"tool": "reply", "text": "Yes."}'));
-    await world().do("agent_resume", chat.session_id);
-    const mended = await world().untilIteration(chat.session_id, 5);
-    assert.equal((mended.context as ChatState).summary, "A summary.");
-    assert.ok(sizeOf(mended.context as ChatState) <= BUDGET);
-  });
+  test(
+    "forgets nothing where the summary cannot be had: the answer is given, and a later step sums up",
+    TIMEOUT,
+    async () => {
+      server().otherwise((call) =>
+        isSummary(call) ? call.fail(400) : call.reply('{"tool": "reply", "text": "Yes."}'),
+      );
+      const chat = await ChatSession.open(world());
+      for (let at = 0; at < 6; at++) await chat.say(message(at));
+      const over = await chat.say(message(6));
+      assert.deepEqual([over.text, over.deltas], ["Yes.", "Yes."]);
+      assert.ok(sizeOf(over.state) > BUDGET, "nothing was dropped");
+      assert.equal(over.state.turns.length, 14);
+      server().otherwise((call) => call.reply(isSummary(call) ? "A summary." : '{"tool": "reply", "text": "Yes."}'));
+      const { state } = await chat.say("Go on.");
+      assert.equal(state.summary, "A summary.");
+      assert.ok(sizeOf(state) <= BUDGET);
+      assert.match(server().calls.at(-1)?.said("user") ?? "", /User: Message 0: /);
+    },
+  );
 
   test("keeps the beginning of a message that is larger than the budget itself", TIMEOUT, async () => {
     server().otherwise((call) =>

@@ -16,13 +16,22 @@ export type Environment = Record<string, string>;
 export type Ending = { code: number | null; signal: NodeJS.Signals | null; ms: number };
 type Running = { child: ChildProcess; exited: Promise<[number | null, NodeJS.Signals | null]> };
 
+const started = new Set<ChildProcess>();
+/** No program outlives the tests that started it, also where they are cut short. */
+process.once("exit", () => {
+  for (const child of started) child.kill("SIGKILL");
+});
+
 /** Starts the program with a command of its own. */
 export function spawnEverstep(args: string[], environment: Environment, cwd: string): ChildProcess {
-  return spawn(process.execPath, [join(REPOSITORY, "bin/everstep.js"), ...args], {
+  const child = spawn(process.execPath, [join(REPOSITORY, "bin/everstep.js"), ...args], {
     cwd,
     env: { PATH: process.env["PATH"] ?? "", HOME: cwd, ...environment },
     stdio: ["ignore", "pipe", "pipe"],
   });
+  started.add(child);
+  child.once("exit", () => started.delete(child));
+  return child;
 }
 
 /** The real program, `everstep serve`, on a folder of its own. It comes back at the same address when it is started again. */

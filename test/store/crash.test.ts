@@ -67,6 +67,14 @@ const started =
     await pause(wait);
   };
 
+async function killAt(moment: Round["moment"], writer: Writer): Promise<void> {
+  try {
+    await moment(writer);
+  } finally {
+    await writer.kill();
+  }
+}
+
 describe("the embedded store under SIGKILL", () => {
   test(`loses, doubles and halves nothing in ${ROUNDS} kills on one folder`, async (t) => {
     const seed = seedFrom("EVERSTEP_CRASH_SEED");
@@ -78,17 +86,14 @@ describe("the embedded store under SIGKILL", () => {
 
     for (let round = 0; round < ROUNDS; round += 1) {
       const { name, moment, ...rest } = chooseRound(round, random);
-      const order = { folder: folder.path, lanes: LANES, ...rest };
-      const writer = startWriter(order, acknowledged);
-      await moment(writer);
-      await writer.kill();
-      // Two kills of three hit a folder that the kill before left as it was.
-      if (round % 3 === 2) {
+      try {
+        await killAt(moment, startWriter({ folder: folder.path, lanes: LANES, ...rest }, acknowledged));
+        // Two kills of three hit a folder that the kill before left as it was.
+        if (round % 3 !== 2) continue;
         await using store = await openStore(folder.path);
-        const verification = { lanes: LANES, acknowledged, settled };
-        await verifyHistory(store, verification).catch((error: unknown) => {
-          throw new Error(`seed ${seed}, round ${round}, killed ${name}`, { cause: error });
-        });
+        await verifyHistory(store, { lanes: LANES, acknowledged, settled });
+      } catch (error) {
+        throw new Error(`seed ${seed}, round ${round}, killed ${name}`, { cause: error });
       }
     }
 

@@ -60,6 +60,7 @@ export async function abort({ folder }: Mounted): Promise<void> {
 /**
  * The image as a loss of power would leave it now: what reached the device, and nothing of what the file system still
  * keeps in memory. Nothing is synced. Taken again until the image did not change while it was copied.
+ * What the device itself still had in its cache counts as written: a device that lies about a flush is not tested.
  */
 export async function copyUnsynced(image: string, copy: string): Promise<void> {
   for (let attempt = 0; attempt < 20; attempt += 1) {

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { type JsonObject, jsonObjectSchema } from "../../domain/json.ts";
 import { extract, shorten } from "../extract.ts";
-import type { StepContext } from "../moniker.ts";
+import { type StepContext, StepError } from "../moniker.ts";
 
 const turnSchema = z.object({ role: z.enum(["user", "agent"]), text: z.string() });
 const questionSchema = z.object({ text: z.string(), tool: z.string(), args: jsonObjectSchema });
@@ -42,15 +42,21 @@ export async function condense(memory: Memory, context: StepContext): Promise<Me
   const kept = newest(memory.turns, BUDGET / 2).map((turn) => ({ ...turn, text: shorten(turn.text, BUDGET) }));
   const old = memory.turns.slice(0, -kept.length);
   if (old.length === 0) return { ...memory, turns: kept };
-  const text = [memory.summary, transcript(old)].filter(Boolean).join("\n\n");
-  const quiet = {
-    signal: context.signal,
-    emit: (news: Parameters<StepContext["emit"]>[0]) => news.kind === "usage" && context.emit(news),
-  };
-  const summary = context.llm
-    ? await context.llm.summarize(text, "so that the conversation can go on without it", quiet)
-    : extract(text, LARGEST_SUMMARY);
+  const summary = await summaryOf([memory.summary, transcript(old)].filter(Boolean).join("\n\n"), context);
+  // The answer was given already: where no summary can be had, a later step makes it.
+  if (summary === null) return memory;
   return { ...memory, turns: kept, summary: summary.slice(0, LARGEST_SUMMARY) };
+}
+
+async function summaryOf(text: string, { llm, signal, emit }: StepContext): Promise<string | null> {
+  if (!llm) return extract(text, LARGEST_SUMMARY);
+  const quiet = { signal, emit: (news: Parameters<typeof emit>[0]) => news.kind === "usage" && emit(news) };
+  try {
+    return await llm.summarize(text, "so that the conversation can go on without it", quiet);
+  } catch (error) {
+    if (error instanceof StepError && error.code !== "cancelled") return null;
+    throw error;
+  }
 }
 
 const sizeOf = (turns: Turn[]): number => turns.reduce((sum, { text }) => sum + text.length, 0);

@@ -1,11 +1,14 @@
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
-import { join, resolve } from "node:path";
+import { accessSync, constants, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
+import { threadId } from "node:worker_threads";
 import { EverstepError } from "../../domain/errors.ts";
 import { type Column, HISTORY, HISTORY_NAMES, SNAPSHOT_NAMES, SNAPSHOTS } from "./tables.ts";
 
 const APPLICATION_ID = 0x45_56_53_54;
 const SCHEMA_VERSION = 1;
+/** More than an empty journal takes. */
+const PROBE_BYTES = 256 * 1024;
 
 const journalPath = (folder: string): string => join(folder, "journal.sqlite");
 const ownerPath = (folder: string): string => join(folder, "owner.pid");
@@ -14,20 +17,51 @@ const ownerPath = (folder: string): string => join(folder, "owner.pid");
 export function openJournalFile(folder: string): DatabaseSync {
   try {
     mkdirSync(folder, { recursive: true });
+    requireSpace(folder);
+    refuseForeignFile(folder);
   } catch (error) {
-    throw folderError(folder, error);
+    throw error instanceof EverstepError ? error : folderError(folder, error);
   }
   let database: DatabaseSync | undefined;
   try {
     database = new DatabaseSync(journalPath(folder), { timeout: 0 });
     lock(database);
     checkOrigin(database, folder);
+    checkDamage(database, folder);
     createTables(database);
     writeFileSync(ownerPath(folder), `${process.pid}\n`);
     return database;
   } catch (error) {
     database?.close();
     throw toStoreError(error, folder);
+  }
+}
+
+/** SQLite says little about a folder that cannot be written to, so a file of ours tries it first. */
+function requireSpace(folder: string): void {
+  const probe = join(folder, `probe-${process.pid}-${threadId}.tmp`);
+  try {
+    writeFileSync(probe, Buffer.alloc(PROBE_BYTES), { flush: true });
+  } finally {
+    rmSync(probe, { force: true });
+  }
+}
+
+/**
+ * A database that is not ours, or newer than this program, is looked at before anything in it is changed. The look is
+ * SQLite's own: a file that this process opens and closes otherwise loses the locks it holds.
+ */
+function refuseForeignFile(folder: string): void {
+  if (!existsSync(journalPath(folder))) return;
+  let database: DatabaseSync | undefined;
+  try {
+    database = new DatabaseSync(journalPath(folder), { readOnly: true, timeout: 0 });
+    checkOrigin(database, folder);
+  } catch (error) {
+    if (error instanceof EverstepError) throw error;
+    // What else is wrong with it is told when it is opened for good.
+  } finally {
+    database?.close();
   }
 }
 
@@ -46,20 +80,25 @@ function checkOrigin(database: DatabaseSync, folder: string): void {
   const application = pragma(database, "application_id");
   const version = pragma(database, "user_version");
   const isNew = database.prepare("SELECT 1 FROM sqlite_schema LIMIT 1").get() === undefined;
-  if (!isNew && application !== APPLICATION_ID) {
-    throw new EverstepError(
-      "store_foreign",
-      `${journalPath(folder)} is a database of another program`,
-      "name another folder in EVERSTEP_STORE",
-    );
-  }
-  if (version > SCHEMA_VERSION) {
-    throw new EverstepError(
-      "store_newer",
-      `${resolve(folder)} was written by a newer Everstep (schema ${version}, this one knows ${SCHEMA_VERSION})`,
-      "start the newer version, or name another folder in EVERSTEP_STORE",
-    );
-  }
+  if (!isNew && application !== APPLICATION_ID) throw foreign(folder);
+  if (version > SCHEMA_VERSION) throw newer(folder, version);
+}
+
+const foreign = (folder: string): EverstepError =>
+  new EverstepError(
+    "store_foreign",
+    `${journalPath(folder)} is a database of another program`,
+    "name another folder in EVERSTEP_STORE",
+  );
+
+const newer = (folder: string, version: number): EverstepError =>
+  new EverstepError(
+    "store_newer",
+    `${resolve(folder)} was written by a newer Everstep (schema ${version}, this one knows ${SCHEMA_VERSION})`,
+    "start the newer version, or name another folder in EVERSTEP_STORE",
+  );
+
+function checkDamage(database: DatabaseSync, folder: string): void {
   const damage = database.prepare("PRAGMA quick_check(1)").get()?.["quick_check"];
   if (damage !== "ok") throw corrupt(folder, damage);
 }
@@ -159,7 +198,8 @@ const readOnly = (where: string, cause: unknown): EverstepError =>
     cause,
   );
 
-function folderError(folder: string, cause: unknown): EverstepError {
+function folderError(folder: string, thrown: unknown): EverstepError {
+  const cause = (thrown as NodeJS.ErrnoException).code === "ENOENT" ? whyNotMade(folder, thrown) : thrown;
   const { code, message } = cause as NodeJS.ErrnoException;
   if (code === "ENOSPC") return toStoreError({ errcode: 13 }, folder) as EverstepError;
   if (code === "EROFS" || code === "EACCES" || code === "EPERM") return readOnly(resolve(folder), cause);
@@ -169,6 +209,18 @@ function folderError(folder: string, cause: unknown): EverstepError {
     "name another folder in EVERSTEP_STORE",
     cause,
   );
+}
+
+/** Making folders below one that cannot be written to only says that they are missing: the one above tells why. */
+function whyNotMade(folder: string, thrown: unknown): unknown {
+  let above = resolve(folder);
+  while (!existsSync(above)) above = dirname(above);
+  try {
+    accessSync(above, constants.W_OK);
+    return thrown;
+  } catch (error) {
+    return error;
+  }
 }
 
 function ownerNote(folder: string): string {

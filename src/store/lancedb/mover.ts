@@ -65,6 +65,8 @@ export class Mover {
   #backlog: number;
   #timer: NodeJS.Timeout | undefined;
   #running: Promise<void> | undefined;
+  /** Checkpoints that someone waits for: they go before those that come of themselves. */
+  #requests = 0;
   #copiedAt = Date.now();
   #closed = false;
   #roomWaiters: (() => void)[] = [];
@@ -98,8 +100,14 @@ export class Mover {
 
   /** Moves everything that is final now, and copies the snapshots. */
   async checkpoint(options: { compact: boolean }): Promise<void> {
-    while (this.#running) await this.#running;
-    await this.#start({ compact: options.compact, copy: true });
+    this.#requests += 1;
+    try {
+      while (this.#running) await this.#running;
+      await this.#start({ compact: options.compact, copy: true });
+    } finally {
+      this.#requests -= 1;
+      this.#schedule();
+    }
   }
 
   async close(): Promise<void> {
@@ -110,7 +118,7 @@ export class Mover {
   }
 
   #schedule(): void {
-    if (this.#running || this.#closed) return;
+    if (this.#running || this.#closed || this.#requests > 0) return;
     if (this.#backlog >= this.#tuning.move_after_rows) this.#startInBackground();
     else this.#wakeAfter(this.#tuning.move_after_ms);
   }
@@ -122,7 +130,7 @@ export class Mover {
   #startInBackground(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
-    if (this.#running || this.#closed) return;
+    if (this.#running || this.#closed || this.#requests > 0) return;
     // The journal still has every row, so a failed move is only tried again. Commits report a full disk by themselves.
     this.#start({ compact: false, copy: Date.now() - this.#copiedAt >= COPY_EVERY_MS }).then(
       () => this.#schedule(),
