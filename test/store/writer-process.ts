@@ -57,7 +57,9 @@ export function startReporting<Report>(
   let errors = "";
   child.stderr?.on("data", (chunk: Buffer) => (errors += chunk.toString()));
   const waiting = new Set<{ fits: (report: Report) => boolean; resolve: () => void }>();
+  let last = "nothing";
   createInterface({ input: child.stdio[REPORTS] as Readable }).on("line", (line) => {
+    last = line;
     const report = JSON.parse(line) as Report;
     read(report);
     for (const waiter of waiting) {
@@ -74,6 +76,10 @@ export function startReporting<Report>(
   }));
   const endedBefore = async (): Promise<never> => {
     throw new Error((await ended).how);
+  };
+  const tooLate = async (): Promise<never> => {
+    await pause(60_000, undefined, { ref: false });
+    throw new Error(`${program} reported nothing that fits for a minute, and ${last} last: ${errors}`);
   };
   const pid = child.pid as number;
   return {
@@ -97,11 +103,6 @@ export function startReporting<Report>(
       assert.equal(code, 0, how);
     },
   };
-}
-
-async function tooLate(): Promise<never> {
-  await pause(60_000, undefined, { ref: false });
-  throw new Error("nothing that fits was reported for a minute");
 }
 
 async function standsStill(pid: number): Promise<boolean> {
