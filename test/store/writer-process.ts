@@ -2,7 +2,6 @@ import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { readdir, readFile } from "node:fs/promises";
-import { createInterface } from "node:readline";
 import type { Readable } from "node:stream";
 import { setTimeout as pause } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
@@ -58,14 +57,20 @@ export function startReporting<Report>(
   child.stderr?.on("data", (chunk: Buffer) => (errors += chunk.toString()));
   const waiting = new Set<{ fits: (report: Report) => boolean; resolve: () => void }>();
   let last = "nothing";
-  createInterface({ input: child.stdio[REPORTS] as Readable }).on("line", (line) => {
-    last = line;
-    const report = JSON.parse(line) as Report;
-    read(report);
-    for (const waiter of waiting) {
-      if (!waiter.fits(report)) continue;
-      waiting.delete(waiter);
-      waiter.resolve();
+  let begun = "";
+  // A line without its end was never reported: the process was killed in the middle of it.
+  (child.stdio[REPORTS] as Readable).setEncoding("utf8").on("data", (chunk: string) => {
+    const lines = (begun + chunk).split("\n");
+    begun = lines.pop() ?? "";
+    for (const line of lines) {
+      last = line;
+      const report = JSON.parse(line) as Report;
+      read(report);
+      for (const waiter of waiting) {
+        if (!waiter.fits(report)) continue;
+        waiting.delete(waiter);
+        waiter.resolve();
+      }
     }
   });
   const closed = once(child, "close") as Promise<[number | null, NodeJS.Signals | null]>;

@@ -48,6 +48,23 @@ export function limits(makeHome: MakeHome): void {
       );
     });
 
+    test("tokens of attempts that failed count too, once", TIMEOUT, async () => {
+      let calls = 0;
+      const moniker = world().moniker("continuous", ({ step, state }, { ids, emit }) => {
+        calls += 1;
+        emit({ kind: "usage", tokens: 10 });
+        if (calls === 1) throw new Error("once");
+        return { step, next_step: String(ids.iteration + 1), state, done: false };
+      });
+      const options = { max_steps: 2, retry: { max_attempts: 2, backoff_ms: 1 } };
+      const session_id = await world().create(moniker, { options });
+      assert.equal((await world().untilStatus(session_id, "stopped")).tokens_used, 30);
+      assert.deepEqual(
+        (await world().steps(session_id)).map(({ tokens_used }) => tokens_used),
+        [20, 10],
+      );
+    });
+
     test("tokens that are no count of tokens do not spoil the sum", TIMEOUT, async () => {
       const parts = [5, Number.NaN, -3, Number.POSITIVE_INFINITY, "7" as unknown as number];
       const session_id = await world().create(spender(...parts), { options: { max_steps: 2 } });
