@@ -47,7 +47,7 @@ export async function serve(): Promise<void> {
   const { queue, events } = runtime;
   const chat = new DefaultChat(store, queue, events);
   const app = await buildServer(
-    { store, queue, conversations, events, catalog, metrics, chat },
+    { store, queue, conversations, events, catalog, metrics, chat, workers: () => [runtime.describe()] },
     {
       token: config.EVERSTEP_TOKEN,
       metrics_token: config.EVERSTEP_METRICS_TOKEN,

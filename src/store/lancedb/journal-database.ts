@@ -1,4 +1,5 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
+import { folded } from "../../domain/words.ts";
 import { openJournalFile, toStoreError } from "./journal-file.ts";
 import type { Value, Values } from "./tables.ts";
 
@@ -14,6 +15,7 @@ export class JournalDatabase {
     this.#folder = folder;
     this.#onUndone = onUndone;
     this.#database = openJournalFile(folder);
+    this.#database.function("folded", { deterministic: true }, (text) => folded(String(text)));
   }
 
   transaction<Result>(work: () => Result): Result {

@@ -6,6 +6,7 @@ import type { CommittedEvent } from "../../domain/event.ts";
 import { now } from "../../domain/ids.ts";
 import type { SearchHit } from "../../domain/search.ts";
 import type { Session } from "../../domain/session.ts";
+import { questionOf, summaryFrom } from "../../domain/session-summary.ts";
 import type { Step } from "../../domain/step.ts";
 import { CommitFeed } from "../commit-feed.ts";
 import { follow } from "../follow.ts";
@@ -138,6 +139,17 @@ class EmbeddedStore implements LanceStore {
 
   async listSessions(filter: port.SessionFilter): Promise<Session[]> {
     return this.#sessions(await this.#channel.call("sessionIds", filter));
+  }
+
+  async summarizeSessions(filter: port.SummaryFilter): Promise<port.SessionSummaries> {
+    const questions = new Map(this.#live.all().map((session) => [session.session_id, questionOf(session)]));
+    const asking = [...questions].flatMap(([id, question]) => (question === null ? [] : [id]));
+    const { rows, total, counts } = await this.#channel.call("sessionSummaries", filter, asking);
+    const sessions = rows.map((values) => {
+      const row = toRow("agent_state", values);
+      return summaryFrom(row, questions.get(row.session_id) ?? null);
+    });
+    return { sessions, total, counts };
   }
 
   async getAgent(agent_id: string): Promise<Agent | null> {
