@@ -6,7 +6,6 @@ import type { CommittedEvent } from "../../domain/event.ts";
 import { now } from "../../domain/ids.ts";
 import type { SearchHit } from "../../domain/search.ts";
 import type { Session } from "../../domain/session.ts";
-import { questionOf, summaryFrom } from "../../domain/session-summary.ts";
 import type { Step } from "../../domain/step.ts";
 import { CommitFeed } from "../commit-feed.ts";
 import { follow } from "../follow.ts";
@@ -20,8 +19,8 @@ import { toAction, toHit, toMessage, toPlain, toSession } from "./rows.ts";
 import { decodeSteps } from "./step-rows.ts";
 import { toRow } from "./tables.ts";
 import { ThreadChannel } from "./thread-channel.ts";
+import { toSummaries } from "./to-summaries.ts";
 import { cursorKey, toWire } from "./to-wire.ts";
-
 import { WorkBell } from "./work-bell.ts";
 
 export type { Tuning } from "./mover.ts";
@@ -142,14 +141,7 @@ class EmbeddedStore implements LanceStore {
   }
 
   async summarizeSessions(filter: port.SummaryFilter): Promise<port.SessionSummaries> {
-    const questions = new Map(this.#live.all().map((session) => [session.session_id, questionOf(session)]));
-    const asking = [...questions].flatMap(([id, question]) => (question === null ? [] : [id]));
-    const { rows, total, counts } = await this.#channel.call("sessionSummaries", filter, asking);
-    const sessions = rows.map((values) => {
-      const row = toRow("agent_state", values);
-      return summaryFrom(row, questions.get(row.session_id) ?? null);
-    });
-    return { sessions, total, counts };
+    return toSummaries(this.#live.all(), (asking) => this.#channel.call("sessionSummaries", filter, asking));
   }
 
   async getAgent(agent_id: string): Promise<Agent | null> {

@@ -2,13 +2,11 @@ import { createHash } from "node:crypto";
 import { readdir, readFile } from "node:fs/promises";
 import type { IncomingHttpHeaders } from "node:http";
 import { extname, join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { gzip } from "node:zlib";
 import type { App } from "./context.ts";
 import { noConsolePage } from "./pages.ts";
 
-const BUILT = fileURLToPath(new URL("../../../console/dist", import.meta.url));
 const TYPES: Readonly<Record<string, string>> = {
   ".html": "text/html; charset=utf-8",
   ".js": "text/javascript; charset=utf-8",
@@ -21,13 +19,14 @@ const compress = promisify(gzip);
 
 type ConsoleFile = { type: string; body: Buffer; gzipped: Buffer; tag: string };
 
-/** The web console's built files. They are public: what they show is not. */
-export function consoleFiles(app: App): void {
+/** The web console's built files from a folder. They are public: what they show is not. */
+export function consoleFiles(app: App, folder: string): void {
   const read = remembered(readConsoleFile);
+  const assets = join(folder, "assets");
   const open = { schema: { hide: true }, config: { open: true } };
 
   app.get<{ Params: { name: string } }>("/assets/:name", open, async ({ params: { name }, headers }, reply) => {
-    const file = (await fileNames()).includes(name) ? await read(join("assets", name)) : null;
+    const file = (await namesIn(assets)).includes(name) ? await read(join(assets, name)) : null;
     if (!file) return reply.callNotFound();
     // The name has a digest of what is in it.
     const answer = answerWith(file, headers, "public, max-age=31536000, immutable");
@@ -36,7 +35,7 @@ export function consoleFiles(app: App): void {
 
   for (const page of PAGES.flatMap((path) => (path === "/" ? [path] : [path, `${path}/*`])))
     app.get(page, open, async ({ headers }, reply) => {
-      const index = await readConsoleFile("index.html");
+      const index = await readConsoleFile(join(folder, "index.html"));
       if (!index) return reply.type("text/html").send(noConsolePage);
       const answer = answerWith(index, headers, "no-cache");
       return reply.code(answer.status).headers(answer.headers).send(answer.body);
@@ -53,10 +52,10 @@ function answerWith(file: ConsoleFile, asked: IncomingHttpHeaders, cache: string
 }
 
 /** The names are looked up rather than trusted, so that no request leads out of the folder. */
-const fileNames = (): Promise<string[]> => readdir(join(BUILT, "assets")).catch(() => []);
+const namesIn = (folder: string): Promise<string[]> => readdir(folder).catch(() => []);
 
 async function readConsoleFile(path: string): Promise<ConsoleFile | null> {
-  const body = await readFile(join(BUILT, path)).catch(() => null);
+  const body = await readFile(path).catch(() => null);
   if (!body) return null;
   const tag = `"${createHash("sha256").update(body).digest("base64url").slice(0, 22)}"`;
   const type = TYPES[extname(path)] ?? "application/octet-stream";

@@ -54,6 +54,8 @@ export type ServerOptions = AccessRules & {
   log: FastifyBaseLogger;
   /** Requests that one client may make in a minute. */
   rate_limit: number;
+  /** Where the web console's built files are. */
+  console_folder: string;
 };
 
 export async function buildServer(context: ServerContext, options: ServerOptions): Promise<App> {
@@ -88,6 +90,7 @@ export async function buildServer(context: ServerContext, options: ServerOptions
     errorResponseBuilder: () => new Problem(429, "too many requests; try again in a minute"),
   });
   await describe(app);
+  consoleFiles(app, options.console_folder);
   for (const routes of ROUTES) routes(app, context);
   return app;
 }
@@ -120,7 +123,6 @@ async function describe(app: App): Promise<void> {
   app.get("/docs.js", { schema: { hide: true }, config: { open: true } }, (_request, reply) =>
     reply.type("text/javascript").send(docsScript),
   );
-  consoleFiles(app);
 }
 
 function admit(request: FastifyRequest, { token, metrics_token }: AccessRules): void {
