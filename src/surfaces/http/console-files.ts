@@ -14,7 +14,7 @@ const TYPES: Readonly<Record<string, string>> = {
   ".svg": "image/svg+xml",
 };
 /** Addresses of the console's own pages: each is answered with the page that shows it. */
-const PAGES = ["/", "/inbox", "/start", "/search", "/system", "/sessions", "/conversations", "/compare"];
+const PAGES = ["/", "/agents", "/inbox", "/start", "/search", "/system", "/sessions", "/conversations", "/compare"];
 const compress = promisify(gzip);
 
 type ConsoleFile = { type: string; body: Buffer; gzipped: Buffer; tag: string };

@@ -1,0 +1,111 @@
+import { useEffect } from "react";
+import { Signal, useSignal } from "../data/signal.ts";
+import { Dialog } from "../ui/dialog.tsx";
+import { go } from "./router.ts";
+
+const isHelpOpen = new Signal(false);
+export const openHelp = (): void => isHelpOpen.set(true);
+
+const PLACES: Readonly<Record<string, string>> = {
+  s: "/",
+  n: "/inbox",
+  c: "/conversations",
+  a: "/agents",
+  f: "/search",
+  y: "/system",
+};
+
+const HELP: [keys: string[], what: string][] = [
+  [["g", "s"], "Sessions"],
+  [["g", "n"], "Needs me"],
+  [["g", "c"], "Conversations"],
+  [["g", "a"], "Agents"],
+  [["g", "f"], "Search all history"],
+  [["g", "y"], "System"],
+  [["n"], "Start an agent"],
+  [["/"], "Search on this page"],
+  [["j", "k"], "Next, previous row or step"],
+  [["Enter"], "Open the row"],
+  [["x"], "Select the row"],
+  [["p"], "Pause or resume the session"],
+  [["m"], "Guide the session"],
+  [["u"], "Pause or resume the updates of the timeline"],
+  [["Ctrl", "Enter"], "Send"],
+  [["?"], "This help"],
+];
+
+export const isTyping = (event: KeyboardEvent): boolean =>
+  event.target instanceof HTMLElement &&
+  (event.target.isContentEditable || /^(?:INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName)) &&
+  !(event.target instanceof HTMLInputElement && event.target.type === "checkbox");
+
+const hasModifier = (event: KeyboardEvent): boolean => event.ctrlKey || event.metaKey || event.altKey;
+
+/** Keys of a page, while no field is being typed in and no dialog is open. */
+export function useKeys(keys: Record<string, (event: KeyboardEvent) => void>): void {
+  useEffect(() => {
+    const press = (event: KeyboardEvent) => {
+      if (event.defaultPrevented || hasModifier(event) || isTyping(event) || afterG) return;
+      if (document.querySelector("[role=dialog]")) return;
+      const act = keys[event.key];
+      if (!act) return;
+      event.preventDefault();
+      act(event);
+    };
+    window.addEventListener("keydown", press);
+    return () => window.removeEventListener("keydown", press);
+  });
+}
+
+let afterG = false;
+
+export function Shortcuts() {
+  useEffect(() => {
+    let forget: ReturnType<typeof setTimeout> | undefined;
+    const press = (event: KeyboardEvent) => {
+      if (hasModifier(event) || isTyping(event)) return;
+      const place = afterG ? PLACES[event.key] : undefined;
+      clearTimeout(forget);
+      // The page's own keys hear the second letter too; it is not for them.
+      setTimeout(() => {
+        afterG = event.key === "g" && !place;
+      });
+      forget = setTimeout(() => {
+        afterG = false;
+      }, 1500);
+      if (place) go(place);
+      else if (event.key === "?") openHelp();
+      else if (event.key === "n" && !document.querySelector("[role=dialog]")) go("/start");
+      else if (event.key === "/") focusSearch(event);
+    };
+    window.addEventListener("keydown", press);
+    return () => window.removeEventListener("keydown", press);
+  }, []);
+  if (!useSignal(isHelpOpen)) return null;
+  return (
+    <Dialog title="Keyboard shortcuts" onClose={() => isHelpOpen.set(false)}>
+      <dl className="grid grid-cols-[1fr_auto] gap-x-6 gap-y-2">
+        {HELP.map(([keys, what]) => (
+          <div key={what} className="contents">
+            <dt>{what}</dt>
+            <dd className="flex justify-end gap-1">
+              {keys.map((key) => (
+                <kbd key={key} className="rounded border border-line bg-sunken px-1.5 font-mono text-[12px]">
+                  {key}
+                </kbd>
+              ))}
+            </dd>
+          </div>
+        ))}
+      </dl>
+    </Dialog>
+  );
+}
+
+function focusSearch(event: KeyboardEvent): void {
+  const field = document.querySelector<HTMLInputElement>("[data-search]");
+  if (!field) return;
+  event.preventDefault();
+  field.focus();
+  field.select();
+}

@@ -1,0 +1,69 @@
+import { useEffect, useRef } from "react";
+import UPlot from "uplot";
+import "uplot/dist/uPlot.min.css";
+import type { PlotProps } from "./plot.tsx";
+
+const HEIGHT = 140;
+
+export default function PlotCanvas({ title, unit, xs, ys, isTime = false, color = "accent" }: PlotProps) {
+  const box = useRef<HTMLDivElement>(null);
+  const plot = useRef<UPlot>(null);
+  const data = useRef<UPlot.AlignedData>([xs, ys]);
+  data.current = [xs, ys];
+
+  useEffect(() => {
+    const element = box.current;
+    if (!element) return;
+    const draw = () => {
+      plot.current?.destroy();
+      const options = optionsFor(element.clientWidth, title, unit, isTime, color);
+      plot.current = new UPlot(options, data.current, element);
+    };
+    const resized = new ResizeObserver(() => plot.current?.setSize({ width: element.clientWidth, height: HEIGHT }));
+    const scheme = matchMedia("(prefers-color-scheme: dark)");
+    draw();
+    resized.observe(element);
+    scheme.addEventListener("change", draw);
+    return () => {
+      resized.disconnect();
+      scheme.removeEventListener("change", draw);
+      plot.current?.destroy();
+      plot.current = null;
+    };
+  }, [title, unit, isTime, color]);
+
+  useEffect(() => plot.current?.setData([xs, ys]), [xs, ys]);
+  return <div ref={box} className="h-[140px] w-full overflow-hidden" />;
+}
+
+function optionsFor(width: number, title: string, unit: string, isTime: boolean, color: string): UPlot.Options {
+  const styles = getComputedStyle(document.documentElement);
+  const tone = (name: string): string => styles.getPropertyValue(`--${name}`).trim();
+  const axis = {
+    stroke: tone("muted"),
+    grid: { stroke: tone("line"), width: 1 },
+    ticks: { show: false },
+    font: "11px sans-serif",
+  };
+  return {
+    width,
+    height: HEIGHT,
+    legend: { show: false },
+    cursor: { y: false },
+    scales: { x: { time: isTime }, y: { range: (_plot, _low, high) => [0, high > 0 ? high * 1.1 : 1] } },
+    axes: [
+      { ...axis, size: 26 },
+      { ...axis, size: 46 },
+    ],
+    series: [
+      {},
+      {
+        label: `${title} (${unit})`,
+        stroke: tone(color),
+        fill: `${tone(color)}1f`,
+        width: 1.5,
+        points: { show: false },
+      },
+    ],
+  };
+}
