@@ -11,7 +11,7 @@ export default function AgentsPage() {
   const { data: agents, error } = useAgents();
   return (
     <div className="min-h-0 flex-1 overflow-y-auto">
-      <header className="border-b border-line bg-surface px-4 py-3">
+      <header className="flex h-[49px] shrink-0 items-center border-b border-line bg-surface px-4">
         <h1 className="text-[16px] font-semibold">
           Agents
           {agents && <span className="ml-2 text-[13px] font-normal text-muted">{plural(agents.length, "agent")}</span>}

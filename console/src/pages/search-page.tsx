@@ -34,7 +34,7 @@ export default function SearchPage() {
             value={text}
             onChange={(event) => setText(event.target.value)}
           />
-          <Button type="submit" look="primary" className="h-9 px-4">
+          <Button type="submit" look="primary" className="min-h-9 px-4">
             Search
           </Button>
         </form>
@@ -100,7 +100,7 @@ function Marked({ text, q }: { text: string; q: string }) {
     const key = at;
     at += part.length + 1;
     return wanted.includes(part.toLowerCase()) ? (
-      <mark key={key} className="rounded-sm bg-warn-soft text-inherit">
+      <mark key={key} className="rounded-sm bg-[color-mix(in_srgb,var(--warn)_28%,transparent)] text-inherit">
         {part}
       </mark>
     ) : (

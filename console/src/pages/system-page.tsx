@@ -23,8 +23,8 @@ export default function SystemPage() {
     ["Memory", bytes(system.process.memory_bytes), `Node ${system.process.node}`],
   ];
   return (
-    <div className="min-h-0 flex-1 overflow-y-auto">
-      <header className="border-b border-line bg-surface px-4 py-3">
+    <div tabIndex={0} role="region" aria-label="System" className="min-h-0 flex-1 overflow-y-auto -outline-offset-2">
+      <header className="flex h-[49px] shrink-0 items-center border-b border-line bg-surface px-4">
         <h1 className="text-[16px] font-semibold">System</h1>
       </header>
       <div className="mx-auto flex max-w-6xl flex-col gap-5 p-4">
@@ -100,7 +100,7 @@ function Throughput({ samples, queue }: { samples: Sample[]; queue: QueuePoint[]
 function Workers({ workers }: { workers: SystemState["workers"] }) {
   return (
     <Section title="Workers">
-      <div className="panel overflow-x-auto">
+      <div tabIndex={0} role="group" aria-label="Workers" className="panel overflow-x-auto">
         <table className="w-full text-left">
           <thead>
             <tr className="border-b border-line text-muted">

@@ -7,6 +7,7 @@ export const plural = (value: number, one: string, many = `${one}s`): string =>
   `${whole.format(value)} ${value === 1 ? one : many}`;
 
 export function milliseconds(ms: number): string {
+  if (ms === 0) return "0 ms";
   if (ms < 1) return `${ms.toFixed(2)} ms`;
   if (ms < 1000) return `${Math.round(ms)} ms`;
   return ms < 60_000 ? `${(ms / 1000).toFixed(1)} s` : `${(ms / 60_000).toFixed(1)} min`;

@@ -36,6 +36,10 @@ export default function PlotCanvas({ title, unit, xs, ys, isTime = false, color 
   return <div ref={box} className="h-[140px] w-full overflow-hidden" />;
 }
 
+/** The reader's own time of day. */
+const clock = (seconds: number): string =>
+  new Date(seconds * 1000).toLocaleTimeString(undefined, { hour: "2-digit", minute: "2-digit" });
+
 function optionsFor(width: number, title: string, unit: string, isTime: boolean, color: string): UPlot.Options {
   const styles = getComputedStyle(document.documentElement);
   const tone = (name: string): string => styles.getPropertyValue(`--${name}`).trim();
@@ -50,9 +54,13 @@ function optionsFor(width: number, title: string, unit: string, isTime: boolean,
     height: HEIGHT,
     legend: { show: false },
     cursor: { y: false },
-    scales: { x: { time: isTime }, y: { range: (_plot, _low, high) => [0, high > 0 ? high * 1.1 : 1] } },
+    padding: [10, 14, 0, 0],
+    scales: {
+      x: { time: isTime, range: (_plot, low, high) => (high > low ? [low, high] : [low - 60, high + 1]) },
+      y: { range: (_plot, _low, high) => [0, high > 0 ? high * 1.1 : 1] },
+    },
     axes: [
-      { ...axis, size: 26 },
+      { ...axis, size: 24, ...(isTime ? { values: (_plot: UPlot, ticks: number[]) => ticks.map(clock) } : {}) },
       { ...axis, size: 46 },
     ],
     series: [

@@ -3,6 +3,7 @@ import type { Step } from "../../../../src/domain/step.ts";
 import { sessionHref } from "../../app/router.ts";
 import { get } from "../../data/api.ts";
 import { type Session, useSession } from "../../data/queries.ts";
+import { markOwnWords } from "../../data/word-diff.ts";
 import { Empty, Failure } from "../../ui/empty.tsx";
 import { spoken } from "../../ui/format.ts";
 import { Link } from "../../ui/link.tsx";
@@ -85,20 +86,24 @@ type Side = Step | undefined;
 type RowProps = { iteration: number; isShared: boolean; left: Side; right: Side; leftBefore: Side; rightBefore: Side };
 
 function Row({ iteration, isShared, left, right, leftBefore, rightBefore }: RowProps) {
-  const differs = !isShared && left?.text !== right?.text;
   return (
     <>
       <span className="border-b border-line bg-surface py-2 pr-2 text-right font-mono text-muted">{iteration}</span>
-      <Cell step={left} before={leftBefore} differs={differs} isShared={isShared} />
-      <Cell step={right} before={rightBefore} differs={differs} isShared={isShared} />
+      <Cell step={left} other={right} before={leftBefore} isShared={isShared} look="bg-bad-soft text-bad" />
+      <Cell step={right} other={left} before={rightBefore} isShared={isShared} look="bg-good-soft text-good" />
     </>
   );
 }
 
-function Cell({ step, before, differs, isShared }: { step: Side; before: Side; differs: boolean; isShared: boolean }) {
-  const tone = isShared ? "bg-sunken" : differs ? "bg-warn-soft" : "bg-surface";
+type CellProps = { step: Side; other: Side; before: Side; isShared: boolean; look: string };
+
+function Cell({ step, other, before, isShared, look }: CellProps) {
+  const differs = !isShared && step !== undefined && other !== undefined && textOf(step) !== textOf(other);
   return (
-    <div className={`min-w-0 border-b border-l border-line px-3 py-2 ${tone}`} data-differs={differs}>
+    <div
+      className={`min-w-0 border-b border-l border-line px-3 py-2 ${isShared ? "bg-sunken" : "bg-surface"}`}
+      data-differs={differs}
+    >
       {!step && <span className="text-muted">no such step</span>}
       {step?.guidance.map((said, index) => (
         <p
@@ -108,7 +113,11 @@ function Cell({ step, before, differs, isShared }: { step: Side; before: Side; d
           {spoken(said)}
         </p>
       ))}
-      {step && <p className="whitespace-pre-wrap wrap-anywhere">{step.text ?? JSON.stringify(step.data)}</p>}
+      {step && (
+        <p className="whitespace-pre-wrap wrap-anywhere">
+          {differs && other ? <Marked own={textOf(step)} other={textOf(other)} look={look} /> : textOf(step)}
+        </p>
+      )}
       {step && !isShared && before && (
         <details className="mt-1">
           <summary className="text-[12px] text-muted">What it changed</summary>
@@ -117,4 +126,22 @@ function Cell({ step, before, differs, isShared }: { step: Side; before: Side; d
       )}
     </div>
   );
+}
+
+const textOf = ({ text, data }: Step): string => text ?? JSON.stringify(data);
+
+/** The words that the other side does not have stand out. */
+function Marked({ own, other, look }: { own: string; other: string; look: string }) {
+  let at = 0;
+  return markOwnWords(own, other).map(({ text, isOwn }) => {
+    const key = at;
+    at += text.length;
+    return isOwn ? (
+      <mark key={key} className={`rounded-sm px-0.5 ${look}`}>
+        {text}
+      </mark>
+    ) : (
+      text
+    );
+  });
 }

@@ -40,7 +40,7 @@ export function ConversationView({ conversation_id }: { conversation_id: string 
         aria-label="Transcript"
         className={`min-h-0 min-w-0 flex-1 flex-col lg:flex ${isShowingPeople ? "hidden" : "flex"}`}
       >
-        <header className="flex items-center gap-2 border-b border-line bg-surface px-4 py-2.5">
+        <header className="flex h-[49px] shrink-0 items-center gap-2 border-b border-line bg-surface px-4">
           <Link
             href="/conversations"
             aria-label="All conversations"
@@ -48,7 +48,7 @@ export function ConversationView({ conversation_id }: { conversation_id: string 
           >
             <Icon name="left" />
           </Link>
-          <h2 className="min-w-0 flex-1 truncate text-[15px] font-semibold">
+          <h1 className="min-w-0 flex-1 truncate text-[15px] font-semibold">
             {conversation?.title ?? conversation_id}
           </h2>
           <button type="button" className="text-accent lg:hidden" onClick={() => setShowingPeople(true)}>

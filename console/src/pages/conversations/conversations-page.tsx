@@ -15,14 +15,15 @@ import { ConversationView } from "./conversation-view.tsx";
 export default function ConversationsPage({ conversation_id }: { conversation_id: string | null }) {
   const { data: conversations, error } = useConversations();
   const [isCreating, setCreating] = useState(false);
+  const Title = conversation_id === null ? "h1" : "h2";
   return (
     <div className="flex min-h-0 flex-1">
       <section
         aria-label="Conversations"
         className={`min-h-0 w-full flex-col border-line bg-surface md:flex md:w-60 md:shrink-0 md:border-r ${conversation_id === null ? "flex" : "hidden"}`}
       >
-        <header className="flex items-center justify-between gap-2 border-b border-line px-4 py-2.5">
-          <h1 className="text-[16px] font-semibold">Conversations</h1>
+        <header className="flex h-[49px] shrink-0 items-center justify-between gap-2 border-b border-line px-4 py-2">
+          <Title className="text-[16px] font-semibold">Conversations</Title>
           <Button aria-label="New conversation" className="px-2" onClick={() => setCreating(true)}>
             <Icon name="plus" className="size-3.5" />
           </Button>

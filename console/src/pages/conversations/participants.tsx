@@ -31,7 +31,7 @@ export function Participants({ conversation_id, participants, sessions, isShown,
       aria-label="Participants"
       className={`min-h-0 flex-col border-line bg-surface lg:flex lg:w-64 lg:shrink-0 lg:flex-none lg:border-l ${isShown ? "flex flex-1" : "hidden"}`}
     >
-      <header className="flex items-center gap-2 border-b border-line px-4 py-2.5">
+      <header className="flex h-[49px] shrink-0 items-center gap-2 border-b border-line px-4">
         <h2 className="caption mr-auto py-1.5">Participants</h2>
         <button type="button" className="text-accent lg:hidden" onClick={onHide}>
           Back to the messages

@@ -41,6 +41,7 @@ export function SessionRow({ row, isHere, isSelected, onToggle, onFocus }: Sessi
         className="truncate font-medium after:absolute after:inset-0 focus-visible:outline-none focus-visible:after:outline-2 focus-visible:after:-outline-offset-2 focus-visible:after:outline-accent"
       >
         {agent_id}
+        <span className="ml-2 font-mono text-[11px] font-normal text-muted">{shortId(session_id)}</span>
       </Link>
       <span className="hidden truncate text-muted md:block">{row.moniker}</span>
       <span className="hidden text-right text-muted tabular-nums md:block">{shortCount(row.iteration + 1)}</span>
@@ -56,6 +57,9 @@ export function SessionRow({ row, isHere, isSelected, onToggle, onFocus }: Sessi
     </div>
   );
 }
+
+/** The end of an id that we made tells sessions apart; one that a person chose is shown as it is. */
+const shortId = (id: string): string => (/^[0-9A-HJKMNP-TV-Z]{26}$/.test(id) ? id.slice(-5) : id);
 
 function LastText({ row }: { row: SessionSummary }) {
   if (row.question !== null) return <span className="text-warn">Asks: {row.question}</span>;

@@ -36,7 +36,7 @@ export function SessionsPage() {
     <>
       <header className="flex flex-col gap-2.5 border-b border-line bg-surface px-4 py-3">
         <div className="flex flex-wrap items-center gap-2">
-          <h1 className="mr-auto text-[16px] font-semibold">
+          <h1 className="order-1 mr-auto text-[16px] font-semibold sm:order-none">
             Sessions
             <span className="ml-2 text-[13px] font-normal text-muted" data-testid="total">
               {plural(rows.total, "session")}
@@ -46,7 +46,7 @@ export function SessionsPage() {
           <SearchField key={search.get("agent") ?? ""} value={query.q ?? ""} onChange={(q) => change({ q })} />
           <Link
             href="/start"
-            className="inline-flex h-[30px] items-center gap-1.5 rounded-md bg-accent px-2.5 font-medium text-on-accent hover:brightness-110"
+            className="order-2 inline-flex h-[30px] items-center gap-1.5 rounded-md bg-accent px-2.5 font-medium text-on-accent hover:brightness-110 sm:order-none"
           >
             <Icon name="plus" className="size-3.5" />
             Start an agent
@@ -102,7 +102,7 @@ function MonikerFilter({ value, onChange }: { value: string; onChange: (moniker:
   return (
     <select
       aria-label="Moniker"
-      className="field h-[30px] w-auto"
+      className="field order-3 h-[30px] w-auto sm:order-none"
       value={value}
       onChange={(event) => onChange(event.target.value)}
     >
@@ -127,7 +127,7 @@ function SearchField({ value, onChange }: { value: string; onChange: (q: string)
       data-search
       aria-label="Search sessions"
       placeholder="Search id, agent, text  ( / )"
-      className="field h-[30px] w-full sm:w-60"
+      className="field order-4 h-[30px] min-w-0 flex-1 sm:order-none sm:w-60 sm:flex-none"
       value={text}
       onChange={(event) => setText(event.target.value)}
     />

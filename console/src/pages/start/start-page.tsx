@@ -24,7 +24,7 @@ export default function StartPage() {
   const chosen = monikers.find(({ name }) => name === search.get("moniker"));
   return (
     <div className="min-h-0 flex-1 overflow-y-auto">
-      <header className="border-b border-line bg-surface px-4 py-3">
+      <header className="flex h-[49px] shrink-0 items-center border-b border-line bg-surface px-4">
         <h1 className="text-[16px] font-semibold">Start an agent</h1>
       </header>
       <div className="mx-auto flex max-w-4xl flex-col gap-6 p-4 md:flex-row">
@@ -62,7 +62,7 @@ function MonikerChoice({
     <label
       className={`panel flex cursor-pointer gap-2.5 px-3 py-2 has-focus-visible:outline-2 has-focus-visible:outline-accent ${isChosen ? "border-accent bg-accent-soft" : "hover:bg-sunken"}`}
     >
-      <input type="radio" name="moniker" className="mt-1" checked={isChosen} onChange={onChoose} />
+      <input type="radio" name="moniker" className="mt-1 self-start" checked={isChosen} onChange={onChoose} />
       <span>
         <span className="font-medium">{moniker.name}</span>
         <span className="ml-2 text-[12px] text-muted">{moniker.kind}</span>

@@ -1,0 +1,62 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import type { Page } from "playwright-core";
+import { TIMEOUT } from "../server/server-fixture.ts";
+import { brokenRules, picture, sharedConsole, type Visit, WITH_BROWSER } from "./console-fixture.ts";
+import { type Scene, setScene } from "./scene.ts";
+
+describe("the main views", WITH_BROWSER, () => {
+  const visit = sharedConsole();
+  let scene: Scene | undefined;
+
+  /** Keeps a picture of every view and tells the rules of accessibility that it breaks. */
+  const lookAround = async ({ page, world, open }: Visit, name: string): Promise<string[]> => {
+    scene ??= await setScene(world);
+    const broken: string[] = [];
+    for (const [view, path, shown] of viewsOf(scene)) {
+      await open(path);
+      await page.locator(shown).first().waitFor();
+      await settled(page);
+      broken.push(...(await brokenRules(page)).map((rule) => `${view}: ${rule}`));
+      await picture(page, `${view}-${name}`);
+      if (name === "narrow" && view !== "compare")
+        broken.push(...(await tooWide(page)).map((fault) => `${view}: ${fault}`));
+    }
+    return broken;
+  };
+
+  for (const colorScheme of ["light", "dark"] as const) {
+    test(`are accessible and kept as pictures, ${colorScheme}`, TIMEOUT, async (t) => {
+      assert.deepEqual(await lookAround(await visit(t, { colorScheme }), colorScheme), []);
+    });
+  }
+
+  test("are accessible and fit on a screen of 375 pixels", TIMEOUT, async (t) => {
+    assert.deepEqual(await lookAround(await visit(t, { viewport: { width: 375, height: 720 } }), "narrow"), []);
+  });
+});
+
+const viewsOf = ({ session_id, fork_id, conversation_id }: Scene): [view: string, path: string, shown: string][] => [
+  ["sessions", "/", "[data-testid=session-row]"],
+  ["session", `/sessions/${session_id}?step=3`, "[data-testid=changes]"],
+  ["receipts", `/sessions/${session_id}?tab=receipts`, "[data-testid=receipt]"],
+  ["plots", `/sessions/${session_id}?tab=plots`, ".u-wrap"],
+  ["compare", `/compare/${session_id}/${fork_id}`, "[data-differs=true]"],
+  ["conversation", `/conversations/${conversation_id}`, "[data-testid=message][data-sender=agent]"],
+  ["inbox", "/inbox", "[data-testid=inbox-item]"],
+  ["agents", "/agents", "main li"],
+  ["start", "/start?moniker=typist", "form"],
+  ["search", "/search?q=tea", "[data-testid=hit]"],
+  ["system", "/system", ".u-wrap"],
+];
+
+/** No request is under way any more, and what it brought is drawn. */
+async function settled(page: Page): Promise<void> {
+  await page.waitForLoadState("networkidle").catch(() => {});
+  await page.evaluate("document.fonts.ready.then(() => new Promise(requestAnimationFrame))");
+}
+
+async function tooWide(page: Page): Promise<string[]> {
+  const width = await page.evaluate("document.documentElement.scrollWidth");
+  return width === 375 ? [] : [`it is ${width} pixels wide`];
+}
