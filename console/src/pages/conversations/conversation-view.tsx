@@ -50,7 +50,7 @@ export function ConversationView({ conversation_id }: { conversation_id: string 
           </Link>
           <h1 className="min-w-0 flex-1 truncate text-[15px] font-semibold">
             {conversation?.title ?? conversation_id}
-          </h2>
+          </h1>
           <button type="button" className="text-accent lg:hidden" onClick={() => setShowingPeople(true)}>
             Participants
           </button>
