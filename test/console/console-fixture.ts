@@ -3,9 +3,9 @@ import { existsSync } from "node:fs";
 import { mkdir, readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { join } from "node:path";
-import { after, before, type TestContext } from "node:test";
+import { after, type TestContext } from "node:test";
 import { fileURLToPath } from "node:url";
-import type { Browser, BrowserContext, BrowserContextOptions, Page } from "playwright-core";
+import type { BrowserContext, BrowserContextOptions, Page } from "playwright-core";
 import { REPOSITORY } from "../repository-files.ts";
 import type { Environment } from "../server/server-fixture.ts";
 import { sharedWorld, type World } from "../server/world.ts";
@@ -29,37 +29,41 @@ const missing =
 /** For `describe`: without a browser its tests are skipped, unless all are wanted. */
 export const WITH_BROWSER = { skip: process.env["EVERSTEP_TEST_ALL"] === "1" ? false : missing };
 
+// One browser for the tests of a file.
+after(async () => {
+  if (typeof chromium !== "string") await chromium.close();
+});
+
 export type Visit = {
   page: Page;
-  world: World;
   /** Opens an address of the console and waits until its socket is connected. */
   open(path: string): Promise<void>;
 };
 type VisitOptions = Pick<BrowserContextOptions, "colorScheme" | "viewport" | "acceptDownloads" | "timezoneId">;
 
-/** A server and a browser for the tests of a file; each test visits with a fresh profile. */
+/** A page of a fresh profile. */
+export async function visitConsole(t: TestContext, url: string, options: VisitOptions = {}): Promise<Visit> {
+  assert.ok(typeof chromium !== "string", String(missing));
+  const context = await chromium.newContext({
+    baseURL: url,
+    locale: "en-US",
+    timezoneId: "UTC",
+    viewport: { width: 1280, height: 800 },
+    ...options,
+  });
+  t.after(() => context.close());
+  const page = await watchedPage(t, context);
+  return { page, open: (path) => open(page, path) };
+}
+
+export type WorldVisit = Visit & { world: World };
+
+/** A server for the tests of a `describe`; each test visits its console. */
 export function sharedConsole(
   environment: Environment = {},
-): (t: TestContext, options?: VisitOptions) => Promise<Visit> {
+): (t: TestContext, options?: VisitOptions) => Promise<WorldVisit> {
   const world = sharedWorld({ EVERSTEP_MONIKERS: MONIKERS, ...environment });
-  let browser: Browser | undefined;
-  before(() => {
-    assert.ok(typeof chromium !== "string", String(missing));
-    browser = chromium;
-  });
-  after(() => browser?.close());
-  return async (t, options = {}) => {
-    const context = await (browser as Browser).newContext({
-      baseURL: world().server.url,
-      locale: "en-US",
-      timezoneId: "UTC",
-      viewport: { width: 1280, height: 800 },
-      ...options,
-    });
-    t.after(() => context.close());
-    const page = await watchedPage(t, context);
-    return { page, world: world(), open: (path) => open(page, path) };
-  };
+  return async (t, options = {}) => ({ ...(await visitConsole(t, world().server.url, options)), world: world() });
 }
 
 /** A page on which no script may throw and nothing may be refused by the content policy. */

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { Page } from "playwright-core";
 import { TIMEOUT } from "../server/server-fixture.ts";
-import { brokenRules, picture, sharedConsole, type Visit, WITH_BROWSER } from "./console-fixture.ts";
+import { brokenRules, picture, sharedConsole, WITH_BROWSER, type WorldVisit } from "./console-fixture.ts";
 import { type Scene, setScene } from "./scene.ts";
 
 describe("the main views", WITH_BROWSER, () => {
@@ -10,7 +10,7 @@ describe("the main views", WITH_BROWSER, () => {
   let scene: Scene | undefined;
 
   /** Keeps a picture of every view and tells the rules of accessibility that it breaks. */
-  const lookAround = async ({ page, world, open }: Visit, name: string): Promise<string[]> => {
+  const lookAround = async ({ page, world, open }: WorldVisit, name: string): Promise<string[]> => {
     scene ??= await setScene(world);
     const broken: string[] = [];
     for (const [view, path, shown] of viewsOf(scene)) {

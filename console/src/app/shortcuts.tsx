@@ -45,7 +45,7 @@ const hasModifier = (event: KeyboardEvent): boolean => event.ctrlKey || event.me
 export function useKeys(keys: Record<string, (event: KeyboardEvent) => void>): void {
   useEffect(() => {
     const press = (event: KeyboardEvent) => {
-      if (event.defaultPrevented || hasModifier(event) || isTyping(event) || afterG) return;
+      if (event.defaultPrevented || hasModifier(event) || isTyping(event)) return;
       if (document.querySelector("[role=dialog]")) return;
       const act = keys[event.key];
       if (!act) return;
@@ -57,29 +57,24 @@ export function useKeys(keys: Record<string, (event: KeyboardEvent) => void>): v
   });
 }
 
-let afterG = false;
+/** A place's letter counts for so long after g. */
+const AFTER_G_MS = 1500;
 
 export function Shortcuts() {
   useEffect(() => {
-    let forget: ReturnType<typeof setTimeout> | undefined;
+    let pressedG = Number.NEGATIVE_INFINITY;
     const press = (event: KeyboardEvent) => {
       if (hasModifier(event) || isTyping(event)) return;
-      const place = afterG ? PLACES[event.key] : undefined;
-      clearTimeout(forget);
-      // The page's own keys hear the second letter too; it is not for them.
-      setTimeout(() => {
-        afterG = event.key === "g" && !place;
-      });
-      forget = setTimeout(() => {
-        afterG = false;
-      }, 1500);
-      if (place) go(place);
-      else if (event.key === "?") openHelp();
-      else if (event.key === "n" && !document.querySelector("[role=dialog]")) go("/start");
-      else if (event.key === "/") focusSearch(event);
+      const place = performance.now() - pressedG < AFTER_G_MS ? PLACES[event.key] : undefined;
+      pressedG = event.key === "g" ? performance.now() : Number.NEGATIVE_INFINITY;
+      const act = place === undefined ? EVERYWHERE[event.key] : () => go(place);
+      if (!act) return;
+      // It is not for the page's own keys.
+      event.preventDefault();
+      act();
     };
-    window.addEventListener("keydown", press);
-    return () => window.removeEventListener("keydown", press);
+    window.addEventListener("keydown", press, { capture: true });
+    return () => window.removeEventListener("keydown", press, { capture: true });
   }, []);
   if (!useSignal(isHelpOpen)) return null;
   return (
@@ -102,10 +97,15 @@ export function Shortcuts() {
   );
 }
 
-function focusSearch(event: KeyboardEvent): void {
-  const field = document.querySelector<HTMLInputElement>("[data-search]");
-  if (!field) return;
-  event.preventDefault();
-  field.focus();
-  field.select();
-}
+const EVERYWHERE: Readonly<Record<string, () => void>> = {
+  g: () => {},
+  "?": openHelp,
+  n: () => {
+    if (!document.querySelector("[role=dialog]")) go("/start");
+  },
+  "/": () => {
+    const field = document.querySelector<HTMLInputElement>("[data-search]");
+    field?.focus();
+    field?.select();
+  },
+};

@@ -78,14 +78,32 @@ export const useNeedsMe = () => useQuery(summariesPage({ needs_person: true }, 0
 export const useSession = (session_id: string) =>
   useQuery({
     queryKey: ["session", session_id],
-    queryFn: ({ signal }) => get<Session>(pathOf("sessions", session_id), {}, signal),
+    queryFn: async ({ signal }) => {
+      const read = await get<Session>(pathOf("sessions", session_id), {}, signal);
+      const known = client.getQueryData<Session>(["session", session_id]);
+      return known && known.updated_at > read.updated_at ? known : read;
+    },
   });
+
+/** What was told while the answer was on its way is newer than the answer: a receipt only ever moves on. */
+export async function readActions(session_id: string): Promise<Action[]> {
+  const { actions } = await get<{ actions: Action[] }>("/api/actions", { session_id, limit: 200 });
+  const told = client.getQueryData<Action[]>(["actions", session_id]) ?? [];
+  const known = new Map(told.map((action) => [action.action_id, action]));
+  return actions.map((read) => {
+    const other = known.get(read.action_id);
+    return other && progressOf(other) > progressOf(read) ? other : read;
+  });
+}
+
+const RECEIPTS: Action["receipt"][] = ["accepted", "delivered", "consumed", "bounced"];
+const progressOf = ({ receipt, processed, attempts }: Action): number =>
+  RECEIPTS.indexOf(receipt) * 1000 + (processed ? 500 : 0) + attempts;
 
 export const useActions = (session_id: string) =>
   useQuery({
     queryKey: ["actions", session_id],
-    queryFn: async ({ signal }) =>
-      (await get<{ actions: Action[] }>("/api/actions", { session_id, limit: 200 }, signal)).actions,
+    queryFn: () => readActions(session_id),
   });
 
 /** A step with the state before it: the two neighbours are one request. */

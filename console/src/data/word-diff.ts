@@ -5,7 +5,8 @@ const MOST_WORDS = 600;
 
 /** The words of one text, those marked that the other does not have in the same order. */
 export function markOwnWords(own: string, other: string): Piece[] {
-  const [a, b] = [own, other].map((text) => text.match(/\s+|[^\s]+/g) ?? []) as [string[], string[]];
+  const a = wordsOf(own);
+  const b = wordsOf(other);
   if (a.length > MOST_WORDS || b.length > MOST_WORDS) return [{ text: own, isOwn: false }];
   const lengths = commonLengths(a, b);
   const pieces: Piece[] = [];
@@ -24,6 +25,8 @@ export function markOwnWords(own: string, other: string): Piece[] {
   }
   return pieces;
 }
+
+const wordsOf = (text: string): string[] => text.match(/\s+|\S+/g) ?? [];
 
 const lengthAt = (lengths: number[][], at: number, there: number): number => lengths[at]?.[there] ?? 0;
 

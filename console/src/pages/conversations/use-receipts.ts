@@ -1,8 +1,7 @@
 import { useQueries } from "@tanstack/react-query";
 import { useEffect } from "react";
-import { get } from "../../data/api.ts";
 import { follow } from "../../data/live.ts";
-import { type Action, client } from "../../data/queries.ts";
+import { type Action, client, readActions } from "../../data/queries.ts";
 import { withAction } from "../../data/timeline.ts";
 
 export type Receipts = ReadonlyMap<string, Action>;
@@ -12,7 +11,7 @@ export function useReceipts(session_ids: string[]): Receipts {
   const found = useQueries({
     queries: session_ids.map((session_id) => ({
       queryKey: ["actions", session_id],
-      queryFn: async () => (await get<{ actions: Action[] }>("/api/actions", { session_id, limit: 200 })).actions,
+      queryFn: () => readActions(session_id),
     })),
   });
   const key = session_ids.join("\n");

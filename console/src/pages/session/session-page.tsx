@@ -64,6 +64,7 @@ function OpenSession({ session }: { session: Session }) {
         >
           {timeline && (
             <TimelineView
+              key={opened.around ?? "newest"}
               timeline={timeline}
               session={session}
               selected={iteration}
