@@ -1,4 +1,5 @@
 import type { Locator, Page } from "playwright-core";
+import { eventually } from "../server/server-fixture.ts";
 
 type Element = { scrollTop: number; scrollHeight: number; clientHeight: number };
 
@@ -25,8 +26,8 @@ export const drawn = (page: Page): Promise<unknown> =>
 const LAST_STEP = "Number([...document.querySelectorAll('[data-testid=step-row]')].at(-1)?.dataset.iteration ?? -1)";
 
 /** Waits until the timeline shows this step or a later one at its end. */
-export const untilStep = (page: Page, iteration: number): Promise<unknown> =>
-  page.waitForFunction(`${LAST_STEP} >= ${iteration}`);
+export const untilStep = (page: Page, iteration: number): Promise<boolean> =>
+  eventually(`step ${iteration} is shown`, async () => (await lastStep(page)) >= iteration);
 
 export const stepsShown = (page: Page): Promise<number[]> =>
   page.evaluate("[...document.querySelectorAll('[data-testid=step-row]')].map((row) => Number(row.dataset.iteration))");

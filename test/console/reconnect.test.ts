@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { pathOf } from "../server/api.ts";
-import { TIMEOUT } from "../server/server-fixture.ts";
+import { eventually, TIMEOUT } from "../server/server-fixture.ts";
 import { sharedConsole, WITH_BROWSER } from "./console-fixture.ts";
 import { drawn, scrollOn, scrollToPart, stepsShown, untilStep } from "./in-page.ts";
 
@@ -30,7 +30,13 @@ describe("a server that is killed and started again", WITH_BROWSER, () => {
     await page.locator("main header [data-status=paused]").waitFor();
 
     const list = page.getByRole("region", { name: "Steps" });
-    await scrollToPart(list, 0);
+    // The last rows may still pull the list to its end.
+    await untilStep(page, (await world.api.session(session_id)).iteration);
+    await eventually("the first step is shown", async () => {
+      await scrollToPart(list, 0);
+      await drawn(page);
+      return (await stepsShown(page)).includes(0);
+    });
     const seen = new Set<number>();
     do {
       await drawn(page);
