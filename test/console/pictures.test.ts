@@ -3,6 +3,7 @@ import { describe, test } from "node:test";
 import type { Page } from "playwright-core";
 import { TIMEOUT } from "../server/server-fixture.ts";
 import { brokenRules, picture, sharedConsole, WITH_BROWSER, type WorldVisit } from "./console-fixture.ts";
+import { drawn } from "./in-page.ts";
 import { type Scene, setScene } from "./scene.ts";
 
 describe("the main views", WITH_BROWSER, () => {
@@ -42,7 +43,7 @@ const viewsOf = ({ session_id, fork_id, conversation_id }: Scene): [view: string
   ["receipts", `/sessions/${session_id}?tab=receipts`, "[data-testid=receipt]"],
   ["plots", `/sessions/${session_id}?tab=plots`, ".u-wrap"],
   ["compare", `/compare/${session_id}/${fork_id}`, "[data-differs=true]"],
-  ["conversation", `/conversations/${conversation_id}`, "[data-testid=message][data-sender=agent]"],
+  ["conversation", `/conversations/${conversation_id}`, "[data-sender=agent] .prose code"],
   ["inbox", "/inbox", "[data-testid=inbox-item]"],
   ["agents", "/agents", "main li"],
   ["start", "/start?moniker=typist", "form"],
@@ -50,10 +51,11 @@ const viewsOf = ({ session_id, fork_id, conversation_id }: Scene): [view: string
   ["system", "/system", ".u-wrap"],
 ];
 
-/** No request is under way any more, and what it brought is drawn. */
+/** What was read is drawn. */
 async function settled(page: Page): Promise<void> {
-  await page.waitForLoadState("networkidle").catch(() => {});
-  await page.evaluate("document.fonts.ready.then(() => new Promise(requestAnimationFrame))");
+  await page.locator("[aria-busy=true]").first().waitFor({ state: "detached" });
+  await page.evaluate("document.fonts.ready");
+  await drawn(page);
 }
 
 async function tooWide(page: Page): Promise<string[]> {

@@ -36,9 +36,20 @@ export default function PlotCanvas({ title, unit, xs, ys, isTime = false, color 
   return <div ref={box} className="h-[140px] w-full overflow-hidden" />;
 }
 
-/** The reader's own time of day. */
-const clock = (seconds: number): string =>
-  new Date(seconds * 1000).toLocaleTimeString(undefined, { hour: "2-digit", minute: "2-digit" });
+/** A minute at least, so that the first points do not stand alone in a year. */
+function span(low: number | null, high: number | null, isTime: boolean): [number, number] {
+  const end = high ?? (isTime ? Date.now() / 1000 : 1);
+  const least = isTime ? 60 : 1;
+  return [Math.min(low ?? end, end - least), end];
+}
+
+/** The reader's own time of day, with seconds where ticks are close. */
+function clocks(ticks: number[]): string[] {
+  const isClose = (ticks[1] ?? 0) - (ticks[0] ?? 0) < 60;
+  const format: Intl.DateTimeFormatOptions = { hour: "2-digit", minute: "2-digit", hour12: false };
+  if (isClose) format.second = "2-digit";
+  return ticks.map((seconds) => new Date(seconds * 1000).toLocaleTimeString(undefined, format));
+}
 
 function optionsFor(width: number, title: string, unit: string, isTime: boolean, color: string): UPlot.Options {
   const styles = getComputedStyle(document.documentElement);
@@ -56,11 +67,11 @@ function optionsFor(width: number, title: string, unit: string, isTime: boolean,
     cursor: { y: false },
     padding: [10, 14, 0, 0],
     scales: {
-      x: { time: isTime, range: (_plot, low, high) => (high > low ? [low, high] : [low - 60, high + 1]) },
+      x: { time: isTime, range: (_plot, low, high) => span(low, high, isTime) },
       y: { range: (_plot, _low, high) => [0, high > 0 ? high * 1.1 : 1] },
     },
     axes: [
-      { ...axis, size: 24, ...(isTime ? { values: (_plot: UPlot, ticks: number[]) => ticks.map(clock) } : {}) },
+      { ...axis, size: 24, ...(isTime ? { values: (_plot: UPlot, ticks: number[]) => clocks(ticks) } : {}) },
       { ...axis, size: 46 },
     ],
     series: [
