@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
-import { mkdir, readFile } from "node:fs/promises";
-import { createRequire } from "node:module";
+import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { after, type TestContext } from "node:test";
 import { fileURLToPath } from "node:url";
+import axe from "axe-core";
 import type { BrowserContext, BrowserContextOptions, Page } from "playwright-core";
 import { REPOSITORY } from "../repository-files.ts";
 import type { Environment } from "../server/server-fixture.ts";
@@ -14,7 +14,6 @@ import { launchChromium } from "./chromium.ts";
 export const BUILT = join(REPOSITORY, "console/dist");
 const MONIKERS = fileURLToPath(new URL("monikers", import.meta.url));
 const ARTIFACTS = fileURLToPath(new URL("artifacts", import.meta.url));
-const AXE = createRequire(import.meta.url).resolve("axe-core/axe.min.js");
 /** What a page may take, in milliseconds, before it is taken to be broken. */
 const PATIENCE_MS = 20_000;
 
@@ -37,7 +36,7 @@ after(async () => {
 export type Visit = {
   page: Page;
   /** Opens an address of the console and waits until its socket is connected. */
-  open(path: string): Promise<void>;
+  open: (path: string) => Promise<void>;
 };
 type VisitOptions = Pick<BrowserContextOptions, "colorScheme" | "viewport" | "acceptDownloads" | "timezoneId">;
 
@@ -89,7 +88,7 @@ type AxeResult = { violations: { id: string; help: string; nodes: { html: string
 
 /** The rules of accessibility that the page breaks. */
 export async function brokenRules(page: Page): Promise<string[]> {
-  await page.evaluate(await readFile(AXE, "utf8"));
+  await page.evaluate(axe.source);
   const { violations } = (await page.evaluate("axe.run(document, { resultTypes: ['violations'] })")) as AxeResult;
   return violations.map(
     ({ id, help, nodes }) => `${id}: ${help}: ${nodes.map(({ html }) => html.slice(0, 300)).join(" | ")}`,

@@ -59,6 +59,6 @@ async function settled(page: Page): Promise<void> {
 }
 
 async function tooWide(page: Page): Promise<string[]> {
-  const width = await page.evaluate("document.documentElement.scrollWidth");
+  const width = Number(await page.evaluate("document.documentElement.scrollWidth"));
   return width === 375 ? [] : [`it is ${width} pixels wide`];
 }

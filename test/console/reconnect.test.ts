@@ -42,7 +42,7 @@ describe("a server that is killed and started again", WITH_BROWSER, () => {
       await drawn(page);
       const shown = await stepsShown(page);
       assert.equal(new Set(shown).size, shown.length, "no step is shown twice");
-      for (const iteration of shown) seen.add(iteration);
+      for (const one of shown) seen.add(one);
     } while (await scrollOn(list));
     const last = (await world.api.session(session_id)).iteration;
     assert.deepEqual(

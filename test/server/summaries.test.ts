@@ -102,7 +102,7 @@ describe("steps without their states", () => {
     const whole = (await steps()) as z.infer<typeof stepSchema>[];
     assert.deepEqual(
       await steps(false),
-      whole.map(({ state: _, ...step }) => step),
+      whole.map((step) => stepSchema.omit({ state: true }).parse(step)),
     );
     assert.equal(whole.length, 4);
   });

@@ -34,7 +34,7 @@ const HELP: [keys: string[], what: string][] = [
   [["?"], "This help"],
 ];
 
-export const isTyping = (event: KeyboardEvent): boolean =>
+const isTyping = (event: KeyboardEvent): boolean =>
   event.target instanceof HTMLElement &&
   (event.target.isContentEditable || /^(?:INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName)) &&
   !(event.target instanceof HTMLInputElement && event.target.type === "checkbox");

@@ -119,7 +119,10 @@ export class Timeline {
     // T2: the cursor counts what waits to be shown, too.
     const cursor = () => Math.max(this.#lastIteration, lastOk(this.#incoming));
     this.#stop = follow(() => ({ session_id, after_iteration: cursor() }), {
-      agent_step: ({ state: _, ...step }) => this.#arrived(step),
+      agent_step: (step) => {
+        const { state: _, ...slim } = step;
+        this.#arrived(slim);
+      },
       agent_step_delta: (delta) => this.#streamed(delta),
       agent_state_update: (session) => {
         if (session.session_id === session_id) client.setQueryData(["session", session_id], session);

@@ -47,7 +47,7 @@ type FileAnswer = { status: number; headers: Record<string, string>; body: Buffe
 function answerWith(file: ConsoleFile, asked: IncomingHttpHeaders, cache: string): FileAnswer {
   const headers = { "content-type": file.type, etag: file.tag, vary: "accept-encoding", "cache-control": cache };
   if (asked["if-none-match"] === file.tag) return { status: 304, headers, body: undefined };
-  if (!/\bgzip\b/.test(String(asked["accept-encoding"] ?? ""))) return { status: 200, headers, body: file.body };
+  if (!/\bgzip\b/.test(asked["accept-encoding"] ?? "")) return { status: 200, headers, body: file.body };
   return { status: 200, headers: { ...headers, "content-encoding": "gzip" }, body: file.gzipped };
 }
 

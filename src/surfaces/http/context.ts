@@ -8,7 +8,7 @@ import type { ActionQueue } from "../../queue/submit.ts";
 import type { Store } from "../../store/store.ts";
 import type { Metrics } from "./metrics.ts";
 
-export type WorkerState = {
+type WorkerState = {
   worker_id: string;
   pid: number;
   started_at: string;

@@ -34,10 +34,13 @@ export function Field({ name, label, schema, isRequired, problem }: FieldProps) 
   );
 }
 
+const textOf = (value: unknown): string =>
+  value === undefined ? "" : typeof value === "string" ? value : JSON.stringify(value);
+
 type Shared = { id: string; name: string };
 
 function Control({ shared, schema }: { shared: Shared; schema: JsonSchema }) {
-  const given = schema.default === undefined ? "" : String(schema.default);
+  const given = textOf(schema.default);
   switch (kindOf(schema)) {
     case "choice":
       return (
@@ -64,7 +67,12 @@ function Control({ shared, schema }: { shared: Shared; schema: JsonSchema }) {
       );
     case "json":
       return (
-        <textarea {...shared} className="field min-h-28 font-mono text-[12px]" placeholder="JSON" defaultValue="" />
+        <textarea
+          {...shared}
+          className="field min-h-28 font-mono text-[12px]"
+          placeholder="JSON"
+          defaultValue={given}
+        />
       );
     case "long text":
       return <textarea {...shared} className="field min-h-20" defaultValue={given} />;

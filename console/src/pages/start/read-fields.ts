@@ -18,7 +18,7 @@ export function readFields(form: FormData, params_schema: JsonSchema): Read {
   const params: Record<string, unknown> = {};
   const options: Record<string, number> = {};
   for (const [name, schema] of Object.entries(params_schema.properties ?? {})) {
-    const text = String(form.get(`params.${name}`) ?? "");
+    const text = textIn(form, `params.${name}`);
     try {
       const value = valueOf(text, kindOf(schema), form.has(`params.${name}`));
       if (value !== undefined) params[name] = value;
@@ -28,10 +28,15 @@ export function readFields(form: FormData, params_schema: JsonSchema): Read {
   }
   for (const [name, value] of form)
     if (name.startsWith("options.") && value !== "") options[name.slice("options.".length)] = Number(value);
-  const agent_id = String(form.get("agent_id") ?? "").trim();
+  const agent_id = textIn(form, "agent_id").trim();
   if (agent_id === "") problems.set("agent_id", "It needs a name.");
   if (problems.size > 0) return { problems };
   return { body: { agent_id, params, options } };
+}
+
+function textIn(form: FormData, name: string): string {
+  const value = form.get(name);
+  return typeof value === "string" ? value : "";
 }
 
 function valueOf(text: string, kind: FieldKind, isThere: boolean): unknown {
