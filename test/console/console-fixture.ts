@@ -14,6 +14,7 @@ import { launchChromium } from "./chromium.ts";
 export const BUILT = join(REPOSITORY, "console/dist");
 const MONIKERS = fileURLToPath(new URL("monikers", import.meta.url));
 const ARTIFACTS = fileURLToPath(new URL("artifacts", import.meta.url));
+const PICTURES = join(REPOSITORY, "docs/pictures");
 /** What a page may take, in milliseconds, before it is taken to be broken. */
 const PATIENCE_MS = 20_000;
 
@@ -95,8 +96,9 @@ export async function brokenRules(page: Page): Promise<string[]> {
   );
 }
 
-/** Keeps a picture of the page as it is. */
-export async function picture(page: Page, name: string): Promise<void> {
-  await mkdir(ARTIFACTS, { recursive: true });
-  await page.screenshot({ path: join(ARTIFACTS, `${name}.png`), animations: "disabled" });
+/** Keeps a picture of the page as it is, for the documentation too where that is asked for. */
+export async function picture(page: Page, name: string, isInDocs = false): Promise<void> {
+  const folder = isInDocs && process.env["EVERSTEP_PICTURES"] === "1" ? PICTURES : ARTIFACTS;
+  await mkdir(folder, { recursive: true });
+  await page.screenshot({ path: join(folder, `${name}.png`), animations: "disabled" });
 }

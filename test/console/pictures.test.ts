@@ -1,10 +1,25 @@
 import assert from "node:assert/strict";
+import { readFile, stat } from "node:fs/promises";
+import { join } from "node:path";
 import { describe, test } from "node:test";
 import type { Page } from "playwright-core";
+import { REPOSITORY } from "../repository-files.ts";
 import { TIMEOUT } from "../server/server-fixture.ts";
 import { brokenRules, picture, sharedConsole, WITH_BROWSER, type WorldVisit } from "./console-fixture.ts";
 import { drawn } from "./in-page.ts";
 import { type Scene, setScene } from "./scene.ts";
+
+/** The pictures of docs/console.md. */
+const IN_DOCS = [
+  "sessions-light",
+  "session-dark",
+  "compare-light",
+  "receipts-light",
+  "conversation-dark",
+  "inbox-light",
+  "start-dark",
+  "system-light",
+];
 
 describe("the main views", WITH_BROWSER, () => {
   const visit = sharedConsole();
@@ -19,7 +34,7 @@ describe("the main views", WITH_BROWSER, () => {
       await page.locator(shown).first().waitFor();
       await settled(page);
       broken.push(...(await brokenRules(page)).map((rule) => `${view}: ${rule}`));
-      await picture(page, `${view}-${name}`);
+      await picture(page, `${view}-${name}`, IN_DOCS.includes(`${view}-${name}`));
       if (name === "narrow" && view !== "compare")
         broken.push(...(await tooWide(page)).map((fault) => `${view}: ${fault}`));
     }
@@ -31,6 +46,16 @@ describe("the main views", WITH_BROWSER, () => {
       assert.deepEqual(await lookAround(await visit(t, { colorScheme }), colorScheme), []);
     });
   }
+
+  test("of the documentation are there, small enough", async () => {
+    const page = await readFile(join(REPOSITORY, "docs/console.md"), "utf8");
+    const shown = [...page.matchAll(/\(pictures\/([\w-]+)\.png\)/g)].map(([, name]) => name);
+    assert.deepEqual(shown, IN_DOCS);
+    for (const name of IN_DOCS) {
+      const { size } = await stat(join(REPOSITORY, `docs/pictures/${name}.png`));
+      assert.ok(size < 150 * 1024, `${name} has ${size} bytes`);
+    }
+  });
 
   test("are accessible and fit on a screen of 375 pixels", TIMEOUT, async (t) => {
     assert.deepEqual(await lookAround(await visit(t, { viewport: { width: 375, height: 720 } }), "narrow"), []);
