@@ -89,8 +89,10 @@ type AxeResult = { violations: { id: string; help: string; nodes: { html: string
 
 /** The rules of accessibility that the page breaks. */
 export async function brokenRules(page: Page): Promise<string[]> {
-  await page.evaluate(axe.source);
-  const { violations } = (await page.evaluate("axe.run(document, { resultTypes: ['violations'] })")) as AxeResult;
+  await page.evaluate(`globalThis.axe ?? (() => { ${axe.source} })()`);
+  const { violations } = (await page.evaluate(
+    "axe.run(document, { resultTypes: ['violations'], elementRef: false })",
+  )) as AxeResult;
   return violations.map(
     ({ id, help, nodes }) => `${id}: ${help}: ${nodes.map(({ html }) => html.slice(0, 300)).join(" | ")}`,
   );

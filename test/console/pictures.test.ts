@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { describe, test } from "node:test";
 import type { Page } from "playwright-core";
 import { REPOSITORY } from "../repository-files.ts";
-import { TIMEOUT } from "../server/server-fixture.ts";
+import { eventually, TIMEOUT } from "../server/server-fixture.ts";
 import { brokenRules, picture, sharedConsole, WITH_BROWSER, type WorldVisit } from "./console-fixture.ts";
 import { drawn } from "./in-page.ts";
 import { type Scene, setScene } from "./scene.ts";
@@ -29,9 +29,10 @@ describe("the main views", WITH_BROWSER, () => {
   const lookAround = async ({ page, world, open }: WorldVisit, name: string): Promise<string[]> => {
     scene ??= await setScene(world);
     const broken: string[] = [];
+    await open("/");
     for (const [view, path, shown] of viewsOf(scene)) {
-      await open(path);
-      await page.locator(shown).first().waitFor();
+      await page.evaluate(`history.pushState(null, "", ${JSON.stringify(path)})`);
+      await eventually(`${view} shows ${shown}`, () => page.locator(shown).first().isVisible());
       await settled(page);
       broken.push(...(await brokenRules(page)).map((rule) => `${view}: ${rule}`));
       await picture(page, `${view}-${name}`, IN_DOCS.includes(`${view}-${name}`));

@@ -10,24 +10,38 @@ import { usePathParts } from "./router.ts";
 import { Shortcuts } from "./shortcuts.tsx";
 import { TokenGate } from "./token-gate.tsx";
 
-const SessionPage = lazy(() => import("../pages/session/session-page.tsx"));
-const AgentsPage = lazy(() => import("../pages/agents-page.tsx"));
-const ConversationsPage = lazy(() => import("../pages/conversations/conversations-page.tsx"));
-const InboxPage = lazy(() => import("../pages/inbox/inbox-page.tsx"));
-const StartPage = lazy(() => import("../pages/start/start-page.tsx"));
-const SearchPage = lazy(() => import("../pages/search-page.tsx"));
-const SystemPage = lazy(() => import("../pages/system-page.tsx"));
-const ComparePage = lazy(() => import("../pages/compare/compare-page.tsx"));
+const LOADERS = {
+  session: () => import("../pages/session/session-page.tsx"),
+  agents: () => import("../pages/agents-page.tsx"),
+  conversations: () => import("../pages/conversations/conversations-page.tsx"),
+  inbox: () => import("../pages/inbox/inbox-page.tsx"),
+  start: () => import("../pages/start/start-page.tsx"),
+  search: () => import("../pages/search-page.tsx"),
+  system: () => import("../pages/system-page.tsx"),
+  compare: () => import("../pages/compare/compare-page.tsx"),
+};
+const SessionPage = lazy(LOADERS.session);
+const ConversationsPage = lazy(LOADERS.conversations);
+const ComparePage = lazy(LOADERS.compare);
+
+/** The other pages are fetched once the first one stands, so that a click does not wait for them. */
+const fetchPages = (): void => {
+  for (const load of Object.values(LOADERS)) load().catch(() => {});
+};
 
 const PAGES: Readonly<Record<string, ComponentType>> = {
-  agents: AgentsPage,
-  inbox: InboxPage,
-  start: StartPage,
-  search: SearchPage,
-  system: SystemPage,
+  agents: lazy(LOADERS.agents),
+  inbox: lazy(LOADERS.inbox),
+  start: lazy(LOADERS.start),
+  search: lazy(LOADERS.search),
+  system: lazy(LOADERS.system),
 };
 
 export function App() {
+  useEffect(() => {
+    const timer = setTimeout(fetchPages, 1000);
+    return () => clearTimeout(timer);
+  }, []);
   return (
     <>
       <a

@@ -8,8 +8,8 @@ const HEIGHT = 140;
 export default function PlotCanvas({ title, unit, xs, ys, isTime = false, color = "accent" }: PlotProps) {
   const box = useRef<HTMLDivElement>(null);
   const plot = useRef<UPlot>(null);
-  const data = useRef<UPlot.AlignedData>([xs, ys]);
-  data.current = [xs, ys];
+  const data = useRef<UPlot.AlignedData>(drawable(xs, ys, isTime));
+  data.current = drawable(xs, ys, isTime);
 
   useEffect(() => {
     const element = box.current;
@@ -32,9 +32,18 @@ export default function PlotCanvas({ title, unit, xs, ys, isTime = false, color 
     };
   }, [title, unit, isTime, color]);
 
-  useEffect(() => plot.current?.setData([xs, ys]), [xs, ys]);
+  useEffect(() => plot.current?.setData(drawable(xs, ys, isTime)), [xs, ys, isTime]);
   return <div ref={box} className="h-[140px] w-full overflow-hidden" />;
 }
+
+/** A lone point in time would be drawn in the middle of a day; with a place a minute before it, it is not. */
+const drawable = (xs: number[], ys: (number | null)[], isTime: boolean): UPlot.AlignedData =>
+  isTime && xs.length === 1
+    ? [
+        [(xs[0] ?? 0) - 60, ...xs],
+        [null, ...ys],
+      ]
+    : [xs, ys];
 
 /** A minute at least, so that the first points do not stand alone in a year. */
 function span(low: number | null, high: number | null, isTime: boolean): [number, number] {
@@ -81,7 +90,7 @@ function optionsFor(width: number, title: string, unit: string, isTime: boolean,
         stroke: tone(color),
         fill: `${tone(color)}1f`,
         width: 1.5,
-        points: { show: false },
+        points: { show: (plot) => plot.data[0].length < 3 },
       },
     ],
   };

@@ -14,7 +14,7 @@ type BubbleProps = { message: Message; receipts: Receipts; isWanted: boolean };
 export function Bubble({ message, receipts, isWanted }: BubbleProps) {
   const isMine = message.sender_type === "user" && message.user_id === useSignal(myName);
   const isAgent = message.sender_type === "agent";
-  const look = isMine ? "bg-accent-soft" : isAgent ? "bg-surface border border-line" : "bg-sunken";
+  const look = isMine ? "bg-accent-soft" : isAgent ? "bg-surface border border-line" : "bg-sunken border border-line";
   return (
     <div
       className={`flex px-4 py-1.5 ${isMine ? "justify-end" : ""}`}
