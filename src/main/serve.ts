@@ -1,4 +1,5 @@
 import { once } from "node:events";
+import { fileURLToPath } from "node:url";
 import { pino } from "pino";
 import { EverstepError } from "../domain/errors.ts";
 import { loadCatalog } from "../monikers/catalog.ts";
@@ -14,6 +15,8 @@ import { buildServer } from "../surfaces/http/server.ts";
 import { SocketServer } from "../surfaces/socket/socket-server.ts";
 import { type Config, readConfig } from "./config.ts";
 import { Runtime } from "./runtime.ts";
+
+const CONSOLE = fileURLToPath(new URL("../../console/dist", import.meta.url));
 
 /** The whole product in one process, until SIGINT or SIGTERM; then everything is left on disk. */
 export async function serve(): Promise<void> {
@@ -47,11 +50,12 @@ export async function serve(): Promise<void> {
   const { queue, events } = runtime;
   const chat = new DefaultChat(store, queue, events);
   const app = await buildServer(
-    { store, queue, conversations, events, catalog, metrics, chat },
+    { store, queue, conversations, events, catalog, metrics, chat, workers: () => [runtime.describe()] },
     {
       token: config.EVERSTEP_TOKEN,
       metrics_token: config.EVERSTEP_METRICS_TOKEN,
       rate_limit: config.EVERSTEP_RATE_LIMIT,
+      console_folder: CONSOLE,
       log,
     },
   );
@@ -105,5 +109,5 @@ function greet(address: string, { EVERSTEP_STORE }: Config, revived: number): vo
 Try:  curl -s ${address}/api/agents -H 'content-type: application/json' -d '{"agent_id":"joker","moniker":"joke","params":{"subject":"tea"}}'
       curl -s '${address}/api/agent-steps?agent_id=joker'
 
-The API is described at ${address}/docs. Ctrl-C stops it; everything goes on at the next start.`);
+The console is at ${address}/, the API is described at ${address}/docs. Ctrl-C stops it; everything goes on at the next start.`);
 }

@@ -19,8 +19,8 @@ import { toAction, toHit, toMessage, toPlain, toSession } from "./rows.ts";
 import { decodeSteps } from "./step-rows.ts";
 import { toRow } from "./tables.ts";
 import { ThreadChannel } from "./thread-channel.ts";
+import { toSummaries } from "./to-summaries.ts";
 import { cursorKey, toWire } from "./to-wire.ts";
-
 import { WorkBell } from "./work-bell.ts";
 
 export type { Tuning } from "./mover.ts";
@@ -138,6 +138,10 @@ class EmbeddedStore implements LanceStore {
 
   async listSessions(filter: port.SessionFilter): Promise<Session[]> {
     return this.#sessions(await this.#channel.call("sessionIds", filter));
+  }
+
+  async summarizeSessions(filter: port.SummaryFilter): Promise<port.SessionSummaries> {
+    return toSummaries(this.#live.all(), (asking) => this.#channel.call("sessionSummaries", filter, asking));
   }
 
   async getAgent(agent_id: string): Promise<Agent | null> {

@@ -4,6 +4,7 @@ import { agentConfigSchema, agentSchema } from "../../domain/agent.ts";
 import { conversationSchema, messageSchema, participantSchema } from "../../domain/conversation.ts";
 import { idSchema } from "../../domain/ids.ts";
 import { sessionOptionsSchema, sessionSchema } from "../../domain/session.ts";
+import { sessionSummarySchema } from "../../domain/session-summary.ts";
 import { stepSchema } from "../../domain/step.ts";
 import { problemSchema } from "./problem.ts";
 
@@ -16,6 +17,7 @@ for (const [id, schema] of Object.entries({
   Participant: participantSchema,
   Session: sessionSchema,
   SessionOptions: sessionOptionsSchema,
+  SessionSummary: sessionSummarySchema,
   Step: stepSchema,
 }))
   z.globalRegistry.add(schema, { id });
