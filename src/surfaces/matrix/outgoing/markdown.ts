@@ -1,0 +1,45 @@
+import { Marked } from "marked";
+import sanitizeHtml from "sanitize-html";
+
+const marked = new Marked({ gfm: true, breaks: true });
+
+/** The tags that Matrix clients show (the specification's list), without those that load something. */
+const RULES: sanitizeHtml.IOptions = {
+  allowedTags: [
+    ...[
+      "del",
+      "h1",
+      "h2",
+      "h3",
+      "h4",
+      "h5",
+      "h6",
+      "blockquote",
+      "p",
+      "a",
+      "ul",
+      "ol",
+      "sup",
+      "sub",
+      "li",
+      "b",
+      "i",
+      "u",
+    ],
+    ...["strong", "em", "s", "code", "hr", "br", "div", "table", "thead", "tbody", "tr", "th", "td", "caption", "pre"],
+    ...["span", "details", "summary"],
+  ],
+  allowedAttributes: { a: ["href"], ol: ["start"], code: ["class"] },
+  allowedClasses: { code: ["language-*"] },
+  allowedSchemes: ["https", "http", "ftp", "mailto", "magnet"],
+  allowProtocolRelative: false,
+  disallowedTagsMode: "escape",
+  nestingLimit: 90,
+};
+
+/** Markdown as HTML that is safe to show: what is no plain formatting is shown as the text that it was. Null where there is no formatting. */
+export function toHtml(markdown: string): string | null {
+  const html = sanitizeHtml(marked.parse(markdown, { async: false }), RULES).trim();
+  const isPlain = !/<(?!\/?p>|br ?\/?>)/.test(html) && !html.includes("</p>\n<p>");
+  return isPlain ? null : html;
+}
