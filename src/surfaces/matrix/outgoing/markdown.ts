@@ -1,7 +1,8 @@
 import { Marked } from "marked";
 import sanitizeHtml from "sanitize-html";
 
-const marked = new Marked({ gfm: true, breaks: true });
+/** HTML inside Markdown counts as text: an agent that writes of tags is read as it wrote. */
+const marked = new Marked({ gfm: true, breaks: true, tokenizer: { html: () => undefined, tag: () => undefined } });
 
 /** The tags that Matrix clients show (the specification's list), without those that load something. */
 const RULES: sanitizeHtml.IOptions = {
@@ -37,7 +38,7 @@ const RULES: sanitizeHtml.IOptions = {
   nestingLimit: 90,
 };
 
-/** Markdown as HTML that is safe to show: what is no plain formatting is shown as the text that it was. Null where there is no formatting. */
+/** Markdown as HTML that is safe to show; null where there is no formatting. */
 export function toHtml(markdown: string): string | null {
   const html = sanitizeHtml(marked.parse(markdown, { async: false }), RULES).trim();
   const isPlain = !/<(?!\/?p>|br ?\/?>)/.test(html) && !html.includes("</p>\n<p>");

@@ -4,7 +4,7 @@ import { type Session, sessionSchema } from "../../../domain/session.ts";
 import { type Step, stepSchema } from "../../../domain/step.ts";
 import { PlatformError } from "./platform-client.ts";
 
-const LIMIT_MS = 10_000;
+const LIMIT_MS = 5000;
 const problemSchema = z.object({ detail: z.string() });
 
 export type HttpAnswer = { status: number; body: unknown };

@@ -4,8 +4,10 @@ import type { MessageContent } from "../outgoing/content.ts";
 export type Glimpse = {
   room_id: string;
   transaction_id: string;
-  /** What to show when its turn has come; null where nothing is new. */
-  content: () => MessageContent | null;
+  /** Whether there is more than was shown last. */
+  isNew: () => boolean;
+  /** What to show when its turn has come. */
+  content: () => MessageContent;
 };
 
 const FIRST_INTERVAL_MS = 1000;
@@ -36,9 +38,7 @@ export class Glimpses {
 
   /** One to show now, or the milliseconds until then, or none. */
   due(busyRooms: ReadonlySet<string>): Glimpse | number | "none" {
-    const [next] = [...this.#offered.values()].filter(
-      ({ room_id, content }) => !busyRooms.has(room_id) && content() !== null,
-    );
+    const [next] = [...this.#offered.values()].filter(({ room_id, isNew }) => !busyRooms.has(room_id) && isNew());
     if (!next) return "none";
     const wait_ms = this.#lastAt + this.#interval_ms - Date.now();
     if (wait_ms > 0) return wait_ms;

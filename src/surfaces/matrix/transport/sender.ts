@@ -178,10 +178,9 @@ export class Sender {
 
   async #show({ room_id, transaction_id, content }: Glimpse): Promise<void> {
     const shown = this.#options.state.outbox.find(transaction_id)?.event_id;
-    const text = content();
-    if (!shown || text === null) return;
+    if (!shown) return;
     try {
-      await this.#options.homeserver.send(room_id, `${transaction_id}-${Date.now()}`, asEdit(text, shown));
+      await this.#options.homeserver.send(room_id, `${transaction_id}-${Date.now()}`, asEdit(content(), shown));
       this.#glimpses.shown();
     } catch (error) {
       const failure = failureOf(error);

@@ -18,6 +18,8 @@ export class AnswerStream implements Disposable {
   #preview: string | null;
   #text = "";
   #shown = "";
+  /** Whether it is time to show what there is. */
+  #isDue = false;
 
   constructor(context: WorkContext, job: AgentJob) {
     this.#context = context;
@@ -35,7 +37,7 @@ export class AnswerStream implements Disposable {
 
   push(chunk: string): void {
     this.#text += chunk;
-    if (this.#preview !== null && this.#streams) this.#show();
+    if (this.#isDue) this.#begin();
   }
 
   /** Begins anew, as the agent does. */
@@ -55,6 +57,7 @@ export class AnswerStream implements Disposable {
   }
 
   [Symbol.dispose](): void {
+    this.#isDue = false;
     for (const timer of this.#timers) clearInterval(timer);
     this.#context.sender.forgetGlimpse(this.#job.room_id);
     this.#typing(0);
@@ -62,13 +65,11 @@ export class AnswerStream implements Disposable {
 
   #begin(): void {
     const { state, sender } = this.#context;
+    // Nothing to show yet: the first words will be shown as soon as they come.
+    this.#isDue = true;
+    if (this.#text.trim() === "") return;
     if (this.#preview !== null) return this.#show();
     const content = this.#content();
-    // Nothing to show yet: the first words will be shown as soon as they come.
-    if (content === null) {
-      this.#timers.push(setTimeout(() => this.#begin(), 100));
-      return;
-    }
     const { room_id, position } = this.#job;
     this.#preview = state.transaction(() => {
       const preview = state.outbox.add(room_id, content, { rank: "preview" });
@@ -84,13 +85,13 @@ export class AnswerStream implements Disposable {
     this.#context.sender.glimpse({
       room_id: this.#job.room_id,
       transaction_id: this.#preview,
-      content: () => (this.#shown === this.#text ? null : this.#content()),
+      isNew: () => this.#shown !== this.#text && this.#text.trim() !== "",
+      content: () => this.#content(),
     });
   }
 
   /** The beginning of the answer as far as it fits into one message. */
-  #content(): MessageContent | null {
-    if (this.#text.trim() === "") return null;
+  #content(): MessageContent {
     this.#shown = this.#text;
     const [first = ""] = split(this.#text, LARGEST_PART);
     return contentOf(`${first.trimEnd()} …`, { is_notice: false, reply_to: this.#job.event_id });

@@ -1,0 +1,4 @@
+import "./suites/rooms.ts";
+import "./suites/messages.ts";
+import "./suites/nio.ts";
+import "./suites/restarts.ts";

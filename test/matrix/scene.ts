@@ -1,0 +1,63 @@
+import assert from "node:assert/strict";
+import { after, before } from "node:test";
+import { agentUrl } from "../agent-ws/raw-client.ts";
+import { type Environment, ServerProcess } from "../server/server-fixture.ts";
+import { BotProcess } from "./bot-process.ts";
+import { sharedHomeserver } from "./homeserver.ts";
+import { Person } from "./person.ts";
+
+/** A homeserver with a bot on it, and whoever comes. */
+export class Scene implements AsyncDisposable {
+  readonly url: string;
+  readonly #people: Person[] = [];
+  readonly #bots: BotProcess[] = [];
+
+  constructor(url: string) {
+    this.url = url;
+  }
+
+  async person(name: string, options: { follows?: boolean } = {}): Promise<Person> {
+    const person = await Person.register(this.url, name, options);
+    this.#people.push(person);
+    return person;
+  }
+
+  async bot(environment: Environment): Promise<BotProcess> {
+    const account = await this.person("bot", { follows: false });
+    const bot = await BotProcess.start({
+      MATRIX_HOMESERVER: this.url,
+      MATRIX_USER_ID: account.user_id,
+      MATRIX_ACCESS_TOKEN: account.access_token,
+      MATRIX_ALLOWED_USERS: "@*",
+      ...environment,
+    });
+    this.#bots.push(bot);
+    return bot;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const person of this.#people) person[Symbol.dispose]();
+    for (const bot of this.#bots) await bot[Symbol.asyncDispose]();
+  }
+}
+
+export const agentEnvironment = (url: string): Environment => ({ AGENT_WS_URL: agentUrl(url), AGENT_BASE_URL: url });
+
+/** The whole product for the tests of a suite: the shared homeserver, a server with its agent, a bot that speaks for it. */
+export function wholeScene(
+  environment: Environment = {},
+): () => { scene: Scene; server: ServerProcess; bot: BotProcess } {
+  const homeserver = sharedHomeserver();
+  let whole: { scene: Scene; server: ServerProcess; bot: BotProcess } | undefined;
+  before(async () => {
+    const scene = new Scene(homeserver());
+    const server = await ServerProcess.start();
+    whole = { scene, server, bot: await scene.bot({ ...agentEnvironment(server.url), ...environment }) };
+  });
+  after(async () => {
+    await whole?.bot.finish();
+    await whole?.scene[Symbol.asyncDispose]();
+    await whole?.server.finish();
+  });
+  return () => whole ?? assert.fail("the scene is set before the tests run");
+}
