@@ -1,4 +1,3 @@
 import "./suites/rooms.ts";
-import "./suites/messages.ts";
-import "./suites/nio.ts";
 import "./suites/restarts.ts";
+import "./suites/outages.ts";

@@ -20,8 +20,8 @@ export type Seen = {
 
 // The SDK's time limit of a request outlives the request by minutes, and would keep the tests' process alive.
 const { setTimeout: plainSetTimeout } = globalThis;
-const unreferenced = (work: () => void, ms?: number) => {
-  const timer = plainSetTimeout(work, ms);
+const unreferenced = (work: (...args: unknown[]) => void, ms?: number, ...args: unknown[]) => {
+  const timer = plainSetTimeout(work, ms, ...args);
   return (ms ?? 0) > 60_000 ? timer.unref() : timer;
 };
 globalThis.setTimeout = Object.assign(unreferenced, plainSetTimeout) as typeof setTimeout;

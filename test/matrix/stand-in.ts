@@ -1,4 +1,4 @@
-import { type ServerFrame } from "../../src/agent-api/messages.ts";
+import type { ServerFrame } from "../../src/agent-api/messages.ts";
 import { StandInAgent } from "../agent-ws/stand-in-agent.ts";
 import { within } from "../server/server-fixture.ts";
 
@@ -6,10 +6,12 @@ type Request = { text: string; request_id?: string };
 
 /** An agent whose answers the test writes, word by word. */
 export class WrittenAgent implements AsyncDisposable {
+  readonly port: number;
   readonly #agent: StandInAgent;
 
   private constructor(agent: StandInAgent) {
     this.#agent = agent;
+    this.port = agent.port;
   }
 
   static async open(port = 0): Promise<WrittenAgent> {
@@ -18,10 +20,6 @@ export class WrittenAgent implements AsyncDisposable {
 
   get url(): string {
     return this.#agent.url;
-  }
-
-  get port(): number {
-    return this.#agent.port;
   }
 
   /** Everything it was asked so far. */

@@ -13,7 +13,7 @@ import { WrittenAgent } from "../stand-in.ts";
 
 const reply = (text: string) => (call: ModelCall) => call.reply(JSON.stringify({ tool: "reply", text }));
 const answers = (person: Person, room: string): string[] =>
-  person.heard(room).flatMap(({ is_notice, text }) => (is_notice ? [] : [text]));
+  person.heard(room).flatMap(({ sender, is_notice, text }) => (is_notice || !sender.startsWith("@bot-") ? [] : [text]));
 
 describe("a bot that dies", { skip: skipWithoutHomeserver, concurrency: 2 }, () => {
   const homeserver = sharedHomeserver();

@@ -11,8 +11,6 @@ import { installedSynapse, type SynapseInstallation } from "./installation.ts";
 const run = promisify(execFile);
 const START_MS = 60_000;
 const UNLIMITED = { per_second: 1000, burst_count: 1000 };
-/** What Synapse allows a user by default. */
-export const DEFAULT_MESSAGE_LIMIT = { per_second: 0.2, burst_count: 10 };
 
 export type SynapseOptions = { message_limit?: typeof UNLIMITED };
 
@@ -95,7 +93,7 @@ async function answers(url: string): Promise<boolean> {
   );
 }
 
-export async function freePort(): Promise<number> {
+async function freePort(): Promise<number> {
   const server = createServer().listen(0, "127.0.0.1");
   await once(server, "listening");
   const { port } = server.address() as { port: number };

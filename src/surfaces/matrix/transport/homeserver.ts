@@ -95,10 +95,10 @@ export class Homeserver {
     );
   }
 
-  /** What is new since then, as soon as there is something. Without a `since` all rooms are told at once, and their past is not. */
-  sync(since: string | null, signal: AbortSignal): Promise<SyncResponse> {
+  /** What is new since then, at once or as soon as there is something. Without a `since` all rooms are told, and their past is not. */
+  sync(since: string | null, waits: boolean, signal: AbortSignal): Promise<SyncResponse> {
     const filter = JSON.stringify(filterOf(since === null ? 1 : 50));
-    const query = since === null ? { filter, timeout: 0 } : { filter, timeout: SYNC_WAIT_MS, since };
+    const query = { filter, timeout: waits ? SYNC_WAIT_MS : 0, ...(since === null ? {} : { since }) };
     return this.#http.authedRequest(Method.Get, "/sync", query, undefined, within(SYNC_LIMIT_MS, signal));
   }
 

@@ -56,18 +56,22 @@ export class SyncLoop {
   async #run(): Promise<void> {
     const { signal } = this.#stopping;
     const backoff = new Backoff(FIRST_WAIT_MS, LONGEST_WAIT_MS);
-    let isFirst = true;
+    let follows = false;
     while (!signal.aborted) {
       try {
-        // Invites that were not taken up are listed only by a sync from nowhere.
-        if (isFirst) await this.#start(signal);
-        isFirst = false;
         const since = this.#listener.since();
-        if (since === null) continue;
-        const told = await this.#read(await this.#homeserver.sync(since, signal), since, signal);
+        if (since === null) {
+          await this.#begin(signal);
+          continue;
+        }
+        // The first one does not wait for news, so that it is known at once that the stream is followed.
+        const told = await this.#read(await this.#homeserver.sync(since, follows, signal), since, signal);
         this.#listener.told(told);
         this.#listener.invited(told.invites);
         backoff.reset();
+        // Invites that were left open are listed only by a sync from nowhere.
+        if (!follows) this.#listener.invited(this.#invitesOf(await this.#homeserver.sync(null, false, signal)));
+        follows = true;
       } catch (error) {
         if (signal.aborted) return;
         const failure = failureOf(error);
@@ -80,17 +84,14 @@ export class SyncLoop {
   }
 
   /** Y3: at the very first start only the place in the stream is taken, and which rooms are encrypted. */
-  async #start(signal: AbortSignal): Promise<void> {
-    const response = await this.#homeserver.sync(null, signal);
-    const invites = this.#invitesOf(response);
-    if (this.#listener.since() === null)
-      this.#listener.told({
-        since: response.next_batch,
-        events: [],
-        encrypted_room_ids: encryptedRooms(response),
-        invites,
-      });
-    this.#listener.invited(invites);
+  async #begin(signal: AbortSignal): Promise<void> {
+    const response = await this.#homeserver.sync(null, false, signal);
+    this.#listener.told({
+      since: response.next_batch,
+      events: [],
+      encrypted_room_ids: encryptedRooms(response),
+      invites: [],
+    });
   }
 
   async #read(response: SyncResponse, since: string, signal: AbortSignal): Promise<Told> {
