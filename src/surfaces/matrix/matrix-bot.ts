@@ -19,6 +19,8 @@ import { AgentLane } from "./work/agent-lane.ts";
 import { SideJobs } from "./work/side-jobs.ts";
 import { WatchList } from "./work/watch-list.ts";
 
+const PRUNE_EVERY_MS = 6 * 3_600_000;
+
 export type MatrixBotParts = {
   config: MatrixConfig;
   database: Database;
@@ -55,8 +57,12 @@ export class MatrixBot {
     platform.connect();
     this.#stops.push(() => platform.close());
     const login = new Login(homeserver, new Facts(database), config, log);
-    const state = new BotState(database, await login.open(signal), config.MATRIX_LANGUAGE);
+    const device_id = await login.open(signal);
+    signal.throwIfAborted();
+    const state = new BotState(database, device_id, config.MATRIX_LANGUAGE);
     state.prune();
+    const pruning = setInterval(() => state.prune(), PRUNE_EVERY_MS);
+    this.#stops.push(() => clearInterval(pruning));
     const bot: Bot = { user_id: config.MATRIX_USER_ID, display_name: null };
     // Only for being called by name; it may come later.
     homeserver.displayName(bot.user_id).then(

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { TIMEOUT } from "../../server/server-fixture.ts";
 import { skipWithoutHomeserver } from "../homeserver.ts";
-import { wholeScene } from "../scene.ts";
+import { wholeScene } from "../whole-scene.ts";
 
 describe("the other commands", { skip: skipWithoutHomeserver, concurrency: 3 }, () => {
   const whole = wholeScene({ MATRIX_OPERATORS: "@olga-*:*" });

@@ -6,8 +6,8 @@ import { describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { TIMEOUT, within } from "../../server/server-fixture.ts";
 import { skipWithoutSynapse } from "../homeserver.ts";
-import { wholeScene } from "../scene.ts";
 import { HOW_TO_GET_SYNAPSE, installedSynapse } from "../synapse/installation.ts";
+import { wholeScene } from "../whole-scene.ts";
 
 const PROGRAM = fileURLToPath(new URL("../nio/nio_user.py", import.meta.url));
 type Heard = { body: string; notice: boolean; content: Record<string, unknown> };

@@ -8,7 +8,7 @@ import { describe, test } from "node:test";
 import { agentUrl } from "../../agent-ws/raw-client.ts";
 import { TIMEOUT } from "../../server/server-fixture.ts";
 import { skipWithoutHomeserver } from "../homeserver.ts";
-import { wholeScene } from "../scene.ts";
+import { wholeScene } from "../whole-scene.ts";
 
 describe("resetting the agent from a room", { skip: skipWithoutHomeserver }, () => {
   const whole = wholeScene({ MATRIX_OPERATORS: "@*" });

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { describe, test } from "node:test";
 import { TIMEOUT } from "../../server/server-fixture.ts";
 import { skipWithoutHomeserver } from "../homeserver.ts";
-import { wholeScene } from "../scene.ts";
+import { wholeScene } from "../whole-scene.ts";
 
 describe("saving and loading in a room", { skip: skipWithoutHomeserver, concurrency: 3 }, () => {
   const whole = wholeScene();
