@@ -1,6 +1,14 @@
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
-import { ClientEvent, createClient, type MatrixClient, type MatrixEvent, RoomEvent, SyncState } from "matrix-js-sdk";
+import {
+  ClientEvent,
+  createClient,
+  type ICreateRoomOpts,
+  type MatrixClient,
+  type MatrixEvent,
+  RoomEvent,
+  SyncState,
+} from "matrix-js-sdk";
 import { logger } from "matrix-js-sdk/lib/logger.js";
 import { within } from "../server/server-fixture.ts";
 
@@ -77,8 +85,8 @@ export class Person implements Disposable {
   }
 
   /** A room of theirs with others invited, once those who join by themselves are in. */
-  async openRoom(invite: string[], joining: string[] = invite): Promise<string> {
-    const { room_id } = await this.client.createRoom({ invite });
+  async openRoom(invite: string[], joining: string[] = invite, options: ICreateRoomOpts = {}): Promise<string> {
+    const { room_id } = await this.client.createRoom({ invite, ...options });
     await this.untilSo("they joined", () =>
       joining.every((id) => this.client.getRoom(room_id)?.getMember(id)?.membership === "join"),
     );

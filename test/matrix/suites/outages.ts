@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
+import { Preset } from "matrix-js-sdk";
 import { skipWithoutSynapse } from "../homeserver.ts";
 import { Scene } from "../scene.ts";
 import { WrittenAgent } from "../stand-in.ts";
@@ -53,7 +54,7 @@ describe("a homeserver that lets the bot say little", { skip: skipWithoutSynapse
     await using scene = new Scene(synapse.url);
     const bot = await scene.bot({ AGENT_WS_URL: agent.url, AGENT_BASE_URL: "http://127.0.0.1:1" });
     const anna = await scene.person("anna");
-    const room = await anna.openRoom([bot.user_id]);
+    const room = await anna.openRoom([bot.user_id], [bot.user_id], { preset: Preset.PublicChat });
     await anna.say(room, "a long one");
     const answering = await agent.question(0);
     const words = Array.from({ length: 60 }, (_, at) => `word${at}`);
@@ -68,7 +69,6 @@ describe("a homeserver that lets the bot say little", { skip: skipWithoutSynapse
     // Each of several people has as much to say as the homeserver lets them.
     for (let number = 1; number <= 5; number++) {
       const other = await scene.person(`other${number}`);
-      await anna.client.invite(room, other.user_id);
       await other.client.joinRoom(room);
       await other.say(room, `question ${number}`);
       (await agent.question(number)).end(`Answer ${number}.`);

@@ -1,3 +1,4 @@
+import { randomInt } from "node:crypto";
 import {
   type HttpApiEvent,
   type HttpApiEventHandlerMap,
@@ -98,7 +99,9 @@ export class Homeserver {
   /** What is new since then, at once or as soon as there is something. Without a `since` all rooms are told, and their past is not. */
   sync(since: string | null, waits: boolean, signal: AbortSignal): Promise<SyncResponse> {
     const filter = JSON.stringify(filterOf(since === null ? 1 : 50));
-    const query = { filter, timeout: waits ? SYNC_WAIT_MS : 0, ...(since === null ? {} : { since }) };
+    // Synapse answers the same question from a cache for two minutes. Without a `since` it never waits, whatever the number.
+    const timeout = since === null ? randomInt(1, 100_000) : waits ? SYNC_WAIT_MS : 0;
+    const query = { filter, timeout, ...(since === null ? {} : { since }) };
     return this.#http.authedRequest(Method.Get, "/sync", query, undefined, within(SYNC_LIMIT_MS, signal));
   }
 
