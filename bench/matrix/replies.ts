@@ -20,7 +20,10 @@ export async function measureReplies({ folder, quick }: BenchContext): Promise<F
   const account = await scene.person("bare", { follows: false });
   const { user_id, access_token } = account;
   await using bare = new Child<BareBotMessage>("../matrix/bare-bot-process.ts", [
-    ...[synapse.url, user_id, access_token, account.client.getDeviceId() ?? ""],
+    synapse.url,
+    user_id,
+    access_token,
+    account.client.getDeviceId() ?? "",
   ]);
   await bare.next();
   const address = `127.0.0.1:${server.port}`;

@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { fromRoomEvent } from "../../src/surfaces/matrix/events/converter.ts";
-import type { Incoming } from "../../src/surfaces/matrix/events/incoming.ts";
 import type { RoomEvent } from "../../src/surfaces/matrix/transport/room-event.ts";
 
 const BOT = { user_id: "@bot:x", display_name: "Ever Step" };
@@ -14,7 +13,7 @@ function event(content: Record<string, unknown>, changes: Partial<RoomEvent> = {
 const text = (body: string, more: Record<string, unknown> = {}): RoomEvent =>
   event({ msgtype: "m.text", body, ...more });
 const replyTo = (body: string): RoomEvent => text(body, { "m.relates_to": { "m.in_reply_to": { event_id: "$0" } } });
-const message = (said: string, more: Partial<Incoming> = {}) => ({
+const message = (said: string, more: object = {}) => ({
   ...origin,
   kind: "message",
   text: said,
@@ -39,8 +38,8 @@ const CASES: [name: string, event: RoomEvent, incoming: object | null][] = [
   ["a command of several lines", text("!guide s one\ntwo"), command("!guide s one\ntwo", "guide", "s one\ntwo")],
   ["a mark without a word", text("! x"), message("! x")],
   ["a mark before a number", text("!1"), message("!1")],
-  ["a text that calls the bot by its id", text("@bot:x: hi"), message("hi", { is_addressed: true } as never)],
-  ["a text that calls it by its name", text("ever step, hi"), message("hi", { is_addressed: true } as never)],
+  ["a text that calls the bot by its id", text("@bot:x: hi"), message("hi", { is_addressed: true })],
+  ["a text that calls it by its name", text("ever step, hi"), message("hi", { is_addressed: true })],
   ["a command after its name", text("bot: !help"), command("!help", "help", "", { is_addressed: true })],
   ["a word that only begins as its name", text("bottle: hi"), message("bottle: hi")],
   ["its name without a call", text("bot is nice"), message("bot is nice")],
@@ -49,11 +48,11 @@ const CASES: [name: string, event: RoomEvent, incoming: object | null][] = [
     text("!wow", { "m.mentions": { user_ids: ["@bot:x"] } }),
     command("!wow", "wow", "", { is_addressed: true }),
   ],
-  ["a reply without a quotation", replyTo("why?"), message("why?", { replied_to: "$0" } as never)],
+  ["a reply without a quotation", replyTo("why?"), message("why?", { replied_to: "$0" })],
   [
     "a reply with a quotation",
     replyTo("> <@bot:x> one\n> two\n\nwhy?"),
-    message("why?", { replied_to: "$0", quoted: "one\ntwo" } as never),
+    message("why?", { replied_to: "$0", quoted: "one\ntwo" }),
   ],
   ["a quotation that is no reply", text("> one\n\nwhy?"), message("> one\n\nwhy?")],
   [
@@ -69,7 +68,7 @@ const CASES: [name: string, event: RoomEvent, incoming: object | null][] = [
   ["a message without a type", event({ body: "x" }), null],
   ["a message that was taken back", event({}), null],
   ["a body that is no text", event({ msgtype: "m.text", body: 7 }), message("")],
-  ["a picture", event({ msgtype: "m.image", body: "!save" }), message("!save", { is_text: false } as never)],
+  ["a picture", event({ msgtype: "m.image", body: "!save" }), message("!save", { is_text: false })],
   ["a change of the room", event({ name: "x" }, { type: "m.room.name", state_key: "" }), null],
   ...[
     ["👍", "yes"],

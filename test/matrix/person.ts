@@ -32,7 +32,7 @@ const unreferenced = (work: (...args: unknown[]) => void, ms?: number, ...args: 
   const timer = plainSetTimeout(work, ms, ...args);
   return (ms ?? 0) > 60_000 ? timer.unref() : timer;
 };
-globalThis.setTimeout = Object.assign(unreferenced, plainSetTimeout) as typeof setTimeout;
+globalThis.setTimeout = Object.assign(unreferenced, plainSetTimeout);
 
 // Parts of the SDK log for themselves, whatever logger the client was given.
 console.debug = () => {};

@@ -33,7 +33,7 @@ export class WrittenAgent implements AsyncDisposable {
     await within(
       30_000,
       this.#agent.until(() => received.length > number),
-      () => `no question ${number}: ${this.asked}`,
+      () => `no question ${number}: ${this.asked.join()}`,
     );
     const { text, request_id } = received[number] as Request;
     const tag = request_id === undefined ? {} : { request_id };

@@ -77,7 +77,7 @@ export class MatrixBot {
 
   async stop(): Promise<void> {
     this.#stopping.abort();
-    for (const stop of this.#stops.splice(0).reverse()) await stop();
+    for (const stop of this.#stops.splice(0).toReversed()) await stop();
   }
 
   #run(state: BotState, bot: Bot, login: Login): void {

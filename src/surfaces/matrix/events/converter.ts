@@ -51,7 +51,7 @@ function fromReaction({ content }: RoomEvent, origin: Origin): Incoming | null {
   const { event_id, key } = relationOf(content);
   if (event_id === null) return null;
   // Clients add a variant of their own to the sign, or a colour of skin.
-  const sign = [...key][0] ?? "";
+  const sign = String.fromCodePoint(key.codePointAt(0) ?? 0);
   const answer = YES.has(sign) ? "yes" : NO.has(sign) ? "no" : null;
   return answer === null ? null : { ...origin, kind: "callback", action: "confirm", target: event_id, answer };
 }

@@ -69,10 +69,6 @@ export class Database implements Disposable {
     return this.#statement(sql).all(...values) as Row[];
   }
 
-  get<Row>(sql: string, ...values: SQLInputValue[]): Row | undefined {
-    return this.#statement(sql).get(...values) as Row | undefined;
-  }
-
   [Symbol.dispose](): void {
     this.#statements.clear();
     this.#sqlite.close();

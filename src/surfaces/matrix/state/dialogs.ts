@@ -43,11 +43,11 @@ export class Dialogs {
   }
 
   current({ user_id, room_id, sent_at }: Place): Dialog | null {
-    const row = this.#database.get<StoredDialog>(
+    const row = this.#database.all<StoredDialog>(
       "SELECT question, transaction_id, expires_at FROM dialogs WHERE user_id = ? AND room_id = ?",
       user_id,
       room_id,
-    );
+    )[0];
     if (!row || row.expires_at < sent_at) return null;
     return { question: JSON.parse(row.question) as Question, transaction_id: row.transaction_id };
   }

@@ -12,7 +12,7 @@ export class Facts {
   }
 
   get(name: FactName): string | null {
-    return this.#database.get<{ value: string }>("SELECT value FROM facts WHERE name = ?", name)?.value ?? null;
+    return this.#database.all<{ value: string }>("SELECT value FROM facts WHERE name = ?", name)[0]?.value ?? null;
   }
 
   number(name: FactName): number {

@@ -22,14 +22,14 @@ export class Inbox {
   }
 
   next(): InboxRow | null {
-    const row = this.#database.get<{ position: number; event: string }>(
+    const row = this.#database.all<{ position: number; event: string }>(
       "SELECT position, event FROM inbox WHERE is_done = 0 ORDER BY position LIMIT 1",
-    );
+    )[0];
     return row ? { position: row.position, event: JSON.parse(row.event) as RoomEvent } : null;
   }
 
   find(event_id: string): RoomEvent | null {
-    const row = this.#database.get<{ event: string }>("SELECT event FROM inbox WHERE event_id = ?", event_id);
+    const row = this.#database.all<{ event: string }>("SELECT event FROM inbox WHERE event_id = ?", event_id)[0];
     return row ? (JSON.parse(row.event) as RoomEvent) : null;
   }
 

@@ -39,7 +39,7 @@ export class Outbox {
   add(
     room_id: string,
     content: MessageContent,
-    { edits = null as string | null, rank = "answer" as Rank } = {},
+    { edits = null, rank = "answer" }: { edits?: string | null; rank?: Rank } = {},
   ): string {
     const transaction_id = newId();
     this.#database.run(
@@ -55,11 +55,11 @@ export class Outbox {
   }
 
   find(transaction_id: string): OutboxRow | null {
-    return rowOf(this.#database.get<StoredRow>("SELECT * FROM outbox WHERE transaction_id = ?", transaction_id));
+    return rowOf(this.#database.all<StoredRow>("SELECT * FROM outbox WHERE transaction_id = ?", transaction_id)[0]);
   }
 
   findByEvent(event_id: string): OutboxRow | null {
-    return rowOf(this.#database.get<StoredRow>("SELECT * FROM outbox WHERE event_id = ?", event_id));
+    return rowOf(this.#database.all<StoredRow>("SELECT * FROM outbox WHERE event_id = ?", event_id)[0]);
   }
 
   /** Those to send, oldest first. */

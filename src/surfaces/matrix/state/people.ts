@@ -14,10 +14,10 @@ export class People {
   }
 
   settings(user_id: string): Settings {
-    const row = this.#database.get<{ language: Language | null; streaming: number | null }>(
+    const row = this.#database.all<{ language: Language | null; streaming: number | null }>(
       "SELECT language, streaming FROM people WHERE user_id = ?",
       user_id,
-    );
+    )[0];
     return { language: row?.language ?? this.#language, streaming: (row?.streaming ?? 1) === 1 };
   }
 

@@ -27,8 +27,11 @@ export class Saves {
   /** Everyone shares the agent's folder, so a name may be another person's. The caller's own comes first. */
   named(name: string, user_id: string): Save | null {
     return (
-      this.#database.get<Save>("SELECT * FROM saves WHERE name = ? ORDER BY user_id = ? DESC LIMIT 1", name, user_id) ??
-      null
+      this.#database.all<Save>(
+        "SELECT * FROM saves WHERE name = ? ORDER BY user_id = ? DESC LIMIT 1",
+        name,
+        user_id,
+      )[0] ?? null
     );
   }
 }

@@ -25,7 +25,7 @@ export async function fillGap(
     newestFirst.push(...(joined >= 0 ? events.slice(0, joined) : events));
     place = joined >= 0 || page.end === place ? undefined : page.end;
   }
-  return newestFirst.reverse();
+  return newestFirst.toReversed();
 }
 
 /** A change of one's name or picture is told as a join as well. */
