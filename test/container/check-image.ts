@@ -1,6 +1,6 @@
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
@@ -40,18 +40,14 @@ async function makeBase(root: string): Promise<void> {
   console.log("unpacking a small Debian…");
   mkdirSync(root);
   await unpackDebianPackages("stable", BASE, root);
-  for (const folder of ["dev", "tmp", "proc", "home/node", "usr/local/bin"])
-    mkdirSync(join(root, folder), { recursive: true });
+  for (const folder of ["dev", "tmp", "proc", "usr/local/bin"]) mkdirSync(join(root, folder), { recursive: true });
   cpSync(process.execPath, join(root, "usr/local/bin/node"), { dereference: true });
-  const npm = execFileSync("npm", ["root", "-g"], { encoding: "utf8" }).trim();
-  cpSync(join(npm, "npm"), join(root, "usr/local/lib/node_modules/npm"), { recursive: true });
+  const npm = join(realpathSync(execFileSync("sh", ["-c", "command -v npm"], { encoding: "utf8" }).trim()), "../..");
+  cpSync(npm, join(root, "usr/local/lib/node_modules/npm"), { recursive: true });
   execFileSync("ln", ["-s", "../lib/node_modules/npm/bin/npm-cli.js", join(root, "usr/local/bin/npm")]);
   execFileSync("mknod", ["-m", "666", join(root, "dev/null"), "c", "1", "3"]);
   execFileSync("mknod", ["-m", "666", join(root, "dev/urandom"), "c", "1", "9"]);
-  writeFileSync(
-    join(root, "etc/passwd"),
-    `root:x:0:0::/root:/bin/sh\nnode:x:${NODE_USER}:${NODE_USER}::/home/node:/bin/sh\n`,
-  );
+  writeFileSync(join(root, "etc/passwd"), `root:x:0:0::/tmp:/bin/sh\nnode:x:${NODE_USER}:${NODE_USER}::/tmp:/bin/sh\n`);
   writeFileSync(join(root, "etc/group"), `root:x:0:\nnode:x:${NODE_USER}:\n`);
   for (const file of ["resolv.conf", "hosts", "ssl/certs/ca-certificates.crt"]) {
     mkdirSync(join(root, "etc/ssl/certs"), { recursive: true });
@@ -81,7 +77,7 @@ function inside({ environment, directory, user, root }: Built, command: string[]
   const path = "/usr/local/bin:/usr/bin:/bin";
   const variables = Object.entries({
     PATH: path,
-    HOME: user === 0 ? "/root" : "/home/node",
+    HOME: "/tmp",
     ...forwarded(),
     ...environment,
   });

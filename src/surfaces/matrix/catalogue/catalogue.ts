@@ -8,7 +8,7 @@ import { russian } from "./russian.ts";
 export const LANGUAGES = ["en", "ru"] as const;
 export type Language = (typeof LANGUAGES)[number];
 
-export type ContextFacts = {
+type ContextFacts = {
   name: string | null;
   status: "ready" | "busy" | "away";
   waiting: number;
@@ -16,7 +16,7 @@ export type ContextFacts = {
   tokens_total: number;
   saves: { name: string; saved_at: string }[];
 };
-export type SessionLine = { session_id: string; agent_id: string; moniker: string; status: string; steps: number };
+type SessionLine = { session_id: string; agent_id: string; moniker: string; status: string; steps: number };
 
 /** Everything that the bot says of its own, in one language. Markdown; dates are shortened by the language itself. */
 export type Catalogue = {

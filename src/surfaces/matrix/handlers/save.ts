@@ -4,7 +4,7 @@ import { notice } from "../outgoing/outgoing.ts";
 import type { Handler } from "./handler.ts";
 
 /** `context-YYYYMMDD-HHMMSS`, of the time that the command was sent, UTC. */
-export const automaticName = (sent_at: number): string =>
+const automaticName = (sent_at: number): string =>
   `context-${new Date(sent_at).toISOString().slice(0, 19).replaceAll(/[-:]/g, "").replace("T", "-")}`;
 
 /** Has the agent save. In a dialog about a reset it saves first and resets only if that succeeded. */

@@ -11,7 +11,7 @@ export type OutgoingMessage = {
 };
 
 /** A message that waits for one of a few answers. */
-export type OutgoingUI = {
+type OutgoingUI = {
   kind: "ui";
   text: string;
   /** What can be typed, and what that does. */

@@ -17,7 +17,7 @@ export type SyncResponse = {
     invite?: Record<string, { invite_state?: { events?: StrippedEvent[] } }>;
   };
 };
-export type JoinedRoom = {
+type JoinedRoom = {
   state?: { events?: RoomEvent[] };
   timeline?: { events?: RoomEvent[]; limited?: boolean; prev_batch?: string };
 };
