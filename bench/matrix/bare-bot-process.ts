@@ -1,4 +1,5 @@
 import { ClientEvent, createClient, RoomEvent, RoomMemberEvent, SyncState } from "matrix-js-sdk";
+import { logger } from "matrix-js-sdk/lib/logger.js";
 import { say } from "../runtime/child.ts";
 
 /** It follows the homeserver. */
@@ -6,6 +7,7 @@ export type BareBotMessage = { ready: true };
 
 /** The least that answers: the SDK's own client, which sends each message back. It keeps nothing. */
 const [baseUrl = "", userId = "", accessToken = "", deviceId = ""] = process.argv.slice(2);
+logger.info = logger.warn = console.debug = () => {};
 const client = createClient({ baseUrl, userId, accessToken, deviceId });
 client.on(RoomMemberEvent.Membership, (_, { roomId, userId: member, membership }) => {
   if (member === userId && membership === "invite") void client.joinRoom(roomId);

@@ -85,12 +85,13 @@ function inside({ environment, directory, user, root }: Built, command: string[]
   return [`--userspec=${user}:${user}`, root, "/usr/bin/env", "-i", "-C", directory, ...set, ...command];
 }
 
-/** The way to the registry, where the machine has one of its own. */
+/** The way to the registry, where the machine has one of its own, and the certificates that it trusts. */
 function forwarded(): Record<string, string> {
   const names = Object.entries(process.env).filter(([name]) =>
     /^(?:npm_config_registry|https?_proxy|no_proxy)$/i.test(name),
   );
-  return Object.fromEntries(names.map(([name, value]) => [name, value ?? ""]));
+  const given = Object.fromEntries(names.map(([name, value]) => [name, value ?? ""]));
+  return { ...given, NODE_EXTRA_CA_CERTS: "/etc/ssl/certs/ca-certificates.crt" };
 }
 
 function copy({ root, directory }: Built, rest: string): void {

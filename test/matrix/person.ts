@@ -36,7 +36,7 @@ globalThis.setTimeout = Object.assign(unreferenced, plainSetTimeout);
 
 // Parts of the SDK log for themselves, whatever logger the client was given.
 console.debug = () => {};
-logger.log = () => {};
+logger.info = () => {};
 const silent = { trace() {}, debug() {}, info() {}, warn() {}, error() {}, getChild: () => silent };
 
 /** Somebody at a homeserver, by matrix-js-sdk's own client: nothing of the bot's code is in it. */

@@ -5,6 +5,7 @@ import { InboxWorker } from "./events/inbox-worker.ts";
 import { registeredHandlers } from "./handlers/register.ts";
 import type { Health } from "./health.ts";
 import { Invitations } from "./invitations.ts";
+import { Journal } from "./journal.ts";
 import { contentOf } from "./outgoing/content.ts";
 import type { PlatformClient } from "./platform/platform-client.ts";
 import { BotState } from "./state/bot-state.ts";
@@ -14,7 +15,7 @@ import type { Bot } from "./text/body-text.ts";
 import type { Homeserver } from "./transport/homeserver.ts";
 import { Login } from "./transport/login.ts";
 import { Sender } from "./transport/sender.ts";
-import { SyncLoop, type Told } from "./transport/sync-loop.ts";
+import { SyncLoop } from "./transport/sync-loop.ts";
 import { AgentLane } from "./work/agent-lane.ts";
 import { SideJobs } from "./work/side-jobs.ts";
 import { WatchList } from "./work/watch-list.ts";
@@ -99,8 +100,8 @@ export class MatrixBot {
       log,
     });
     const invitations = new Invitations({ homeserver, state, sender, isAllowed, log, signal });
-    const act = (): void => {
-      inbox.work();
+    const journal = new Journal(state, bot.user_id);
+    const wake = (): void => {
       for (const part of [lane, jobs, sender]) part.wake();
       watches.refresh();
     };
@@ -108,11 +109,11 @@ export class MatrixBot {
       homeserver,
       bot.user_id,
       {
-        since: () => state.facts.get("since"),
+        since: () => journal.since,
         told: (told) => {
-          journal(state, told);
+          journal.take(told, () => inbox.work());
           health.beat();
-          act();
+          wake();
         },
         invited: (invites) => invitations.take(invites),
         unauthorized: () => login.renew(signal).catch((error: unknown) => this.#failed.reject(error as Error)),
@@ -127,18 +128,8 @@ export class MatrixBot {
       () => invitations.settled(),
       () => loop.stop(),
     );
+    inbox.work();
     for (const part of [sender, lane, loop]) part.start();
-    act();
+    wake();
   }
-}
-
-/** What was told and the place in the stream are written together, before anything is done about it. */
-function journal(state: BotState, { since, events, encrypted_room_ids }: Told): void {
-  const { encrypted } = catalogue(state.people.settings("").language);
-  state.transaction(() => {
-    for (const event of events) state.inbox.add(event);
-    for (const room_id of encrypted_room_ids)
-      if (state.encrypted_rooms.found(room_id)) state.outbox.add(room_id, contentOf(encrypted, { is_notice: true }));
-    state.facts.set("since", since);
-  });
 }

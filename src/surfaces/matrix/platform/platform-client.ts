@@ -58,7 +58,7 @@ export interface PlatformClient {
   /** Resolves when a question can be asked. */
   ready(signal: AbortSignal): Promise<void>;
   /** The answer's text as it comes. Throws `AgentFailedError` or `AgentLostError`. */
-  ask(text: string, request_id: string): AsyncIterable<string>;
+  ask(text: string, request_id: string): AsyncGenerator<string, void, undefined>;
   recover(asked: Asked): Promise<Recovered>;
   /** Cuts the answer in flight short, as far as the agent can. */
   stop(): Promise<void>;

@@ -14,7 +14,7 @@ import { MIGRATIONS } from "./migrations.ts";
 export class Database implements Disposable {
   readonly #sqlite: DatabaseSync;
   readonly #statements = new Map<string, StatementSync>();
-  #depth = 0;
+  #isOpen = false;
 
   private constructor(sqlite: DatabaseSync) {
     this.#sqlite = sqlite;
@@ -43,20 +43,20 @@ export class Database implements Disposable {
     return new Database(sqlite);
   }
 
-  /** All of it or nothing. One inside another belongs to the outer one. */
+  /** All of it or nothing. One inside another can fail alone, and reaches the disk with the outer one. */
   transaction<Result>(work: () => Result): Result {
-    if (this.#depth > 0) return work();
-    this.#sqlite.exec("BEGIN IMMEDIATE");
-    this.#depth = 1;
+    const isInner = this.#isOpen;
+    this.#sqlite.exec(isInner ? "SAVEPOINT inner" : "BEGIN IMMEDIATE");
+    this.#isOpen = true;
     try {
       const result = work();
-      this.#sqlite.exec("COMMIT");
+      this.#sqlite.exec(isInner ? "RELEASE inner" : "COMMIT");
       return result;
     } catch (error) {
-      this.#sqlite.exec("ROLLBACK");
+      this.#sqlite.exec(isInner ? "ROLLBACK TO inner; RELEASE inner" : "ROLLBACK");
       throw error;
     } finally {
-      this.#depth = 0;
+      this.#isOpen = isInner;
     }
   }
 

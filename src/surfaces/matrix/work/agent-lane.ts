@@ -17,14 +17,16 @@ type Answer =
 /**
  * Asks the agent what people asked, one question after the other, in the order they came.
  *
- * L1  A question is marked as begun before it is asked, and ends in the same transaction as its answer is written down.
- * L2  One that was begun and whose end was not seen, because this process or the agent died, is first looked up; only
- *     what never arrived is asked again.
+ * L1  A question ends in the same transaction as its answer is written down.
+ * L2  One that may have been asked before, by a bot that died or over a connection that was lost, is first looked up; only
+ *     what never arrived is asked again. So nothing has to be on disk before a question is asked.
  */
 export class AgentLane {
   readonly #context: WorkContext;
   readonly #stopping = new AbortController();
   readonly #onDone: () => void;
+  /** Jobs up to this one were left by an earlier life of the bot. */
+  readonly #inherited: number;
   #wake = () => {};
   #running: Promise<void> | undefined;
   #current: { job: AgentJob; left: PromiseWithResolvers<Left> } | null = null;
@@ -33,6 +35,7 @@ export class AgentLane {
   constructor(context: WorkContext, onDone: () => void) {
     this.#context = context;
     this.#onDone = onDone;
+    this.#inherited = context.state.jobs.open().at(-1)?.position ?? 0;
   }
 
   start(): void {
@@ -97,7 +100,8 @@ export class AgentLane {
     const { platform } = this.#context;
     const text = promptOf(job.task);
     const request_id = requestIdOf(job);
-    let asked = job.state === "begun" ? { request_id, session_id: job.session_id } : null;
+    const isInherited = job.position <= this.#inherited;
+    let asked = isInherited ? { request_id, session_id: job.session_id ?? platform.session_id } : null;
     for (;;) {
       await platform.ready(signal);
       if (signal.aborted) return { kind: "ending" };
@@ -111,14 +115,16 @@ export class AgentLane {
         }
       }
       if (signal.aborted) return { kind: "ending" };
-      // L1
       asked = { request_id, session_id: platform.session_id };
-      this.#begin(job, asked.session_id);
       stream.restart();
       try {
-        for await (const chunk of platform.ask(text, request_id)) {
+        const answer = platform.ask(text, request_id);
+        const first = answer.next();
+        // While the agent thinks.
+        this.#begin(job, asked.session_id);
+        for (let next = await first; !next.done; next = await answer.next()) {
           if (signal.aborted) return { kind: "ending" };
-          stream.push(chunk);
+          stream.push(next.value);
         }
         return { kind: "answered", text: stream.text, tokens_used: platform.last_tokens_used };
       } catch (error) {

@@ -6,6 +6,8 @@ import type { WorkContext } from "./work-context.ts";
 
 /** An answer shorter than this many milliseconds is shown once, whole. */
 const FIRST_GLIMPSE_MS = 1000;
+/** A person needs not see that an answer comes which is there in a moment: each change of it costs everyone in the room a round. */
+const FIRST_TYPING_MS = 300;
 const TYPING_MS = 30_000;
 const TYPING_AGAIN_MS = 20_000;
 
@@ -20,14 +22,14 @@ export class AnswerStream implements Disposable {
   #shown = "";
   /** Whether it is time to show what there is. */
   #isDue = false;
+  #isTyping = false;
 
   constructor(context: WorkContext, job: AgentJob) {
     this.#context = context;
     this.#job = job;
     this.#preview = job.preview;
     this.#streams = job.task.kind === "ask" && context.state.people.settings(job.user_id).streaming;
-    this.#type();
-    this.#timers.push(setInterval(() => this.#type(), TYPING_AGAIN_MS));
+    this.#timers.push(setTimeout(() => this.#type(), FIRST_TYPING_MS));
     if (this.#streams) this.#timers.push(setTimeout(() => this.#begin(), FIRST_GLIMPSE_MS));
   }
 
@@ -58,9 +60,9 @@ export class AnswerStream implements Disposable {
 
   [Symbol.dispose](): void {
     this.#isDue = false;
-    for (const timer of this.#timers) clearInterval(timer);
+    for (const timer of this.#timers) clearTimeout(timer);
     this.#context.sender.forgetGlimpse(this.#job.room_id);
-    this.#typing(0);
+    if (this.#isTyping) this.#typing(0);
   }
 
   #begin(): void {
@@ -98,7 +100,9 @@ export class AnswerStream implements Disposable {
   }
 
   #type(): void {
+    this.#isTyping = true;
     this.#typing(TYPING_MS);
+    this.#timers.push(setTimeout(() => this.#type(), TYPING_AGAIN_MS));
   }
 
   #typing(ms: number): void {
