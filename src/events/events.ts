@@ -1,17 +1,7 @@
-import type { CommittedEvent } from "../domain/event.ts";
+import type { CommittedEvent, StepDelta } from "../domain/event.ts";
 import type { Session } from "../domain/session.ts";
 import type { Store, Topic } from "../store/store.ts";
 
-/** Text of a step while it runs. A step that runs again starts over at `event_seq` 0. It is shown, never stored. */
-export type StepDelta = {
-  session_id: string;
-  conversation_id: string | null;
-  iteration: number;
-  event_seq: number;
-  text: string;
-  /** The actions whose guidance the step was given. */
-  action_ids: string[];
-};
 export type RuntimeEvent = CommittedEvent | { kind: "delta"; delta: StepDelta };
 
 /** Deltas that wait for a slow reader; older ones are dropped first, since the step's own text follows. */

@@ -1,0 +1,21 @@
+/** Calls everyone who listens. */
+export class Bell<Given extends unknown[] = []> {
+  readonly #listeners = new Set<(...given: Given) => void>();
+
+  listen(listener: (...given: Given) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  ring(...given: Given): void {
+    for (const listener of this.#listeners) listener(...given);
+  }
+
+  get isHeard(): boolean {
+    return this.#listeners.size > 0;
+  }
+
+  silence(): void {
+    this.#listeners.clear();
+  }
+}
