@@ -5,6 +5,8 @@ import { isOutOfReach } from "./store-errors.ts";
 
 /** News between processes. Ids only: rows are read by those who care. */
 export type News =
+  /** A process joined: there is somebody to tell news to. */
+  | { kind: "hello" }
   /** Sessions with actions to claim. */
   | { kind: "work"; session_ids: string[] }
   /** Sessions may be free to be claimed. */
@@ -46,6 +48,8 @@ export class Link {
   #lastMessage = 0;
   #closed = false;
   #isUp = false;
+  /** News for nobody is not told. */
+  hasPeers = true;
 
   constructor(
     url: string,
@@ -88,7 +92,7 @@ export class Link {
 
   /** L1. */
   tell(news: News): void {
-    if (this.#closed || !this.#isUp) return; // L2
+    if (this.#closed || !this.#isUp || !this.hasPeers) return; // L2
     this.#outbox.push(news);
     if (news.kind === "work" || news.kind === "free" || news.kind === "unlocked") this.#send();
     else this.#timer ??= setTimeout(() => this.#send(), GATHER_MS);
@@ -145,6 +149,8 @@ export class Link {
       throw error;
     }
     this.#isUp = true;
+    this.hasPeers = true;
+    this.tell({ kind: "hello" });
     this.#listener.up();
   }
 
@@ -174,6 +180,7 @@ export class Link {
   #receive(payload: string): void {
     const [, node, message, index, total, text] = /^(\d+) (\d+) (\d+)\/(\d+) (.*)$/s.exec(payload) ?? [];
     if (text === undefined || Number(node) === this.#node_no) return;
+    this.hasPeers = true;
     if (total === "1") return this.#listener.news(JSON.parse(text) as News[]);
     const key = `${node} ${message}`;
     const parts = this.#parts.get(key) ?? [];

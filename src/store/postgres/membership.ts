@@ -15,11 +15,23 @@ export type MembershipTuning = {
 export const MEMBERSHIP_TUNING: MembershipTuning = { lease_ms: 5000, tick_ms: 250, share_ms: 1000 };
 
 type Query = Link["query"];
+
+/** What a process claimed at the very moment it was taken for dead belongs to nobody who is known. */
+const FREE_ORPHANS = `with sessions as (
+    update agent_state set owner = null, node_no = null, epoch = epoch + 1
+    where node_no is not null and node_no not in (select node_no from workers)),
+  receipts as (delete from writers where node_no not in (select node_no from workers))
+  update queue set claimed_by = null where claimed_by is not null and claimed_by not in (select node_no from workers)`;
+const ORPHANS_MS = 10_000;
 export type MembershipListener = {
-  /** Sessions or actions of others were freed. */
+  /** Sessions or actions of others were freed here. */
   freed: () => void;
+  /** There are sessions that this process should take. */
+  free: () => void;
   /** This process owns so many sessions more than its share. */
   surplus: (count: number) => void;
+  /** How many other processes share the database. */
+  peers: (count: number) => void;
   /** Others took this process for dead and freed what it owned. */
   wasTakenForDead: () => void;
 };
@@ -46,6 +58,7 @@ export class Membership {
   #stopped = false;
   #renewAt = 0;
   #shareAt = 0;
+  #orphansAt = 0;
   /** Just connected: the others may be about to come back as well. */
   #reapFrom = 0;
   #share = Number.POSITIVE_INFINITY;
@@ -110,11 +123,16 @@ export class Membership {
         if (!(await this.#renew(query))) this.#listener.wasTakenForDead();
       }
       if (now >= this.#reapFrom) await this.#reap(query, false);
+      if (this.#takesSessions && now >= this.#orphansAt) {
+        this.#orphansAt = now + ORPHANS_MS;
+        await query(FREE_ORPHANS);
+      }
       if (this.#takesSessions && now >= this.#shareAt) {
         this.#shareAt = now + this.#tuning.share_ms;
-        const owned = await this.#count(query);
+        const { owned, free } = await this.#count(query);
         // O3: the slack.
         if (owned > this.#share + Math.max(1, this.#share * 0.1)) this.#listener.surplus(owned - this.#share);
+        else if (free > 0 && owned < this.#share) this.#listener.free();
       }
     } catch (error) {
       // The link comes back by itself, and the next tick with it.
@@ -140,12 +158,19 @@ export class Membership {
   /** O1. At the start a lock that is free once is enough: nobody of this process's kind is coming back. */
   async #reap(query: Query, once: boolean): Promise<void> {
     const rows = await query(
-      `select node_no, expires_at < now() as is_frozen from workers
-       where node_no <> $1 and (expires_at < now() or pg_try_advisory_xact_lock($2, node_no))`,
+      `select node_no, expires_at < now() as is_frozen, pg_try_advisory_xact_lock($2, node_no) as is_unlocked
+       from workers where node_no <> $1`,
       this.node_no,
       this.#lock,
     );
-    const found = rows.map((row) => ({ node_no: Number(row["node_no"]), is_frozen: row["is_frozen"] === true }));
+    this.#listener.peers(rows.length);
+    const found = rows
+      .map((row) => ({
+        node_no: Number(row["node_no"]),
+        is_frozen: row["is_frozen"] === true,
+        is_unlocked: row["is_unlocked"] === true,
+      }))
+      .filter(({ is_frozen, is_unlocked }) => is_frozen || is_unlocked);
     const dead = found.filter(({ node_no, is_frozen }) => once || is_frozen || this.#suspects.has(node_no)); // O2
     this.#suspects = new Set(found.map(({ node_no }) => node_no));
     for (const { node_no } of dead) await this.#free(query, node_no);
@@ -166,16 +191,17 @@ export class Membership {
     );
   }
 
-  /** Sets the share and answers how many live sessions this process owns. */
-  async #count(query: Query): Promise<number> {
+  /** Sets the share and answers how many live sessions this process owns, and how many are nobody's. */
+  async #count(query: Query): Promise<{ owned: number; free: number }> {
     const [row] = await query(
       `select (select count(*)::integer from agent_state where status in (${LIVE})) as live,
+         (select count(*)::integer from agent_state where node_no is null and status in (${LIVE})) as free,
          (select count(*)::integer from agent_state where node_no = $1 and status in (${LIVE})) as owned,
          (select count(*)::integer from workers where takes_sessions and node_no <> $1) as others`,
       this.node_no,
     );
     this.#others = Number(row?.["others"]);
     this.#share = this.#others === 0 ? Number.POSITIVE_INFINITY : Math.ceil(Number(row?.["live"]) / (this.#others + 1));
-    return Number(row?.["owned"]);
+    return { owned: Number(row?.["owned"]), free: Number(row?.["free"]) };
   }
 }

@@ -59,6 +59,8 @@ export class NewsDesk {
     const { relay, actions, locks, work, free, deltas } = this.#desk;
     for (const news of all) {
       switch (news.kind) {
+        case "hello":
+          break;
         case "work":
           actions.mayHave(news.session_ids);
           work.ring();

@@ -71,6 +71,10 @@ export class PostgresStore extends PostgresReads implements port.Store {
         this.#link.tell({ kind: "free" });
         this.#freed();
       },
+      free: () => this.#free.ring(),
+      peers: (count) => {
+        this.#link.hasPeers = count > 0;
+      },
       surplus: (count) => this.#surplus.ring(randomSome([...this.#owned.ids], count)),
       wasTakenForDead: () => this.#owned.forget([...this.#owned.ids]),
     });
