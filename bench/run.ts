@@ -4,6 +4,7 @@ import { availableParallelism, loadavg, tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import type { Bench } from "./bench.ts";
+import { clusterBench } from "./cluster.ts";
 import { type Figure, keepsBar } from "./figure.ts";
 import { modelBench } from "./model.ts";
 import { writeResults } from "./results.ts";
@@ -17,6 +18,7 @@ const BENCHES: Readonly<Record<string, Bench>> = {
   runtime: runtimeBench,
   server: serverBench,
   model: modelBench,
+  cluster: clusterBench,
 };
 
 const USAGE = `npm run bench -- NAME [--quick] [--only PART[,PART]] [--folder FOLDER] [--json FILE]

@@ -26,6 +26,22 @@ for (const [role, description] of [
       await (await import("./serve.ts")).serve(role);
     });
 
+program
+  .command("migrate-store <from> <to>")
+  .description("copy everything from one store into another, empty one, and compare them")
+  .addHelpText("after", "\nExample:\n  everstep migrate-store lancedb:./data postgres://everstep@localhost/everstep")
+  .action(async (from: string, to: string) => (await import("./maintenance.ts")).migrateStore(from, to));
+
+program
+  .command("prune")
+  .description("delete sessions that ended long ago, with all that is theirs, and archived conversations")
+  .requiredOption("--older-than <duration>", "how long ago, in hours, days or weeks: 12h, 30d, 8w")
+  .option("--store <url>", "the store (or EVERSTEP_STORE)")
+  .addHelpText("after", "\nOn the embedded store stop the server first; on PostgreSQL everything may go on.")
+  .action(async ({ olderThan, store }: { olderThan: string; store?: string }) =>
+    (await import("./maintenance.ts")).prune(olderThan, store),
+  );
+
 /** One process owns the embedded store's folder, so its parts cannot run apart. */
 function refuseAlone(role: string): void {
   const { EVERSTEP_STORE } = readConfig(process.env);

@@ -55,6 +55,8 @@ export interface Store {
   /** By `agent_id`. */
   listAgents(page: Page): Promise<Agent[]>;
   getAgentConfig(agent_id: string): Promise<AgentConfig | null>;
+  /** By `agent_id`. */
+  listAgentConfigs(page: Page): Promise<AgentConfig[]>;
 
   getAction(action_id: string): Promise<Action | null>;
   /** Newest first. */
@@ -97,9 +99,16 @@ export interface Store {
   onDelta?(listener: (delta: StepDelta) => void): () => void;
   /** Does work while no other process does any under the same name. */
   alone?<Result>(name: string, work: () => Promise<Result>): Promise<Result>;
+  /**
+   * Deletes sessions that are done or stopped since before the time, with all that is theirs, unless a fork needs them, and
+   * archived conversations in which nothing was said since. Others may go on meanwhile.
+   */
+  prune?(before: string): Promise<Pruned>;
   /** The processes that share the store. */
   listWorkers?(): Promise<WorkerInfo[]>;
 }
+
+export type Pruned = { sessions: number; conversations: number };
 
 export type WorkerInfo = {
   name: string;

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { eventually, TIMEOUT } from "../server/server-fixture.ts";
-import { assertWhole, Cluster } from "./cluster.ts";
+import { assertWhole, Cluster, type Member } from "./cluster.ts";
 
 const LAST = 60;
 const SLOW = { to: LAST, delay_ms: 50 };
@@ -14,12 +14,12 @@ describe("workers on one database", { concurrency: 2 }, () => {
     TIMEOUT,
     async () => {
       await using cluster = await Cluster.open();
-      const [first] = await cluster.workers(1);
+      const [first] = (await cluster.workers(1)) as [Member];
       const running = await cluster.createMany(20, "count", SLOW);
       const resting = await cluster.createMany(20, "echo");
       await cluster.until("all have begun", running, hasBegun);
       assert.equal(await cluster.owned(first), 40);
-      const [second] = await cluster.workers(1);
+      const [second] = (await cluster.workers(1)) as [Member];
       await eventually("both have their share", async () => (await cluster.owned(second)) >= 18);
       await second.stop();
       assert.equal(await cluster.owned(second), 0);
@@ -50,7 +50,7 @@ describe("workers on one database", { concurrency: 2 }, () => {
     TIMEOUT,
     async () => {
       await using cluster = await Cluster.open();
-      const [zombie, heir] = await cluster.workers(2);
+      const [zombie, heir] = (await cluster.workers(2)) as [Member, Member];
       const sessions = await cluster.createMany(20, "count", { to: 250, delay_ms: 50 });
       await cluster.until("all have begun", sessions, hasBegun);
       await eventually("the one to freeze has some", async () => (await cluster.owned(zombie)) >= 5);

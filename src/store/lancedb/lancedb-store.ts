@@ -153,6 +153,11 @@ class EmbeddedStore implements LanceStore {
     return values && toPlain("agent_config", values);
   }
 
+  async listAgentConfigs({ limit, offset }: port.Page): Promise<AgentConfig[]> {
+    const rows = await this.#channel.call("agentConfigs", limit, offset);
+    return rows.map((values) => toPlain("agent_config", values));
+  }
+
   async getAction(action_id: string): Promise<Action | null> {
     const values = await this.#channel.call("history.action", action_id);
     return values && toAction(values);

@@ -6,12 +6,13 @@ import type { Session } from "../../domain/session.ts";
 import type { Step } from "../../domain/step.ts";
 import type * as port from "../store.ts";
 import type { Pool } from "./connections.ts";
+import { prune } from "./prune.ts";
 import { RowReads } from "./row-reads.ts";
 import { SessionReads } from "./session-reads.ts";
 import { StepReads } from "./step-reads.ts";
 import { listWorkers } from "./worker-list.ts";
 
-/** The port's reads. */
+/** The port's reads, and what keeps them small. */
 export class PostgresReads {
   readonly #pool: Pool;
   protected readonly reads: { sessions: SessionReads; steps: StepReads; rows: RowReads };
@@ -39,6 +40,14 @@ export class PostgresReads {
 
   getAgentConfig(agent_id: string): Promise<AgentConfig | null> {
     return this.reads.rows.agentConfig(agent_id);
+  }
+
+  listAgentConfigs(page: port.Page): Promise<AgentConfig[]> {
+    return this.reads.rows.agentConfigs(page);
+  }
+
+  prune(before: string): Promise<port.Pruned> {
+    return prune(this.#pool, before);
   }
 
   getAction(action_id: string): Promise<Action | null> {

@@ -163,17 +163,19 @@ export class Relay {
   #readSession(session_id: string, actions: string[]): void {
     this.#readAgain(`session ${session_id}`, actions, async (wanted) => {
       const version = this.#versions.get(session_id);
-      const known = this.#positions.get(session_id);
-      const steps = known ? await this.#reads.steps.after(session_id, known, PAGE) : [];
+      // The session first: it must not be ahead of its steps.
       const [session, changed] = await Promise.all([
         this.#reads.sessions.get(session_id),
         wanted.length > 0 ? this.#reads.rows.someActions(wanted) : [],
       ]);
+      const known = this.#positions.get(session_id);
+      const steps = known ? await this.#reads.steps.after(session_id, known, PAGE) : [];
       for (const step of steps) this.#publishRead(step);
       if (this.#versions.get(session_id) !== version) return "again"; // R2
+      if (steps.length === PAGE) return "again";
       for (const action of changed) this.#feed.publish({ kind: "action", action });
-      if (session && steps.length < PAGE) this.#feed.publish({ kind: "session", session });
-      return steps.length < PAGE ? "done" : "again";
+      if (session) this.#feed.publish({ kind: "session", session });
+      return "done";
     });
   }
 

@@ -2,7 +2,7 @@ import type { Action } from "../../domain/action.ts";
 import type { AgentConfig } from "../../domain/agent.ts";
 import type { Conversation, Message, Participant, SessionCursor } from "../../domain/conversation.ts";
 import type { SearchHit } from "../../domain/search.ts";
-import type { ActionFilter, ConversationFilter, MessageFilter, SearchQuery, StoreCounts } from "../store.ts";
+import type { ActionFilter, ConversationFilter, MessageFilter, Page, SearchQuery, StoreCounts } from "../store.ts";
 import type { Parameter, Pool } from "./connections.ts";
 import { selected, toRow } from "./tables.ts";
 import { arrayOf, fromText, toText } from "./values.ts";
@@ -150,6 +150,15 @@ export class RowReads {
       toText(agent_id),
     );
     return row ? toRow("agent_config", row) : null;
+  }
+
+  async agentConfigs({ limit, offset }: Page): Promise<AgentConfig[]> {
+    const rows = await this.#pool.query(
+      `select ${selected("agent_config", "a")} from agent_config a order by a.agent_id limit $1 offset $2`,
+      limit,
+      offset,
+    );
+    return rows.map((row) => toRow("agent_config", row));
   }
 
   async search({ q, agent_id, session_id, limit }: SearchQuery): Promise<SearchHit[]> {

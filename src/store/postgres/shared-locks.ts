@@ -45,8 +45,11 @@ export class SharedLocks {
     try {
       return await work();
     } finally {
-      await this.#link.query("select pg_advisory_unlock($1, $2)", this.#lock, key).catch(() => {});
-      this.#link.tell({ kind: "unlocked", name });
+      // Whoever waits for the work does not wait for this; the connection does both in order.
+      void this.#link
+        .query("select pg_advisory_unlock($1, $2)", this.#lock, key)
+        .then(() => this.#link.tell({ kind: "unlocked", name }))
+        .catch(() => {});
     }
   }
 
