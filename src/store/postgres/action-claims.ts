@@ -6,8 +6,8 @@ import { arrayOf, fromText, toText } from "./values.ts";
 
 /** How often all pending actions are looked through, in milliseconds: the backstop for news that was lost. */
 const LOOK_THROUGH_MS = 3000;
-/** Sessions of nobody that are taken at once where other workers want their share of them. */
-const FREE_AT_ONCE = 8;
+/** Sessions of nobody that are taken at once at least, where other workers want their share of them. */
+const FREE_AT_ONCE = 4;
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 /**
@@ -90,14 +90,13 @@ export class ActionClaims {
   }
 
   async #claimFor(session_ids: string[] | null, worker: string, limit: number): Promise<Action[]> {
-    const free = this.#others() > 0 ? Math.min(limit, FREE_AT_ONCE) : limit;
     const rows = await this.#pool.query(
       session_ids ? CLAIM_AMONG : CLAIM_ALL,
       this.#node_no,
       toText(worker),
       new Date().toISOString(),
       limit,
-      free,
+      this.#others() + 1,
       ...(session_ids ? [arrayOf(session_ids.map(toText))] : []),
     );
     const found = rows.filter(({ found_as }) => found_as === "claimed").map((row) => toRow("queue", row));
@@ -140,10 +139,11 @@ heads as materialized (
   where (s.node_no is null or s.node_no = $1)
     and not exists (select 1 from queue b where b.session_id = h.session_id and b.claimed_by is not null)),
 ready as materialized (
-  select *, row_number() over (partition by coalesce(is_free, false) order by urgency desc, created_at, action_id) as place
+  select *, row_number() over (partition by coalesce(is_free, false) order by urgency desc, created_at, action_id) as place,
+    count(*) over (partition by coalesce(is_free, false)) as together
   from heads where (run_at is null or run_at <= $3::timestamptz)),
 chosen as materialized (
-  select * from ready where place <= case when is_free then $5::integer else $4::integer end
+  select * from ready where not coalesce(is_free, false) or place <= greatest(${FREE_AT_ONCE}, (together + $5 - 1) / $5)
   order by urgency desc, created_at, action_id limit $4),
 free as materialized (
   select s.session_id from agent_state s

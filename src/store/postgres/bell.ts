@@ -11,10 +11,6 @@ export class Bell<Given extends unknown[] = []> {
     for (const listener of this.#listeners) listener(...given);
   }
 
-  get isHeard(): boolean {
-    return this.#listeners.size > 0;
-  }
-
   silence(): void {
     this.#listeners.clear();
   }

@@ -11,7 +11,7 @@ type Waiting = {
   since: number;
 };
 
-const MOST_BATCHES = 400;
+const MOST_BATCHES = 64;
 const MOST_CHARACTERS = 8 * 1024 * 1024;
 /** A commit that was not begun for so many milliseconds, because the server does not answer, is given back. */
 const LONGEST_WAIT_MS = 5000;

@@ -5,8 +5,8 @@ import { isOutOfReach } from "./store-errors.ts";
 
 /** News between processes. Ids only: rows are read by those who care. */
 export type News =
-  /** A process joined: there is somebody to tell news to. */
-  | { kind: "hello" }
+  /** A process joined or begins to follow: there is somebody to tell news to. */
+  | { kind: "hello"; follows: boolean }
   /** Sessions with actions to claim. */
   | { kind: "work"; session_ids: string[] }
   /** Sessions may be free to be claimed. */
@@ -50,6 +50,7 @@ export class Link {
   #isUp = false;
   /** News for nobody is not told. */
   hasPeers = true;
+  hasFollowers = true;
 
   constructor(
     url: string,
@@ -93,6 +94,7 @@ export class Link {
   /** L1. */
   tell(news: News): void {
     if (this.#closed || !this.#isUp || !this.hasPeers) return; // L2
+    if (!this.hasFollowers && (news.kind === "session" || news.kind === "messages" || news.kind === "delta")) return;
     this.#outbox.push(news);
     if (news.kind === "work" || news.kind === "free" || news.kind === "unlocked") this.#send();
     else this.#timer ??= setTimeout(() => this.#send(), GATHER_MS);
@@ -150,7 +152,7 @@ export class Link {
     }
     this.#isUp = true;
     this.hasPeers = true;
-    this.tell({ kind: "hello" });
+    this.hasFollowers = true;
     this.#listener.up();
   }
 

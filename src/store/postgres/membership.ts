@@ -30,8 +30,10 @@ export type MembershipListener = {
   free: () => void;
   /** This process owns so many sessions more than its share. */
   surplus: (count: number) => void;
-  /** How many other processes share the database. */
-  peers: (count: number) => void;
+  /** How many other processes share the database, and how many of them follow what is committed. */
+  peers: (count: number, following: number) => void;
+  /** Whether this process follows what is committed. */
+  follows: () => boolean;
   /** Others took this process for dead and freed what it owned. */
   wasTakenForDead: () => void;
 };
@@ -143,14 +145,16 @@ export class Membership {
   /** Whether this process was still known. */
   async #renew(query: Query): Promise<boolean> {
     const [row] = await query(
-      `insert into workers as w (node_no, name, takes_sessions, expires_at)
-         values ($1, $2, $3, now() + $4 * interval '1 millisecond')
-       on conflict (node_no) do update set renewed_at = now(), expires_at = excluded.expires_at, takes_sessions = excluded.takes_sessions
+      `insert into workers as w (node_no, name, takes_sessions, follows, expires_at)
+         values ($1, $2, $3, $5, now() + $4 * interval '1 millisecond')
+       on conflict (node_no) do update set renewed_at = now(), expires_at = excluded.expires_at,
+         takes_sessions = excluded.takes_sessions, follows = excluded.follows
        returning (xmax <> 0) as was_known`,
       this.node_no,
       this.#name,
       this.#takesSessions,
       this.#tuning.lease_ms,
+      this.#listener.follows(),
     );
     return row?.["was_known"] === true;
   }
@@ -158,12 +162,12 @@ export class Membership {
   /** O1. At the start a lock that is free once is enough: nobody of this process's kind is coming back. */
   async #reap(query: Query, once: boolean): Promise<void> {
     const rows = await query(
-      `select node_no, expires_at < now() as is_frozen, pg_try_advisory_xact_lock($2, node_no) as is_unlocked
+      `select node_no, expires_at < now() as is_frozen, pg_try_advisory_xact_lock($2, node_no) as is_unlocked, follows
        from workers where node_no <> $1`,
       this.node_no,
       this.#lock,
     );
-    this.#listener.peers(rows.length);
+    this.#listener.peers(rows.length, rows.filter(({ follows }) => follows === true).length);
     const found = rows
       .map((row) => ({
         node_no: Number(row["node_no"]),

@@ -56,10 +56,11 @@ export class NewsDesk {
   }
 
   heard(all: News[]): void {
-    const { relay, actions, locks, work, free, deltas } = this.#desk;
+    const { link, relay, actions, locks, work, free, deltas } = this.#desk;
     for (const news of all) {
       switch (news.kind) {
         case "hello":
+          if (news.follows) link.hasFollowers = true;
           break;
         case "work":
           actions.mayHave(news.session_ids);

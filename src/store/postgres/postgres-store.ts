@@ -27,6 +27,8 @@ const READ_AGAIN_MS = 200;
 const GIVE_UP_MS = 3000;
 /** How often what is followed is looked through for news that was lost, in milliseconds. */
 const LOOK_THROUGH_MS = 3000;
+/** When it is looked through after this process begins to follow, in milliseconds. */
+const FIRST_LOOKS_MS = [100, 500, 1000];
 /** News is asked for from a little before the connection was lost: clocks differ. */
 const CLOCK_SLACK_MS = 5000;
 
@@ -72,9 +74,11 @@ export class PostgresStore extends PostgresReads implements port.Store {
         this.#freed();
       },
       free: () => this.#free.ring(),
-      peers: (count) => {
+      peers: (count, following) => {
         this.#link.hasPeers = count > 0;
+        this.#link.hasFollowers = following > 0;
       },
+      follows: () => this.#follows,
       surplus: (count) => this.#surplus.ring(randomSome([...this.#owned.ids], count)),
       wasTakenForDead: () => this.#owned.forget([...this.#owned.ids]),
     });
@@ -181,6 +185,7 @@ export class PostgresStore extends PostgresReads implements port.Store {
 
   follow(topic: port.Topic, signal: AbortSignal): AsyncIterable<CommittedEvent> {
     void this.#relay.begin(channelFor(topic)).catch(() => {});
+    if (!this.#follows) this.#beginToFollow();
     const until = AbortSignal.any([signal, this.#ending.signal]);
     const patient = {
       listSteps: (filter: port.StepFilter) => this.#patiently(() => this.listSteps(filter), until),
@@ -231,8 +236,19 @@ export class PostgresStore extends PostgresReads implements port.Store {
     this.#work.ring();
   }
 
+  get #follows(): boolean {
+    return this.#feed.channels.size > 0;
+  }
+
+  /** Others tell from now on; what they committed before they heard of it is looked for. */
+  #beginToFollow(): void {
+    this.#link.tell({ kind: "hello", follows: true });
+    for (const ms of FIRST_LOOKS_MS) setTimeout(() => void this.#relay.lookThrough().catch(() => {}), ms).unref();
+  }
+
   /** The link is up, for the first time or again. */
   #isBack(): void {
+    this.#link.tell({ kind: "hello", follows: this.#follows });
     this.#freed();
     const since = new Date(Date.parse(this.#downSince) - CLOCK_SLACK_MS).toISOString();
     void this.#relay.catchUp(since).catch(() => {});
