@@ -111,6 +111,11 @@ export class Membership {
     await this.#count(query);
   }
 
+  /** Tells the others in the table, where they look, that this process follows. */
+  async follow(query: Query): Promise<void> {
+    await this.#renew(query);
+  }
+
   async stop(): Promise<void> {
     this.#stopped = true;
     clearTimeout(this.#timer);

@@ -27,6 +27,8 @@ const READ_AGAIN_MS = 200;
 const GIVE_UP_MS = 3000;
 /** How often what is followed is looked through for news that was lost, in milliseconds. */
 const LOOK_THROUGH_MS = 3000;
+/** How long a process counts as one that follows after nobody in it does, in milliseconds. */
+const FOLLOWS_ON_MS = 10_000;
 /** When it is looked through after this process begins to follow, in milliseconds. */
 const FIRST_LOOKS_MS = [100, 500, 1000];
 /** News is asked for from a little before the connection was lost: clocks differ. */
@@ -54,6 +56,7 @@ export class PostgresStore extends PostgresReads implements port.Store {
   readonly #ending = new AbortController();
   readonly #lookThrough: NodeJS.Timeout;
   #downSince = now();
+  #followedUntil = 0;
   #closing: Promise<void> | undefined;
 
   constructor(
@@ -236,13 +239,19 @@ export class PostgresStore extends PostgresReads implements port.Store {
     this.#work.ring();
   }
 
+  /** Who followed a moment ago is likely to follow again. */
   get #follows(): boolean {
-    return this.#feed.channels.size > 0;
+    if (this.#feed.channels.size > 0) this.#followedUntil = performance.now() + FOLLOWS_ON_MS;
+    return performance.now() < this.#followedUntil;
   }
 
   /** Others tell from now on; what they committed before they heard of it is looked for. */
   #beginToFollow(): void {
-    this.#link.tell({ kind: "hello", follows: true });
+    this.#followedUntil = performance.now() + FOLLOWS_ON_MS;
+    void this.#membership
+      .follow(this.#link.query)
+      .then(() => this.#link.tell({ kind: "hello", follows: true }))
+      .catch(() => {});
     for (const ms of FIRST_LOOKS_MS) setTimeout(() => void this.#relay.lookThrough().catch(() => {}), ms).unref();
   }
 
