@@ -9,3 +9,14 @@ export type CommittedEvent =
   | { kind: "session"; session: Session }
   | { kind: "action"; action: Action }
   | { kind: "message"; message: Message };
+
+/** Text of a step while it runs. A step that runs again starts over at `event_seq` 0. It is shown, never stored. */
+export type StepDelta = {
+  session_id: string;
+  conversation_id: string | null;
+  iteration: number;
+  event_seq: number;
+  text: string;
+  /** The actions whose guidance the step was given. */
+  action_ids: string[];
+};

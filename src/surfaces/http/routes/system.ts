@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { idSchema } from "../../../domain/ids.ts";
+import { idSchema, timeSchema } from "../../../domain/ids.ts";
 import { searchHitSchema } from "../../../domain/search.ts";
 import type { Routes } from "../context.ts";
 import { answers } from "../schemas.ts";
@@ -17,6 +17,19 @@ const healthSchema = z.object({
   live_sessions: z.int(),
   queue_depth: z.int(),
   queue_lag_ms: z.number(),
+  workers: z
+    .array(
+      z.object({
+        name: z.string(),
+        started_at: timeSchema,
+        takes_sessions: z.boolean(),
+        owned_sessions: z.int(),
+        actions_under_way: z.int(),
+        silent_ms: z.number(),
+      }),
+    )
+    .optional()
+    .describe("The processes that share the store, on PostgreSQL."),
 });
 
 export const systemRoutes: Routes = (app, { store, catalog, metrics, chat }) => {
@@ -87,7 +100,8 @@ export const systemRoutes: Routes = (app, { store, catalog, metrics, chat }) => 
         const { sessions, queue_depth, oldest_pending_at } = await store.counts();
         const live_sessions = sessions.running + sessions.waiting + sessions.paused + sessions.stopping;
         const queue_lag_ms = oldest_pending_at === null ? 0 : Math.max(0, Date.now() - Date.parse(oldest_pending_at));
-        return { status: "ok", store: store.kind, live_sessions, queue_depth, queue_lag_ms };
+        const shared = store.listWorkers ? { workers: await store.listWorkers() } : {};
+        return { status: "ok", store: store.kind, live_sessions, queue_depth, queue_lag_ms, ...shared };
       } catch {
         return reply.code(503).send({ status: "unavailable", store: store.kind });
       }
