@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { newId } from "../../src/domain/ids.ts";
-import { Api } from "../server/api.ts";
+import { Api, pathOf } from "../server/api.ts";
 import { sharedServer, TIMEOUT } from "../server/server-fixture.ts";
 import { brokenRules, sharedConsole, visitConsole, WITH_BROWSER } from "./console-fixture.ts";
 

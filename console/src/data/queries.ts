@@ -128,6 +128,7 @@ export const useMonikers = () =>
 export const useAgents = () =>
   useQuery({
     queryKey: ["agents"],
+    refetchInterval: 5000,
     queryFn: async ({ signal }) => (await get<{ agents: Agent[] }>("/api/agents", { limit: 500 }, signal)).agents,
   });
 

@@ -1,4 +1,5 @@
 import { type ReactNode, useEffect, useState } from "react";
+import { NameField } from "../app/name-field.tsx";
 import { type Sample, type SystemState, useSystem } from "../data/queries.ts";
 import { Failure } from "../ui/empty.tsx";
 import { bytes, count, milliseconds } from "../ui/format.ts";
@@ -41,6 +42,10 @@ export default function SystemPage() {
         </dl>
         <Throughput samples={system.samples} queue={queue} />
         {system.sharers ? <Sharers sharers={system.sharers} /> : <Workers workers={system.workers} />}
+        {/* On a narrow screen the menu has no room for it. */}
+        <div className="md:hidden">
+          <NameField />
+        </div>
       </div>
     </div>
   );
