@@ -6,7 +6,7 @@ import { EverstepError } from "../../domain/errors.ts";
 import { CREATE_TABLES, CREATE_VIEWS } from "./journal-sql.ts";
 
 const APPLICATION_ID = 0x45_56_53_54;
-const SCHEMA_VERSION = 1;
+const SCHEMA_VERSION = 2;
 /** More than an empty journal takes. */
 const PROBE_BYTES = 256 * 1024;
 
@@ -82,6 +82,7 @@ function checkOrigin(database: DatabaseSync, folder: string): void {
   const isNew = database.prepare("SELECT 1 FROM sqlite_schema LIMIT 1").get() === undefined;
   if (!isNew && application !== APPLICATION_ID) throw foreign(folder);
   if (version > SCHEMA_VERSION) throw newer(folder, version);
+  if (!isNew && version < SCHEMA_VERSION) throw older(folder, version);
 }
 
 const foreign = (folder: string): EverstepError =>
@@ -96,6 +97,13 @@ const newer = (folder: string, version: number): EverstepError =>
     "store_newer",
     `${resolve(folder)} was written by a newer Everstep (schema ${version}, this one knows ${SCHEMA_VERSION})`,
     "start the newer version, or name another folder in EVERSTEP_STORE",
+  );
+
+const older = (folder: string, version: number): EverstepError =>
+  new EverstepError(
+    "store_older",
+    `${resolve(folder)} was written by an older Everstep (schema ${version}, this one knows ${SCHEMA_VERSION})`,
+    "start the version that wrote it, or name another folder in EVERSTEP_STORE",
   );
 
 function checkDamage(database: DatabaseSync, folder: string): void {

@@ -68,6 +68,11 @@ export const LIVE = LIVE_STATUSES.map((status) => `'${status}'`).join(", ");
 export const NEEDED_FOR_CONTEXT = `SELECT step.pos FROM agent_steps AS step JOIN agent_state AS session USING (session_id)
   WHERE step.pos > ? AND step.pos <= ? AND session.status IN (${LIVE}) AND step.iteration >= session.base_iteration`;
 
+/** The steps from which a session's context is rebuilt, of those at these positions. */
+export const CHAIN = `SELECT state_kind, base_iteration, state FROM agent_steps
+  WHERE pos IN (SELECT value FROM json_each(?1)) AND status = 'ok'
+  AND iteration >= (SELECT base_iteration FROM agent_state WHERE session_id = ?2) ORDER BY iteration`;
+
 /** Before messages leave the journal, how far their conversations were numbered. */
 export const KEEP_NUMBERS = `INSERT INTO message_numbers (conversation_id, last)
   SELECT conversation_id, max(number) FROM conversation_messages WHERE pos > ? AND pos <= ? GROUP BY conversation_id

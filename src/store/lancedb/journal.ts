@@ -1,6 +1,8 @@
 import { type Chain, readState, type StoredState } from "../state-chain.ts";
+import { checksumOf } from "./checked-rows.ts";
 import { JournalDatabase } from "./journal-database.ts";
 import {
+  CHAIN,
   CLOSE_ACTION,
   DELETE,
   INSERT,
@@ -89,9 +91,11 @@ export class Journal {
     return this.#database.transaction(() => batches.map((batch) => this.#existing(batch) ?? this.#write(batch)));
   }
 
-  /** Final rows after a position, oldest first: what is to be moved next. */
+  /** Final rows after a position, oldest first, and the checksum after each one's values: what is to be moved next. */
   unmoved(table: HistoryName, after: number, upTo: number, limit: number): Values[] {
-    return this.#unpacked(table, "WHERE pos > ? AND pos <= ? ORDER BY pos LIMIT ?", after, upTo, limit);
+    const next = `SELECT ${PACKED[table]} FROM ${table} WHERE pos > ? AND pos <= ? ORDER BY pos LIMIT ?`;
+    const rows = this.#database.rows(next, after, upTo, limit);
+    return rows.map((row) => [...unpack(table, row), checksumOf(row[0] as string)]);
   }
 
   countUnmoved(table: HistoryName, after: number): number {
@@ -107,6 +111,11 @@ export class Journal {
   /** The rows of a session, a conversation or an id that are still here. */
   only(table: HistoryName, column: string, id: string): Where {
     return among("pos", this.#positions[table].of(column, id));
+  }
+
+  /** Whether a message of that id has left the journal. */
+  wasMessage(message_id: string): boolean {
+    return this.#has("message_keys", "message_id", message_id);
   }
 
   count(table: HistoryName | "open_actions", where: Where): number {
@@ -133,12 +142,8 @@ export class Journal {
 
   /** J3. Null where no step of the session is at hand: then the documents hold its context. */
   chain(session_id: string): Chain | null {
-    const rows = this.#database.rows(
-      `SELECT state_kind, base_iteration, state FROM agent_steps WHERE pos IN (SELECT value FROM json_each(?1)) AND status = 'ok'
-       AND iteration >= (SELECT base_iteration FROM agent_state WHERE session_id = ?2) ORDER BY iteration`,
-      JSON.stringify(this.#positions.agent_steps.of("session_id", session_id)),
-      session_id,
-    );
+    const positions = this.#positions.agent_steps.of("session_id", session_id);
+    const rows = this.#database.rows(CHAIN, JSON.stringify(positions), session_id);
     let chain: Chain | null = null;
     for (const [state_kind, base_iteration, state] of rows)
       chain = readState(chain, { state_kind, base_iteration, state } as StoredState);
@@ -211,8 +216,7 @@ export class Journal {
     for (const { named } of messages) {
       const id = named[0] as string;
       const waits = this.#positions.conversation_messages.of("message_id", id).length > 0;
-      if (ids.has(id) || waits || this.#has("message_keys", "message_id", id))
-        return { kind: "exists", table: "conversation_messages", id };
+      if (ids.has(id) || waits || this.wasMessage(id)) return { kind: "exists", table: "conversation_messages", id };
       ids.add(id);
     }
     return null;

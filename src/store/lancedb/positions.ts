@@ -1,7 +1,11 @@
 import { NAMED } from "./packed-rows.ts";
 import { HISTORY, type HistoryName } from "./tables.ts";
 
-type Finder = { column: string; positions: Map<string, number[]> };
+/** The rows of one session or conversation are many, the row of an id is one. */
+type Finder =
+  | { kind: "many"; column: string; positions: Map<string, number[]> }
+  | { kind: "one"; column: string; positions: Map<string, number> };
+const UNIQUE = ["message_id", "action_id"];
 /** `ids` are the named values of the row: rows are found by each of them. */
 type Entry = { pos: number; ids: string[] };
 
@@ -17,21 +21,26 @@ export class Positions {
   #kept = 0;
 
   constructor(table: HistoryName) {
-    this.#finders = NAMED[table].map((column) => ({ column, positions: new Map() }));
+    this.#finders = NAMED[table].map((column) =>
+      UNIQUE.includes(column)
+        ? { kind: "one", column, positions: new Map() }
+        : { kind: "many", column, positions: new Map() },
+    );
   }
 
   /** Ascending. */
   of(column: string, id: string): readonly number[] {
-    return this.#finders.find((finder) => finder.column === column)?.positions.get(id) ?? [];
+    const found = this.#finders.find((finder) => finder.column === column)?.positions.get(id) ?? [];
+    return typeof found === "number" ? [found] : found;
   }
 
   add(entry: Entry): void {
     this.#entries.push(entry);
-    for (const [at, { positions }] of this.#finders.entries()) {
+    for (const [at, finder] of this.#finders.entries()) {
       const id = entry.ids[at] as string;
-      const list = positions.get(id);
-      if (list) list.push(entry.pos);
-      else positions.set(id, [entry.pos]);
+      if (finder.kind === "one") finder.positions.set(id, entry.pos);
+      else if (finder.positions.has(id)) finder.positions.get(id)?.push(entry.pos);
+      else finder.positions.set(id, [entry.pos]);
     }
   }
 
@@ -43,7 +52,10 @@ export class Positions {
   /** What was added since `keep` came to nothing. */
   undo(): void {
     for (const { ids } of this.#entries.splice(this.#kept))
-      for (const [at, { positions }] of this.#finders.entries()) positions.get(ids[at] as string)?.pop();
+      for (const [at, finder] of this.#finders.entries()) {
+        if (finder.kind === "one") finder.positions.delete(ids[at] as string);
+        else finder.positions.get(ids[at] as string)?.pop();
+      }
   }
 
   /** The position of the last of the next rows after one, so many at the most; null where there is none. */
@@ -60,13 +72,17 @@ export class Positions {
     const gone = stretch.filter(({ pos }) => !but.has(pos));
     this.#entries.splice(from, stretch.length, ...stretch.filter(({ pos }) => but.has(pos)));
     this.#kept = this.#entries.length;
-    for (const [at, { positions }] of this.#finders.entries()) {
-      for (const id of new Set(gone.map(({ ids }) => ids[at] as string))) {
-        const left = (positions.get(id) ?? []).filter((pos) => pos <= after || pos > upTo || but.has(pos));
-        if (left.length > 0) positions.set(id, left);
-        else positions.delete(id);
-      }
+    for (const [at, finder] of this.#finders.entries()) {
+      const ids = gone.map((entry) => entry.ids[at] as string);
+      if (finder.kind === "one") for (const id of ids) finder.positions.delete(id);
+      else for (const id of new Set(ids)) this.#shorten(finder.positions, id, after, upTo, but);
     }
+  }
+
+  #shorten(positions: Map<string, number[]>, id: string, after: number, upTo: number, but: ReadonlySet<number>): void {
+    const left = (positions.get(id) ?? []).filter((pos) => pos <= after || pos > upTo || but.has(pos));
+    if (left.length > 0) positions.set(id, left);
+    else positions.delete(id);
   }
 
   /** Where the entries after a position begin. */
