@@ -37,6 +37,8 @@ export class Sender {
   #wake = () => {};
   #running: Promise<void> | undefined;
   #limitedUntil = 0;
+  /** How often in a row the homeserver could not be reached. */
+  #failures = 0;
 
   constructor(options: SenderOptions) {
     this.#options = options;
@@ -127,6 +129,7 @@ export class Sender {
     try {
       const event_id = await homeserver.send(room_id, transaction_id, this.#contentOf(row));
       state.transaction(() => state.outbox.sent(transaction_id, event_id));
+      this.#failures = 0;
     } catch (error) {
       return this.#failed(row, error);
     }
@@ -150,7 +153,7 @@ export class Sender {
       case "away":
       case "unauthorized":
         log.warn({ room_id, failure }, "a message waits for the homeserver");
-        return this.#pause(row.attempts);
+        return this.#pause(this.#failures++);
       case "broken": {
         const attempts = state.transaction(() => state.outbox.tried(transaction_id));
         if (attempts < MOST_BROKEN_TRIES) return this.#pause(attempts);
@@ -171,8 +174,8 @@ export class Sender {
     for (const listener of this.#listeners) listener();
   }
 
-  async #pause(attempts: number): Promise<void> {
-    const ms = Math.min(LONGEST_RETRY_MS, FIRST_RETRY_MS * 2 ** Math.min(attempts, 10));
+  async #pause(failures: number): Promise<void> {
+    const ms = Math.min(LONGEST_RETRY_MS, FIRST_RETRY_MS * 2 ** Math.min(failures, 10));
     await pause(ms * (0.75 + Math.random() / 2), this.#stopping.signal);
   }
 
