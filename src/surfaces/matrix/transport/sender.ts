@@ -127,7 +127,7 @@ export class Sender {
     // A preview that was never tried can be taken back, so the first try is written down.
     if (row.rank === "preview" && row.attempts === 0) state.transaction(() => state.outbox.tried(transaction_id));
     try {
-      const event_id = await homeserver.send(room_id, transaction_id, this.#contentOf(row));
+      const event_id = await homeserver.send(room_id, transaction_id, this.#contentOf(row), this.#stopping.signal);
       state.transaction(() => state.outbox.sent(transaction_id, event_id));
       this.#failures = 0;
     } catch (error) {
@@ -168,8 +168,8 @@ export class Sender {
     state.transaction(() => {
       state.outbox.failed(transaction_id);
       // Not where the room itself is closed to the bot, and not for ever.
-      if (failure.kind === "broken" && row.content.body !== undeliverable.body)
-        state.outbox.add(room_id, undeliverable);
+      const isAboutContent = failure.kind === "broken" || failure.is_about_content;
+      if (isAboutContent && row.content.body !== undeliverable.body) state.outbox.add(room_id, undeliverable);
     });
     for (const listener of this.#listeners) listener();
   }
@@ -183,7 +183,8 @@ export class Sender {
     const shown = this.#options.state.outbox.find(transaction_id)?.event_id;
     if (!shown) return;
     try {
-      await this.#options.homeserver.send(room_id, `${transaction_id}-${Date.now()}`, asEdit(content(), shown));
+      const { signal } = this.#stopping;
+      await this.#options.homeserver.send(room_id, `${transaction_id}-${Date.now()}`, asEdit(content(), shown), signal);
       this.#glimpses.shown();
     } catch (error) {
       const failure = failureOf(error);
