@@ -103,15 +103,15 @@ export class AgentLane {
     const { platform } = this.#context;
     const text = promptOf(job.task);
     const request_id = requestIdOf(job);
-    const mayBeKnown = job.position <= this.#inherited || this.#tried.has(job.position);
+    let mayBeKnown = job.position <= this.#inherited || this.#tried.has(job.position);
+    let { session_id } = job;
     this.#tried.add(job.position);
-    let asked = mayBeKnown ? { request_id, session_id: job.session_id ?? platform.session_id } : null;
     for (;;) {
       await platform.ready(signal);
       if (signal.aborted) return { kind: "ending" };
-      if (asked) {
+      if (mayBeKnown) {
         // L2
-        const found = await platform.recover(asked);
+        const found = await platform.recover({ request_id, session_id: session_id ?? platform.session_id });
         if (found.kind === "answered" || found.kind === "failed") return found;
         if (found.kind === "pending") {
           await pause(PENDING_CHECK_MS, signal);
@@ -119,13 +119,16 @@ export class AgentLane {
         }
       }
       if (signal.aborted) return { kind: "ending" };
-      asked = { request_id, session_id: platform.session_id };
+      session_id = platform.session_id;
+      mayBeKnown = true;
       stream.restart();
       try {
         const answer = platform.ask(text, request_id);
         const first = answer.next();
+        // It is awaited below, unless the write before that fails.
+        first.catch(() => {});
         // While the agent thinks.
-        this.#begin(job, asked.session_id);
+        this.#begin(job, session_id);
         for (let next = await first; !next.done; next = await answer.next()) {
           if (signal.aborted) {
             await answer.return();
