@@ -5,10 +5,17 @@ import { atLeast, atMost, type Bar, below, type Figure } from "../figure.ts";
 import { summarize } from "../stats.ts";
 import { openBareInsert } from "./bare-insert.ts";
 import { type Driven, drive } from "./drive.ts";
-import { commitOrThrow, createSessions, type LoadSession, newLoadSession, nextCommit } from "./load.ts";
+import {
+  commitOrThrow,
+  createSessions,
+  type LoadSession,
+  newLoadSession,
+  nextCommit,
+  nextSteeredCommit,
+} from "./load.ts";
 
 type Bars = { commits_per_second?: Bar; p99?: Bar; longest_block?: Bar; checkpoints?: Bar };
-type Level = { sessions: number; commits: number; quick_commits: number; bars: Bars };
+type Level = { sessions: number; commits: number; quick_commits: number; bars: Bars; is_steered?: boolean };
 
 /** Enough commits that the store moves rows into LanceDB several times meanwhile: without that the figures would flatter it. */
 const LEVELS: Level[] = [
@@ -20,6 +27,7 @@ const LEVELS: Level[] = [
     quick_commits: 40_000,
     bars: { commits_per_second: atLeast(15_000), p99: below(50), longest_block: atMost(50), checkpoints: atLeast(3) },
   },
+  { sessions: 100, commits: 200_000, quick_commits: 40_000, bars: {}, is_steered: true },
   { sessions: 1_000, commits: 200_000, quick_commits: 40_000, bars: {} },
 ];
 const LIMIT_SECONDS = 60;
@@ -27,7 +35,7 @@ const LIMIT_SECONDS = 60;
 export async function measureCommits({ folder, quick }: BenchContext): Promise<Figure[]> {
   const figures = [await loadAlone(), ...(await loneCommit(join(folder, "lone"), quick ? 500 : 3_000))];
   for (const level of LEVELS)
-    figures.push(...(await measureLevel(join(folder, `commits-${level.sessions}`), level, quick)));
+    figures.push(...(await measureLevel(join(folder, `commits-${nameOf(level)}`), level, quick)));
   return figures;
 }
 
@@ -71,11 +79,9 @@ async function loneCommit(folder: string, rounds: number): Promise<Figure[]> {
   }
 }
 
-async function measureLevel(
-  folder: string,
-  { sessions, commits, quick_commits, bars }: Level,
-  quick: boolean,
-): Promise<Figure[]> {
+async function measureLevel(folder: string, level: Level, quick: boolean): Promise<Figure[]> {
+  const { sessions, commits, quick_commits, bars, is_steered } = level;
+  const name = nameOf(level);
   const store = await openLanceStore({ folder });
   try {
     const loads = someSessions(sessions);
@@ -85,39 +91,43 @@ async function measureLevel(
     const driven = await drive(store, loads, {
       commits: quick ? quick_commits : commits,
       limit_seconds: LIMIT_SECONDS,
+      next: is_steered ? nextSteeredCommit : nextCommit,
     });
     const after = await store.stats();
     return [
-      ...driveFigures(sessions, driven, bars),
-      figure(sessions, "checkpoints meanwhile", after.checkpoints - before.checkpoints, "", bars.checkpoints),
-      figure(sessions, "compactions meanwhile", after.compactions - before.compactions, ""),
-      figure(sessions, "rows not yet moved at the end", after.backlog, ""),
+      ...driveFigures(name, driven, bars),
+      figure(name, "checkpoints meanwhile", after.checkpoints - before.checkpoints, "", bars.checkpoints),
+      figure(name, "compactions meanwhile", after.compactions - before.compactions, ""),
+      figure(name, "rows not yet moved at the end", after.backlog, ""),
     ];
   } finally {
     await store.close();
   }
 }
 
-function driveFigures(sessions: number, { commits, seconds, latencies, blocks }: Driven, bars: Bars): Figure[] {
+function driveFigures(name: string, { commits, seconds, latencies, blocks }: Driven, bars: Bars): Figure[] {
   const { p50, p99, max } = summarize(latencies);
   return [
     figure(
-      sessions,
+      name,
       `committed steps, of ${commits.toLocaleString("en-US")}`,
       commits / seconds,
       "/s",
       bars.commits_per_second,
     ),
-    figure(sessions, "latency p50", p50, "ms"),
-    figure(sessions, "latency p99", p99, "ms", bars.p99),
-    figure(sessions, "latency, longest", max, "ms"),
-    figure(sessions, "event loop blocked, longest", blocks.longest, "ms", bars.longest_block),
-    figure(sessions, "event loop at work without a turn, longest", blocks.longest_work, "ms"),
+    figure(name, "latency p50", p50, "ms"),
+    figure(name, "latency p99", p99, "ms", bars.p99),
+    figure(name, "latency, longest", max, "ms"),
+    figure(name, "event loop blocked, longest", blocks.longest, "ms", bars.longest_block),
+    figure(name, "event loop at work without a turn, longest", blocks.longest_work, "ms"),
   ];
 }
 
-const figure = (sessions: number, what: string, measured: number, unit: string, bar?: Bar): Figure => ({
-  figure: `${sessions.toLocaleString("en-US")} session${sessions === 1 ? "" : "s"}: ${what}`,
+const nameOf = ({ sessions, is_steered }: Level): string =>
+  `${sessions.toLocaleString("en-US")} session${sessions === 1 ? "" : "s"}${is_steered ? ", each step steered" : ""}`;
+
+const figure = (name: string, what: string, measured: number, unit: string, bar?: Bar): Figure => ({
+  figure: `${name}: ${what}`,
   measured,
   unit,
   bar: bar ?? null,

@@ -1,4 +1,4 @@
-import type { Store } from "../../src/store/store.ts";
+import type { Batch, Store } from "../../src/store/store.ts";
 import { commitOrThrow, type LoadSession, nextCommit } from "./load.ts";
 import { type LoopBlocks, watchEventLoop } from "./loop-probe.ts";
 
@@ -10,13 +10,15 @@ export type Driven = {
   blocks: LoopBlocks;
 };
 
+type DriveOptions = { commits: number; limit_seconds: number; next?: (load: LoadSession) => Batch };
+
 const STALLED_AFTER_MS = 30_000;
 
 /** Every session commits one step after the other, all sessions at once, until there are enough commits or the time is over. */
 export async function drive(
   store: Pick<Store, "commit">,
   loads: readonly LoadSession[],
-  { commits, limit_seconds }: { commits: number; limit_seconds: number },
+  { commits, limit_seconds, next = nextCommit }: DriveOptions,
 ): Promise<Driven> {
   const latencies = new Float64Array(commits);
   let started = 0;
@@ -27,7 +29,7 @@ export async function drive(
   const driveOne = async (load: LoadSession): Promise<void> => {
     while (started < commits && performance.now() < end) {
       started++;
-      const batch = nextCommit(load);
+      const batch = next(load);
       const sent = performance.now();
       await commitOrThrow(store, batch);
       latencies[done++] = performance.now() - sent;

@@ -90,17 +90,23 @@ export async function createSessions(store: Store, loads: readonly LoadSession[]
   }
 }
 
-/** What a session commits in one step: the step, the session, its message, and the action that the step consumed. */
+/** What a session of a conversation commits in one step: the step, the session, its message. */
 export function nextCommit(load: LoadSession): Batch {
+  return commitOf(load, nextStep(load, NOTHING));
+}
+
+/** The same of a step that someone steered: it consumes an action, which is settled with it. */
+export function nextSteeredCommit(load: LoadSession): Batch {
   const action_id = nextId();
   const step = nextStep(load, [action_id]);
-  return {
-    sessions: [{ kind: "update", session: load.session, owner: OWNER }],
-    steps: [step],
-    messages: [messageOf(step, load.session.conversation_id as string)],
-    actions: [settledAction(step, action_id)],
-  };
+  return { ...commitOf(load, step), actions: [settledAction(step, action_id)] };
 }
+
+const commitOf = ({ session }: LoadSession, step: Step): Batch => ({
+  sessions: [{ kind: "update", session, owner: OWNER }],
+  steps: [step],
+  messages: [messageOf(step, session.conversation_id as string)],
+});
 
 /** One step of each of these sessions and nothing beside it: the quick way to a long history. */
 export function nextSteps(loads: readonly LoadSession[]): Batch {

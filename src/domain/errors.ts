@@ -12,6 +12,7 @@ export const ERROR_CODES = [
   "store_corrupt",
   "store_foreign",
   "store_newer",
+  "store_older",
   "store_closed",
   "store_unavailable",
   "token_required",

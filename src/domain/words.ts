@@ -1,5 +1,9 @@
 /** A text as search compares it: lower case, without diacritics, in any script (é is e, ё is е). */
 export const folded = (text: string): string => text.normalize("NFKD").replaceAll(/\p{M}/gu, "").toLowerCase();
 
-/** The words of a text as search compares them. */
-export const words = (text: string): string[] => folded(text).match(/[\p{L}\p{N}]+/gu) ?? [];
+/** The words of a text as search compares them. Plain ASCII has nothing to fold but its case, and is found faster. */
+export const words = (text: string): string[] =>
+  (ASCII.test(text) ? text.toLowerCase().match(/[a-z0-9]+/g) : folded(text).match(/[\p{L}\p{N}]+/gu)) ?? [];
+
+// biome-ignore lint/suspicious/noControlCharactersInRegex: the whole of ASCII is meant
+const ASCII = /^[\0-\x7f]*$/;

@@ -145,18 +145,22 @@ describe("a folder that is not what it should be", () => {
     assertUnchanged(before, await fingerprint(folder.path, isOfJournal));
   });
 
-  test("was written by a newer version: refused, and all files stay as they are", async () => {
-    await using folder = await scratchFolder();
-    await fillFolder(folder.path);
-    const database = new DatabaseSync(journalOf(folder.path));
-    database.exec("PRAGMA user_version = 1000");
-    database.close();
-    // A look at the file may leave empty side files of SQLite's beside it.
-    const isKept = (path: string) => !isOwnerNote(path) && !/-(?:shm|wal)$/.test(path);
-    const before = await fingerprint(folder.path, isKept);
-    await refusesToOpen(folder.path, "store_newer");
-    assertUnchanged(before, await fingerprint(folder.path, isKept));
-  });
+  for (const [version, schema, code] of [
+    ["a newer", 1000, "store_newer"],
+    ["an older", 1, "store_older"],
+  ] as const)
+    test(`was written by ${version} version: refused, and all files stay as they are`, async () => {
+      await using folder = await scratchFolder();
+      await fillFolder(folder.path);
+      const database = new DatabaseSync(journalOf(folder.path));
+      database.exec(`PRAGMA user_version = ${schema}`);
+      database.close();
+      // A look at the file may leave empty side files of SQLite's beside it.
+      const isKept = (path: string) => !isOwnerNote(path) && !/-(?:shm|wal)$/.test(path);
+      const before = await fingerprint(folder.path, isKept);
+      await refusesToOpen(folder.path, code);
+      assertUnchanged(before, await fingerprint(folder.path, isKept));
+    });
 
   test("is a file, or lies below one: refused, and the file stays as it is", async () => {
     await using folder = await scratchFolder();

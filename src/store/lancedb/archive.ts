@@ -4,8 +4,9 @@ import { DataType, type RecordBatch } from "apache-arrow";
 import { EverstepError } from "../../domain/errors.ts";
 import { damaged, rewind, tableFolder } from "./archive-files.ts";
 import { archiveSchema, toBatch, toTable } from "./arrow-rows.ts";
+import { checkedRow, readColumns } from "./checked-rows.ts";
 import { DurableFiles } from "./durable-files.ts";
-import { TABLES, type TableName, type Value, type Values } from "./tables.ts";
+import { type HistoryName, TABLES, type TableName, type Value, type Values } from "./tables.ts";
 import { toLance, type Where } from "./where.ts";
 
 const CACHE_BYTES = 16n << 20n;
@@ -122,29 +123,44 @@ export class Archive {
     await this.#writing(name, () => this.#files.sync(tableFolder(this.#folder, name)));
   }
 
-  async read(name: TableName, where: Where, order: Order, limit: number, offset = 0): Promise<Values[]> {
+  async read(name: HistoryName, where: Where, order: Order, limit: number, offset = 0): Promise<Values[]> {
     if (limit <= 0) return [];
-    const columns = TABLES[name].map((column) => column.name);
+    const columns = readColumns(name);
     return this.#reading(name, [], async (table) => {
-      let query = table.query().where(toLance(where)).select(columns).limit(limit);
+      // LanceDB can only order by columns that it is asked for.
+      const asked = new Set([...columns, ...order.map(({ columnName }) => columnName)]);
+      let query = table
+        .query()
+        .where(toLance(where))
+        .select([...asked])
+        .limit(limit);
       if (order.length > 0) query = query.orderBy(order);
       if (offset > 0) query = query.offset(offset);
-      return toValueRows(await query.toArrow(), columns);
+      return toValueRows(await query.toArrow(), columns).map((read) => checked(name, read));
     });
   }
 
-  /** Rows whose `search_text` has every word, with their score last. */
-  async search(name: TableName, words: string[], where: Where, columns: string[], limit: number): Promise<Values[]> {
+  /** Rows whose `search_text` has every word, with their score. */
+  async search(
+    name: HistoryName,
+    words: string[],
+    where: Where,
+    limit: number,
+  ): Promise<{ values: Values; score: number }[]> {
+    const columns = [...readColumns(name), "_score"];
     return this.#reading(name, [], async (table) => {
       const match = new MatchQuery(words.join(" "), "search_text", { operator: Operator.And });
-      const query = table
-        .query()
-        .fullTextSearch(match)
-        .where(toLance(where))
-        .select([...columns, "_score"])
-        .limit(limit);
-      return toValueRows(await query.toArrow(), [...columns, "_score"]);
+      const query = table.query().fullTextSearch(match).where(toLance(where)).select(columns).limit(limit);
+      return toValueRows(await query.toArrow(), columns).map((read) => ({
+        score: Number(read.pop()),
+        values: checked(name, read),
+      }));
     });
+  }
+
+  /** Says that rows are not there which must be. */
+  missing(name: HistoryName, what: string): EverstepError {
+    return damaged(tableFolder(this.#folder, name), new Error(what));
   }
 
   close(): void {
@@ -189,6 +205,12 @@ export class Archive {
       );
     }
   }
+}
+
+function checked(name: HistoryName, read: Values): Values {
+  const row = checkedRow(name, read);
+  if (!row) throw new Error(`the row at position ${read[0]} does not match its checksum`);
+  return row;
 }
 
 type ArrowTable = Awaited<ReturnType<ReturnType<Table["query"]>["toArrow"]>>;

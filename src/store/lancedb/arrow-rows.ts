@@ -12,7 +12,7 @@ import {
   Utf8,
 } from "apache-arrow";
 import { words } from "../../domain/words.ts";
-import { type Column, composedKey, TABLES, type TableName, type Values } from "./tables.ts";
+import { type Column, composedKey, HISTORY, TABLES, type TableName, type Values } from "./tables.ts";
 
 /** A column of a LanceDB table: one of the row's own, or one that is computed from them for finding rows. */
 type ArchiveColumn = Column & { compute?: (values: Values) => string | null };
@@ -55,7 +55,12 @@ const COMPUTED: Partial<Record<TableName, ArchiveColumn[]>> = {
   ],
 };
 
-const archiveColumns = (table: TableName): ArchiveColumn[] => [...TABLES[table], ...(COMPUTED[table] ?? [])];
+/** Rows of history come with their checksum after their own values. */
+const archiveColumns = (table: TableName): ArchiveColumn[] => [
+  ...TABLES[table],
+  ...(table in HISTORY ? [{ name: "checksum", kind: "integer" } as const] : []),
+  ...(COMPUTED[table] ?? []),
+];
 
 export function archiveSchema(table: TableName): Schema {
   return new Schema(archiveColumns(table).map(({ name, kind }) => new Field(name, arrowType(kind), true)));

@@ -8,11 +8,17 @@ type Waiting = {
   reject: (error: unknown) => void;
 };
 
-/** Group commit: what arrives while a write is under way forms the next one. A lone commit waits for nothing. */
+/** Commits for which a second group is worth a sync of its own. */
+const WORTH_A_SYNC = 16;
+
+/**
+ * Group commit: what arrives while a group is being written forms the next one. A lone commit waits for nothing. Many
+ * commits go as two groups, so that the journal writes one while the answers to the other are taken in.
+ */
 export class CommitQueue {
   readonly #write: (batches: WireBatch[]) => Promise<WireOutcome[]>;
   #waiting: Waiting[] = [];
-  #writing: Promise<void> | undefined;
+  readonly #underWay = new Set<Promise<void>>();
 
   constructor(write: (batches: WireBatch[]) => Promise<WireOutcome[]>) {
     this.#write = write;
@@ -22,29 +28,40 @@ export class CommitQueue {
   commit(batch: WireBatch, committed: () => void): Promise<CommitOutcome> {
     return new Promise((resolve, reject) => {
       this.#waiting.push({ batch, committed, resolve, reject });
-      this.#writing ??= this.#writeAll();
+      // Commits of the same tick go together.
+      if (this.#waiting.length === 1) queueMicrotask(() => this.#send());
     });
   }
 
   /** Resolves when all that was given so far is answered. */
   async drained(): Promise<void> {
-    while (this.#writing) await this.#writing;
+    while (this.#waiting.length > 0 || this.#underWay.size > 0) await Promise.all(this.#underWay);
   }
 
-  async #writeAll(): Promise<void> {
-    // Commits of the same tick go together.
-    await Promise.resolve();
-    while (this.#waiting.length > 0) {
-      const group = this.#waiting;
-      this.#waiting = [];
-      try {
-        const outcomes = await this.#write(group.map(({ batch }) => batch));
-        for (const [index, waiting] of group.entries()) settle(waiting, outcomes[index] as WireOutcome);
-      } catch (error) {
-        for (const { reject } of group) reject(error);
-      }
+  #send(): void {
+    while (this.#isWorthSending()) {
+      const isSplit = this.#underWay.size === 0 && this.#waiting.length >= 2 * WORTH_A_SYNC;
+      const group = this.#waiting.splice(0, isSplit ? this.#waiting.length / 2 : this.#waiting.length);
+      const writing = this.#writeGroup(group).finally(() => {
+        this.#underWay.delete(writing);
+        this.#send();
+      });
+      this.#underWay.add(writing);
     }
-    this.#writing = undefined;
+  }
+
+  #isWorthSending(): boolean {
+    const count = this.#waiting.length;
+    return count > 0 && (this.#underWay.size === 0 || (this.#underWay.size === 1 && count >= WORTH_A_SYNC));
+  }
+
+  async #writeGroup(group: Waiting[]): Promise<void> {
+    try {
+      const outcomes = await this.#write(group.map(({ batch }) => batch));
+      for (const [index, waiting] of group.entries()) settle(waiting, outcomes[index] as WireOutcome);
+    } catch (error) {
+      for (const { reject } of group) reject(error);
+    }
   }
 }
 

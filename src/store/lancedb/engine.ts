@@ -36,6 +36,7 @@ export class Engine {
   readonly #archive: Archive;
   readonly #mover: Mover;
   readonly history: History;
+  #lastGroup = Promise.resolve();
 
   private constructor(journal: Journal, archive: Archive, mover: Mover) {
     this.#journal = journal;
@@ -56,28 +57,33 @@ export class Engine {
     }
   }
 
-  /** Writes a group of batches as one transaction, or one by one where that fails, so that none spoils the others. */
-  async apply(batches: WireBatch[]): Promise<WireOutcome[]> {
-    await this.#mover.room();
-    try {
+  /** Groups are written one after the other, in the order they came. */
+  apply(batches: WireBatch[]): Promise<WireOutcome[]> {
+    const written = this.#lastGroup.then(async () => {
+      await this.#mover.room();
       return this.#applyGroup(batches);
-    } catch (error) {
-      if (batches.length === 1) return [{ kind: "failed", error: packError(error) }];
-      return (await Promise.all(batches.map((batch) => this.apply([batch])))).flat();
-    }
+    });
+    this.#lastGroup = written.then(() => {});
+    return written;
   }
 
+  /** One transaction, or one for each batch where that fails, so that none spoils the others. */
   #applyGroup(batches: WireBatch[]): WireOutcome[] {
-    const outcomes = this.#journal.apply(batches);
-    const written = batches.filter((_, index) => outcomes[index]?.kind === "committed");
-    this.#mover.added(written.reduce((sum, batch) => sum + historyRows(batch), 0));
-    return outcomes;
+    try {
+      const outcomes = this.#journal.apply(batches);
+      const written = batches.filter((_, index) => outcomes[index]?.kind === "committed");
+      this.#mover.added(written.reduce((sum, batch) => sum + historyRows(batch), 0));
+      return outcomes;
+    } catch (error) {
+      if (batches.length === 1) return [{ kind: "failed", error: packError(error) }];
+      return batches.flatMap((batch) => this.#applyGroup([batch]));
+    }
   }
 
   /** Live sessions in the order they were made, a page at a time; -1 is the last page's end. */
   loadLive(after: number, limit: number): { sessions: LoadedSession[]; last: number } {
     const ids = this.#journal.query(
-      `SELECT session_id, rowid FROM agent_state WHERE rowid > ? AND status IN (${LIVE}) ORDER BY rowid LIMIT ?`,
+      `SELECT session_id, arrival FROM agent_state WHERE arrival > ? AND status IN (${LIVE}) ORDER BY arrival LIMIT ?`,
       after,
       limit,
     );
@@ -105,7 +111,7 @@ export class Engine {
     const values = [status, agent_id].filter((value) => value !== undefined);
     const where = conditions.length > 0 ? `WHERE ${conditions.join(" AND ")}` : "";
     const rows = this.#journal.query(
-      `SELECT session_id FROM agent_state ${where} ORDER BY created_at DESC, rowid DESC LIMIT ? OFFSET ?`,
+      `SELECT session_id FROM agent_state ${where} ORDER BY created_at DESC, arrival DESC LIMIT ? OFFSET ?`,
       ...values,
       limit,
       offset,
@@ -120,7 +126,7 @@ export class Engine {
     offset: number,
   ): { agent_id: string; session_count: number; latest: string }[] {
     const rows = this.#journal.query(
-      `SELECT agent_id, count(*), (SELECT session_id FROM agent_state AS s WHERE s.agent_id = a.agent_id ORDER BY created_at DESC, rowid DESC LIMIT 1)
+      `SELECT agent_id, count(*), (SELECT session_id FROM agent_state AS s WHERE s.agent_id = a.agent_id ORDER BY created_at DESC, arrival DESC LIMIT 1)
        FROM agent_state AS a WHERE ?1 IS NULL OR agent_id = ?1 GROUP BY agent_id ORDER BY agent_id LIMIT ?2 OFFSET ?3`,
       only,
       limit,
@@ -158,7 +164,7 @@ export class Engine {
     return this.#journal.snapshots(
       "conversations",
       `WHERE (?1 IS NULL OR status = ?1) AND (?2 IS NULL OR EXISTS (SELECT 1 FROM json_each(tags) WHERE value = ?2))
-       ORDER BY created_at DESC, rowid DESC LIMIT ?3 OFFSET ?4`,
+       ORDER BY created_at DESC, arrival DESC LIMIT ?3 OFFSET ?4`,
       status,
       tag,
       limit,
@@ -173,7 +179,7 @@ export class Engine {
   participants(conversation_id: string): Values[] {
     return this.#journal.snapshots(
       "conversation_participants",
-      "WHERE conversation_id = ? ORDER BY rowid",
+      "WHERE conversation_id = ? ORDER BY arrival",
       conversation_id,
     );
   }
@@ -200,6 +206,7 @@ export class Engine {
 
   /** Leaves everything in LanceDB. Where that fails, on a full disk say, the journal keeps the rows for the next start. */
   async close(): Promise<void> {
+    await this.#lastGroup;
     try {
       await this.#mover.checkpoint({ compact: false });
     } catch {

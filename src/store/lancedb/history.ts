@@ -1,10 +1,12 @@
 import { words } from "../../domain/words.ts";
 import type { ActionFilter, MessageFilter, SearchQuery, StepFilter } from "../store.ts";
-import type { Archive, Order } from "./archive.ts";
+import type { Archive } from "./archive.ts";
 import { sortKey } from "./arrow-rows.ts";
 import type { Journal } from "./journal.ts";
 import type { Mover } from "./mover.ts";
-import { type HistoryName, TABLES, type Value, type Values } from "./tables.ts";
+import { columnIndex } from "./packed-rows.ts";
+import { BY_ITERATION, BY_NUMBER, NEWEST_ACTION, type RowOrder } from "./row-order.ts";
+import type { HistoryName, Values } from "./tables.ts";
 import { all, any, compare, type Where } from "./where.ts";
 
 /** A page of steps, and before each step the ones that its state is rebuilt from where the page itself lacks them. */
@@ -51,10 +53,13 @@ export class History {
     const parts = cut(stretches, first, last);
     const page = { limit: filter.limit, offset: exact ? 0 : filter.offset };
     const where = {
-      journal: all(any(...parts.map(inJournal)), conditions),
+      journal: all(any(...parts.map((part) => this.#inJournal(part))), conditions),
       archive: all(any(...parts.map(inArchive)), conditions),
+      shape: exact ? ("range" as const) : ("arrival" as const),
     };
-    return this.#withBases(await this.#page("agent_steps", where, BY_ITERATION, page));
+    const steps = await this.#page("agent_steps", where, BY_ITERATION, page);
+    if (exact) this.#requireNoGaps("agent_steps", steps, STEP.iteration, first);
+    return this.#withBases(steps);
   }
 
   async messages({ conversation_id, since, after, limit, offset }: MessageFilter): Promise<Values[]> {
@@ -65,24 +70,34 @@ export class History {
     const last = dense ? first + limit - 1 : LAST_NUMBER;
     const conditions = compare("created_at", ">=", since);
     const journal = all(
-      compare("conversation_id", "=", conversation_id),
+      this.#journal.only("conversation_messages", "conversation_id", conversation_id),
       compare("number", ">=", first),
       compare("number", "<=", last),
       conditions,
     );
     const archive = all(...keyRange(conversation_id, first, last), conditions);
-    return this.#page("conversation_messages", { journal, archive }, BY_NUMBER, { limit, offset: dense ? 0 : offset });
+    const where = { journal, archive, shape: dense ? ("range" as const) : ("arrival" as const) };
+    const messages = await this.#page("conversation_messages", where, BY_NUMBER, { limit, offset: dense ? 0 : offset });
+    if (dense) this.#requireNoGaps("conversation_messages", messages, NUMBER_OF_MESSAGE, first);
+    return messages;
   }
 
   async message(message_id: string): Promise<Values | null> {
-    const where = compare("message_id", "=", message_id);
-    return (await this.#page("conversation_messages", { journal: where, archive: where }, BY_NUMBER, ONE))[0] ?? null;
+    const where = {
+      journal: this.#journal.only("conversation_messages", "message_id", message_id),
+      archive: compare("message_id", "=", message_id),
+    };
+    const found = (await this.#page("conversation_messages", where, BY_NUMBER, ONE))[0];
+    if (!found && this.#journal.wasMessage(message_id))
+      throw this.#archive.missing("conversation_messages", `message ${message_id} is missing`);
+    return found ?? null;
   }
 
   async action(action_id: string): Promise<Values | null> {
-    const where = compare("action_id", "=", action_id);
-    const open = this.#journal.read("open_actions", where, "action_id", 1)[0];
-    return open ?? (await this.#page("queue", { journal: where, archive: where }, NEWEST_ACTION, ONE))[0] ?? null;
+    const archive = compare("action_id", "=", action_id);
+    const open = this.#journal.read("open_actions", archive, "action_id", 1)[0];
+    const journal = this.#journal.only("queue", "action_id", action_id);
+    return open ?? (await this.#page("queue", { journal, archive }, NEWEST_ACTION, ONE))[0] ?? null;
   }
 
   async actions({ session_id, agent_id, processed, limit, offset }: ActionFilter): Promise<Values[]> {
@@ -118,15 +133,8 @@ export class History {
         const score = scoreOf(words(values[TEXT[table]] as string), wanted);
         if (score > 0) found.push({ table, score, values });
       }
-      const columns = TABLES[table].map(({ name }) => name);
-      for (const values of await this.#archive.search(
-        table,
-        wanted,
-        all(compare("pos", "<=", moved), where),
-        columns,
-        limit,
-      ))
-        found.push({ table, score: Number(values.pop()), values });
+      const inLance = all(compare("pos", "<=", moved), where);
+      for (const hit of await this.#archive.search(table, wanted, inLance, limit)) found.push({ table, ...hit });
     }
     return found.sort((a, b) => b.score - a.score).slice(0, limit);
   }
@@ -158,7 +166,7 @@ export class History {
   /** One page of the rows on both sides, in order. `more` are rows of neither side that belong between them. */
   async #page(
     table: HistoryName,
-    where: { journal: Where; archive: Where },
+    where: Sides,
     order: RowOrder,
     { limit, offset }: { limit: number; offset: number },
     more: Values[] = [],
@@ -171,12 +179,26 @@ export class History {
     const skip = Math.max(0, offset - lateCount);
     const early = await this.#archive.read(
       table,
-      all(compare("pos", "<=", moved), where.archive),
-      order.lance,
+      // Both cost LanceDB much of the time that a page takes, and are made up for below.
+      where.shape ? where.archive : all(compare("pos", "<=", moved), where.archive),
+      where.shape === "range" ? [] : order.lance,
       limit + offset - skip,
       skip,
     );
-    return [...early, ...late].sort(order.compare).slice(offset - skip, offset - skip + limit);
+    return [...early.filter(([pos]) => Number(pos) <= moved), ...late]
+      .sort(order.compare)
+      .slice(offset - skip, offset - skip + limit);
+  }
+
+  /** Iterations and numbers are dense, so a damaged index that hides a row shows. */
+  #requireNoGaps(table: HistoryName, rows: Values[], column: number, first: number): void {
+    const at = rows.findIndex((row, index) => row[column] !== first + index);
+    if (at >= 0) throw this.#archive.missing(table, `the row before position ${rows[at]?.[0]} is missing`);
+  }
+
+  #inJournal({ session_id, from, to }: Stretch): Where {
+    const rows = this.#journal.only("agent_steps", "session_id", session_id);
+    return all(rows, compare("iteration", ">=", from), compare("iteration", "<=", to));
   }
 
   async #withBases(steps: Values[]): Promise<StepPage> {
@@ -201,34 +223,23 @@ export class History {
       to: Number(step[STEP.iteration]) - 1,
     };
     const ok = compare("status", "=", "ok");
-    const where = { journal: all(inJournal(stretch), ok), archive: all(inArchive(stretch), ok) };
-    return this.#page("agent_steps", where, BY_ITERATION, { limit: stretch.to - stretch.from + 1, offset: 0 });
+    const where = {
+      journal: all(this.#inJournal(stretch), ok),
+      archive: all(inArchive(stretch), ok),
+      shape: "range" as const,
+    };
+    const count = stretch.to - stretch.from + 1;
+    const steps = await this.#page("agent_steps", where, BY_ITERATION, { limit: count, offset: 0 });
+    if (steps.length < count) throw this.#archive.missing("agent_steps", `${count - steps.length} steps are missing`);
+    return steps;
   }
 }
 
-type RowOrder = { sql: string; lance: Order; compare: (a: Values, b: Values) => number };
-
-const columnIndex = (table: HistoryName, column: string): number =>
-  TABLES[table].findIndex(({ name }) => name === column);
-
-function orderBy(table: HistoryName, ...keys: [column: string, direction: 1 | -1][]): RowOrder {
-  const indexed = keys.map(([column, direction]) => ({ index: columnIndex(table, column), direction }));
-  return {
-    sql: keys.map(([column, direction]) => `${column}${direction < 0 ? " DESC" : ""}`).join(", "),
-    lance: keys.map(([columnName, direction]) => ({ columnName, ascending: direction > 0 })),
-    compare(a, b) {
-      for (const { index, direction } of indexed) {
-        const [left, right] = [a[index] as NonNullable<Value>, b[index] as NonNullable<Value>];
-        if (left !== right) return left < right ? -direction : direction;
-      }
-      return 0;
-    },
-  };
-}
-
-const BY_ITERATION = orderBy("agent_steps", ["iteration", 1], ["id", 1]);
-const BY_NUMBER = orderBy("conversation_messages", ["number", 1]);
-const NEWEST_ACTION = orderBy("queue", ["action_id", -1]);
+/**
+ * What is asked of either side. Within a `range` there are no more rows than the page holds, so that their order can wait.
+ * In order of `arrival` rows that were not moved come last, so that they can be left out later.
+ */
+type Sides = { journal: Where; archive: Where; shape?: "range" | "arrival" };
 const ONE = { limit: 1, offset: 0 };
 /** The largest number that a sort key of twelve digits holds. */
 const LAST_NUMBER = 999_999_999_999;
@@ -259,8 +270,6 @@ function cut(stretches: Stretch[], first: number, last: number): Stretch[] {
     .filter(({ from, to }) => from <= to);
 }
 
-const inJournal = ({ session_id, from, to }: Stretch): Where =>
-  all(compare("session_id", "=", session_id), compare("iteration", ">=", from), compare("iteration", "<=", to));
 const inArchive = ({ session_id, from, to }: Stretch): Where => all(...keyRange(session_id, from, to));
 const keyRange = (id: string, from: number, to: number): Where[] => [
   compare("sort_key", ">=", sortKey(id, from)),

@@ -2,34 +2,48 @@ import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { openJournalFile, toStoreError } from "./journal-file.ts";
 import type { Value, Values } from "./tables.ts";
 
+/** Told after each transaction: it is on disk, or it came to nothing. */
+type TransactionOutcome = { onKept: () => void; onUndone: () => void };
+
 /** SQLite as the journal uses it: statements are prepared once, rows are lists, errors are coded. */
 export class JournalDatabase {
   readonly #database: DatabaseSync;
   readonly #folder: string;
-  readonly #onUndone: () => void;
+  readonly #outcome: TransactionOutcome;
   readonly #statements = new Map<string, StatementSync>();
 
-  /** `onUndone` is called after a transaction came to nothing. */
-  constructor(folder: string, onUndone: () => void) {
+  constructor(folder: string, outcome: TransactionOutcome) {
     this.#folder = folder;
-    this.#onUndone = onUndone;
+    this.#outcome = outcome;
     this.#database = openJournalFile(folder);
   }
 
+  /** On disk when it returns. */
   transaction<Result>(work: () => Result): Result {
     return this.#guard(() => {
       this.#database.exec("BEGIN IMMEDIATE");
       try {
         const result = work();
         this.#database.exec("COMMIT");
+        this.#outcome.onKept();
         return result;
       } catch (error) {
         // A full disk may have rolled back already.
         if (this.#database.isTransaction) this.#database.exec("ROLLBACK");
-        this.#onUndone();
+        this.#outcome.onUndone();
         throw error;
       }
     });
+  }
+
+  /** On disk with the next transaction that is: for what may be done again after a crash. */
+  lazyTransaction<Result>(work: () => Result): Result {
+    this.#database.exec("PRAGMA synchronous = NORMAL");
+    try {
+      return this.transaction(work);
+    } finally {
+      this.#database.exec("PRAGMA synchronous = FULL");
+    }
   }
 
   run(sql: string, ...values: Value[]) {
@@ -38,6 +52,11 @@ export class JournalDatabase {
 
   rows(sql: string, ...values: Value[]): Values[] {
     return this.#guard(() => this.#statement(sql).all(...values) as unknown as Values[]);
+  }
+
+  /** One row at a time, for tables that may be large. */
+  *each(sql: string): Generator<Values> {
+    for (const row of this.#statement(sql).iterate()) yield row as unknown as Values;
   }
 
   value(sql: string, ...values: Value[]): Value | undefined {

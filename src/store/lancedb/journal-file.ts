@@ -3,10 +3,10 @@ import { dirname, join, resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { threadId } from "node:worker_threads";
 import { EverstepError } from "../../domain/errors.ts";
-import { type Column, HISTORY, HISTORY_NAMES, SNAPSHOT_NAMES, SNAPSHOTS } from "./tables.ts";
+import { CREATE_TABLES, CREATE_VIEWS } from "./journal-sql.ts";
 
 const APPLICATION_ID = 0x45_56_53_54;
-const SCHEMA_VERSION = 1;
+const SCHEMA_VERSION = 2;
 /** More than an empty journal takes. */
 const PROBE_BYTES = 256 * 1024;
 
@@ -82,6 +82,7 @@ function checkOrigin(database: DatabaseSync, folder: string): void {
   const isNew = database.prepare("SELECT 1 FROM sqlite_schema LIMIT 1").get() === undefined;
   if (!isNew && application !== APPLICATION_ID) throw foreign(folder);
   if (version > SCHEMA_VERSION) throw newer(folder, version);
+  if (!isNew && version < SCHEMA_VERSION) throw older(folder, version);
 }
 
 const foreign = (folder: string): EverstepError =>
@@ -98,24 +99,23 @@ const newer = (folder: string, version: number): EverstepError =>
     "start the newer version, or name another folder in EVERSTEP_STORE",
   );
 
+const older = (folder: string, version: number): EverstepError =>
+  new EverstepError(
+    "store_older",
+    `${resolve(folder)} was written by an older Everstep (schema ${version}, this one knows ${SCHEMA_VERSION})`,
+    "start the version that wrote it, or name another folder in EVERSTEP_STORE",
+  );
+
 function checkDamage(database: DatabaseSync, folder: string): void {
   const damage = database.prepare("PRAGMA quick_check(1)").get()?.["quick_check"];
   if (damage !== "ok") throw corrupt(folder, damage);
 }
 
 function createTables(database: DatabaseSync): void {
-  const list = (columns: readonly Column[], key: string) =>
-    columns.map(({ name, kind }) => `${name} ${SQLITE_TYPES[kind]}${name === key ? " PRIMARY KEY" : ""}`).join(", ");
-  const history = HISTORY_NAMES.map((name) => `CREATE TABLE IF NOT EXISTS ${name} (${list(HISTORY[name], "pos")})`);
-  const snapshots = SNAPSHOT_NAMES.map(
-    (name) => `CREATE TABLE IF NOT EXISTS ${name} (${list(SNAPSHOTS[name], SNAPSHOTS[name][0]?.name as string)})`,
-  );
   database.exec(
     [
       "BEGIN",
-      ...history,
-      ...snapshots,
-      `CREATE TABLE IF NOT EXISTS open_actions (${list(HISTORY.queue, "action_id")})`,
+      ...CREATE_TABLES,
       // What is large and seldom changes stays out of the row that every step rewrites.
       "CREATE TABLE IF NOT EXISTS session_documents (session_id TEXT PRIMARY KEY, params TEXT NOT NULL, context TEXT)",
       // A message keeps its id for good, so that a repeated post is known as one after it was moved.
@@ -123,23 +123,18 @@ function createTables(database: DatabaseSync): void {
       "CREATE TABLE IF NOT EXISTS message_numbers (conversation_id TEXT PRIMARY KEY, last INTEGER NOT NULL) WITHOUT ROWID",
       // What of a table is in LanceDB and on disk: its version, and the position up to which rows were moved.
       "CREATE TABLE IF NOT EXISTS archived (name TEXT PRIMARY KEY, version INTEGER NOT NULL, pos INTEGER NOT NULL) WITHOUT ROWID",
-      "CREATE INDEX IF NOT EXISTS steps_of_session ON agent_steps (session_id, iteration)",
-      "CREATE INDEX IF NOT EXISTS messages_of_conversation ON conversation_messages (conversation_id, number)",
-      "CREATE INDEX IF NOT EXISTS messages_by_id ON conversation_messages (message_id)",
-      "CREATE INDEX IF NOT EXISTS queue_by_id ON queue (action_id)",
-      "CREATE INDEX IF NOT EXISTS sessions_by_time ON agent_state (created_at)",
-      "CREATE INDEX IF NOT EXISTS sessions_of_agent ON agent_state (agent_id, created_at)",
-      "CREATE INDEX IF NOT EXISTS sessions_by_status ON agent_state (status, created_at)",
-      "CREATE INDEX IF NOT EXISTS conversations_by_time ON conversations (created_at)",
-      "CREATE INDEX IF NOT EXISTS participants_of_conversation ON conversation_participants (conversation_id)",
+      "CREATE INDEX IF NOT EXISTS sessions_by_time ON packed_agent_state (created_at)",
+      "CREATE INDEX IF NOT EXISTS sessions_of_agent ON packed_agent_state (agent_id, created_at)",
+      "CREATE INDEX IF NOT EXISTS sessions_by_status ON packed_agent_state (status, created_at)",
+      "CREATE INDEX IF NOT EXISTS conversations_by_time ON packed_conversations (created_at)",
+      "CREATE INDEX IF NOT EXISTS participants_of_conversation ON packed_conversation_participants (conversation_id)",
+      ...CREATE_VIEWS,
       `PRAGMA application_id = ${APPLICATION_ID}`,
       `PRAGMA user_version = ${SCHEMA_VERSION}`,
       "COMMIT",
     ].join(";\n"),
   );
 }
-
-const SQLITE_TYPES = { text: "TEXT", integer: "INTEGER", real: "REAL", flag: "INTEGER", json: "TEXT" } as const;
 
 const pragma = (database: DatabaseSync, name: string): number =>
   Number(database.prepare(`PRAGMA ${name}`).get()?.[name] ?? 0);

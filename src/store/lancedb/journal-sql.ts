@@ -1,39 +1,83 @@
 import { LIVE_STATUSES } from "../../domain/session.ts";
+import { columnIndex, GIVEN, NAMED } from "./packed-rows.ts";
 import { HISTORY, HISTORY_NAMES, SNAPSHOT_NAMES, TABLES, type TableName } from "./tables.ts";
 
 /** `open_actions` holds the actions that are not final, in the columns of `queue`. */
 export type JournalTable = TableName | "open_actions";
 const JOURNAL_TABLES: JournalTable[] = [...HISTORY_NAMES, ...SNAPSHOT_NAMES, "open_actions"];
-const schemaOf = (table: JournalTable): TableName => (table === "open_actions" ? "queue" : table);
-const namesOf = (table: JournalTable): string[] => TABLES[schemaOf(table)].map(({ name }) => name);
+export const schemaOf = (table: JournalTable): TableName => (table === "open_actions" ? "queue" : table);
 const perTable = <Result>(make: (table: JournalTable) => Result): Record<JournalTable, Result> =>
   Object.fromEntries(JOURNAL_TABLES.map((table) => [table, make(table)])) as Record<JournalTable, Result>;
 
-const indexOf = (table: JournalTable, column: string): number => namesOf(table).indexOf(column);
-export const POSITION = perTable((table) => indexOf(table, "pos"));
-export const COLUMNS = perTable((table) => namesOf(table).join(", "));
 /** Rows of history are only ever inserted; of the others the newest version replaces the one before. */
+const isHistory = (table: JournalTable): boolean => table in HISTORY;
+const stored = (table: JournalTable): string[] => [
+  ...(isHistory(table) ? [] : NAMED[schemaOf(table)]),
+  ...GIVEN[schemaOf(table)],
+  "row",
+];
+
+const packedTable = (table: JournalTable): string => `packed_${table}`;
+
+/** What `unpack` takes. */
+export const PACKED = perTable((table) => ["row", ...GIVEN[schemaOf(table)]].join(", "));
+
+/** Takes the named values where the table stores them, then the given ones, then the text. */
 export const INSERT = perTable((table) => {
-  const names = namesOf(table);
-  const insert = `INSERT INTO ${table} (${COLUMNS[table]}) VALUES (${names.map(() => "?").join(", ")})`;
-  if (table in HISTORY) return insert;
-  const key = table === "open_actions" ? "action_id" : names[0];
-  return `${insert} ON CONFLICT (${key}) DO UPDATE SET ${names.map((name) => `${name} = excluded.${name}`).join(", ")}`;
+  const columns = stored(table);
+  const insert = `INSERT INTO ${packedTable(table)} (${columns.join(", ")}) VALUES (${columns.map(() => "?").join(", ")})`;
+  if (isHistory(table)) return insert;
+  const [key, ...others] = columns;
+  return `${insert} ON CONFLICT (${key}) DO UPDATE SET ${others.map((name) => `${name} = excluded.${name}`).join(", ")}`;
 });
-export const MESSAGE = {
-  message_id: indexOf("conversation_messages", "message_id"),
-  conversation_id: indexOf("conversation_messages", "conversation_id"),
-  number: indexOf("conversation_messages", "number"),
-};
-export const ACTION_ID = indexOf("queue", "action_id");
+/** A session that goes on: what is indexed is left alone, so that a step does not rewrite the indexes. */
+export const UPDATE_SESSION = "UPDATE packed_agent_state SET pos = ?, row = ? WHERE session_id = ?";
+export const CLOSE_ACTION = "DELETE FROM packed_open_actions WHERE action_id = ?";
+export const UPDATE_STATUS = "UPDATE packed_agent_state SET status = ? WHERE session_id = ?";
+
+/** Rows of a stretch of positions, but for some. */
+export const DELETE = perTable(
+  (table) =>
+    `DELETE FROM ${packedTable(table)} WHERE pos > ? AND pos <= ? AND pos NOT IN (SELECT value FROM json_each(?))`,
+);
+
+const SQLITE_TYPES = { text: "TEXT", integer: "INTEGER", real: "REAL", flag: "INTEGER", json: "TEXT" } as const;
+
+/** What is on disk. */
+export const CREATE_TABLES = JOURNAL_TABLES.map((table) => {
+  const columns = stored(table);
+  const key = isHistory(table) ? "pos" : columns[0];
+  const definitions = TABLES[schemaOf(table)]
+    .filter(({ name }) => columns.includes(name))
+    .map(({ name, kind }) => `${name} ${SQLITE_TYPES[kind]}${name === key ? " PRIMARY KEY" : ""}`);
+  return `CREATE TABLE IF NOT EXISTS ${packedTable(table)} (${definitions.join(", ")}, row TEXT NOT NULL)`;
+});
+
+/** What is read: a view by the table's name in which every column can be asked for. (A generated column would be computed with every insert.) */
+export const CREATE_VIEWS = JOURNAL_TABLES.map((table) => {
+  const columns = stored(table);
+  const others = TABLES[schemaOf(table)]
+    .filter(({ name }) => !columns.includes(name))
+    .map(({ name }) => `row ->> ${columnIndex(schemaOf(table), name)} AS ${name}`);
+  return `CREATE TEMP VIEW ${table} AS SELECT ${[...columns, ...others].join(", ")}, rowid AS arrival FROM ${packedTable(table)}`;
+});
 
 export const LIVE = LIVE_STATUSES.map((status) => `'${status}'`).join(", ");
 
-/** A step of a live session since its last whole state: the session's context is rebuilt from it. */
-export const NEEDED_FOR_CONTEXT = `SELECT 1 FROM agent_state AS s WHERE s.session_id = agent_steps.session_id
-  AND s.status IN (${LIVE}) AND agent_steps.iteration >= s.base_iteration`;
+/** Steps of live sessions since their last whole state: the sessions' contexts are rebuilt from them. */
+export const NEEDED_FOR_CONTEXT = `SELECT step.pos FROM agent_steps AS step JOIN agent_state AS session USING (session_id)
+  WHERE step.pos > ? AND step.pos <= ? AND session.status IN (${LIVE}) AND step.iteration >= session.base_iteration`;
+
+/** The steps from which a session's context is rebuilt, of those at these positions. */
+export const CHAIN = `SELECT state_kind, base_iteration, state FROM agent_steps
+  WHERE pos IN (SELECT value FROM json_each(?1)) AND status = 'ok'
+  AND iteration >= (SELECT base_iteration FROM agent_state WHERE session_id = ?2) ORDER BY iteration`;
 
 /** Before messages leave the journal, how far their conversations were numbered. */
 export const KEEP_NUMBERS = `INSERT INTO message_numbers (conversation_id, last)
   SELECT conversation_id, max(number) FROM conversation_messages WHERE pos > ? AND pos <= ? GROUP BY conversation_id
   ON CONFLICT (conversation_id) DO UPDATE SET last = max(last, excluded.last)`;
+
+/** A message keeps its id for good. While it is here its row tells; when it leaves, this does. */
+export const KEEP_KEYS =
+  "INSERT OR IGNORE INTO message_keys (message_id) SELECT message_id FROM conversation_messages WHERE pos > ? AND pos <= ?";

@@ -1,16 +1,24 @@
 import { type Chain, readState, type StoredState } from "../state-chain.ts";
+import { checksumOf } from "./checked-rows.ts";
 import { JournalDatabase } from "./journal-database.ts";
 import {
-  ACTION_ID,
-  COLUMNS,
+  CHAIN,
+  CLOSE_ACTION,
+  DELETE,
   INSERT,
   type JournalTable,
+  KEEP_KEYS,
   KEEP_NUMBERS,
-  MESSAGE,
   NEEDED_FOR_CONTEXT,
-  POSITION,
+  PACKED,
+  schemaOf,
+  UPDATE_SESSION,
+  UPDATE_STATUS,
 } from "./journal-sql.ts";
+import { NAMED, type PackedRow, unpack } from "./packed-rows.ts";
+import { positionsOfAll } from "./positions.ts";
 import {
+  HISTORY_NAMES,
   type HistoryName,
   SNAPSHOT_NAMES,
   type SnapshotName,
@@ -19,7 +27,7 @@ import {
   type Value,
   type Values,
 } from "./tables.ts";
-import { toSqlite, type Where } from "./where.ts";
+import { among, toSqlite, type Where } from "./where.ts";
 import type { WireBatch, WireOutcome, WireSession } from "./wire.ts";
 
 /**
@@ -36,13 +44,22 @@ export class Journal {
   readonly #database: JournalDatabase;
   /** The last message's number of each conversation that was written to. */
   readonly #numbers = new Map<string, number>();
+  readonly #positions = positionsOfAll();
   #position: number;
   /** Snapshots that changed since they were copied into LanceDB. */
   readonly dirty = new Map<SnapshotName, Set<string>>(SNAPSHOT_NAMES.map((name) => [name, new Set()]));
 
   constructor(folder: string) {
-    // A group that was undone gave numbers away that are not taken.
-    this.#database = new JournalDatabase(folder, () => this.#numbers.clear());
+    const waiting = Object.values(this.#positions);
+    this.#database = new JournalDatabase(folder, {
+      onKept: () => waiting.forEach((positions) => positions.keep()),
+      onUndone: () => {
+        // A group that was undone gave numbers away that are not taken.
+        this.#numbers.clear();
+        waiting.forEach((positions) => positions.undo());
+      },
+    });
+    this.#loadPositions();
     const archived = this.archived();
     const positions = Object.keys(TABLES).map((name) =>
       Number(this.#database.value(`SELECT max(pos) FROM ${name}`) ?? 0),
@@ -57,6 +74,14 @@ export class Journal {
     }
   }
 
+  #loadPositions(): void {
+    for (const table of HISTORY_NAMES) {
+      const rows = this.#database.each(`SELECT pos, ${NAMED[table].join(", ")} FROM ${table} ORDER BY pos`);
+      for (const [pos, ...ids] of rows) this.#positions[table].add({ pos: pos as number, ids: ids as string[] });
+      this.#positions[table].keep();
+    }
+  }
+
   get position(): number {
     return this.#position;
   }
@@ -66,14 +91,11 @@ export class Journal {
     return this.#database.transaction(() => batches.map((batch) => this.#existing(batch) ?? this.#write(batch)));
   }
 
-  /** Final rows after a position, oldest first: what is to be moved next. */
+  /** Final rows after a position, oldest first, and the checksum after each one's values: what is to be moved next. */
   unmoved(table: HistoryName, after: number, upTo: number, limit: number): Values[] {
-    return this.#database.rows(
-      `SELECT ${COLUMNS[table]} FROM ${table} WHERE pos > ? AND pos <= ? ORDER BY pos LIMIT ?`,
-      after,
-      upTo,
-      limit,
-    );
+    const next = `SELECT ${PACKED[table]} FROM ${table} WHERE pos > ? AND pos <= ? ORDER BY pos LIMIT ?`;
+    const rows = this.#database.rows(next, after, upTo, limit);
+    return rows.map((row) => [...unpack(table, row), checksumOf(row[0] as string)]);
   }
 
   countUnmoved(table: HistoryName, after: number): number {
@@ -83,12 +105,17 @@ export class Journal {
   /** Rows that match, from a table or from `open_actions`. */
   read(table: HistoryName | "open_actions", where: Where, order: string, limit: number, offset = 0): Values[] {
     const { sql, values } = toSqlite(where);
-    return this.#database.rows(
-      `SELECT ${COLUMNS[table]} FROM ${table} WHERE ${sql} ORDER BY ${order} LIMIT ? OFFSET ?`,
-      ...values,
-      limit,
-      offset,
-    );
+    return this.#unpacked(table, `WHERE ${sql} ORDER BY ${order} LIMIT ? OFFSET ?`, ...values, limit, offset);
+  }
+
+  /** The rows of a session, a conversation or an id that are still here. */
+  only(table: HistoryName, column: string, id: string): Where {
+    return among("pos", this.#positions[table].of(column, id));
+  }
+
+  /** Whether a message of that id has left the journal. */
+  wasMessage(message_id: string): boolean {
+    return this.#has("message_keys", "message_id", message_id);
   }
 
   count(table: HistoryName | "open_actions", where: Where): number {
@@ -98,7 +125,7 @@ export class Journal {
 
   /** Rows of a snapshot table by SQL that the callers in this folder write; values are always bound. */
   snapshots(table: SnapshotName, clause: string, ...values: Value[]): Values[] {
-    return this.#database.rows(`SELECT ${COLUMNS[table]} FROM ${table} ${clause}`, ...values);
+    return this.#unpacked(table, clause, ...values);
   }
 
   query(sql: string, ...values: Value[]): Values[] {
@@ -115,11 +142,8 @@ export class Journal {
 
   /** J3. Null where no step of the session is at hand: then the documents hold its context. */
   chain(session_id: string): Chain | null {
-    const rows = this.#database.rows(
-      `SELECT state_kind, base_iteration, state FROM agent_steps WHERE session_id = ?1 AND status = 'ok'
-       AND iteration >= (SELECT base_iteration FROM agent_state WHERE session_id = ?1) ORDER BY iteration`,
-      session_id,
-    );
+    const positions = this.#positions.agent_steps.of("session_id", session_id);
+    const rows = this.#database.rows(CHAIN, JSON.stringify(positions), session_id);
     let chain: Chain | null = null;
     for (const [state_kind, base_iteration, state] of rows)
       chain = readState(chain, { state_kind, base_iteration, state } as StoredState);
@@ -143,19 +167,20 @@ export class Journal {
 
   /** Looks at the next moved rows of a table and removes them, but for J3. Answers how far it got; null at the end. */
   trim(table: HistoryName, after: number, upTo: number, limit: number): number | null {
-    const end = this.#database.value(
-      `SELECT max(pos) FROM (SELECT pos FROM ${table} WHERE pos > ? AND pos <= ? ORDER BY pos LIMIT ?)`,
-      after,
-      upTo,
-      limit,
-    );
-    if (end === null || end === undefined) return null;
-    const keep = table === "agent_steps" ? `AND NOT EXISTS (${NEEDED_FOR_CONTEXT})` : "";
-    this.#database.transaction(() => {
-      if (table === "conversation_messages") this.#database.run(KEEP_NUMBERS, after, end);
-      this.#database.run(`DELETE FROM ${table} WHERE pos > ? AND pos <= ? ${keep}`, after, end);
+    const end = this.#positions[table].nextEnd(after, upTo, limit);
+    if (end === null) return null;
+    const kept = this.#database.lazyTransaction(() => {
+      if (table === "conversation_messages") {
+        this.#database.run(KEEP_NUMBERS, after, end);
+        this.#database.run(KEEP_KEYS, after, end);
+      }
+      const needed =
+        table === "agent_steps" ? this.#database.rows(NEEDED_FOR_CONTEXT, after, end).map(([pos]) => Number(pos)) : [];
+      this.#database.run(DELETE[table], after, end, JSON.stringify(needed));
+      return needed;
     });
-    return Number(end);
+    this.#positions[table].remove(after, end, new Set(kept));
+    return end;
   }
 
   /** Gives the space of removed rows back to the file system. */
@@ -168,71 +193,84 @@ export class Journal {
     this.#database.close();
   }
 
+  #unpacked(table: JournalTable, clause: string, ...values: Value[]): Values[] {
+    const rows = this.#database.rows(`SELECT ${PACKED[table]} FROM ${table} ${clause}`, ...values);
+    return rows.map((row) => unpack(schemaOf(table), row));
+  }
+
   #existing(batch: WireBatch): WireOutcome | null {
-    for (const { create, values } of batch.sessions) {
-      const id = values[0] as string;
+    for (const { create, packed } of batch.sessions) {
+      const id = packed.named[0] as string;
       if (create && this.#has("agent_state", "session_id", id)) return { kind: "exists", table: "agent_state", id };
     }
-    for (const { create, values } of batch.conversations) {
-      const id = values[0] as string;
+    for (const { create, packed } of batch.conversations) {
+      const id = packed.named[0] as string;
       if (create && this.#has("conversations", "conversation_id", id))
         return { kind: "exists", table: "conversations", id };
     }
     return this.#existingMessage(batch.conversation_messages);
   }
 
-  /** Takes the messages' ids for good; where one is taken already, none of them. */
-  #existingMessage(messages: Values[]): WireOutcome | null {
-    for (const [index, values] of messages.entries()) {
-      const id = values[MESSAGE.message_id] as string;
-      if (this.#database.run("INSERT OR IGNORE INTO message_keys (message_id) VALUES (?)", id).changes !== 0) continue;
-      for (const taken of messages.slice(0, index))
-        this.#database.run("DELETE FROM message_keys WHERE message_id = ?", taken[MESSAGE.message_id] as string);
-      return { kind: "exists", table: "conversation_messages", id };
+  #existingMessage(messages: PackedRow[]): WireOutcome | null {
+    const ids = new Set<string>();
+    for (const { named } of messages) {
+      const id = named[0] as string;
+      const waits = this.#positions.conversation_messages.of("message_id", id).length > 0;
+      if (ids.has(id) || waits || this.wasMessage(id)) return { kind: "exists", table: "conversation_messages", id };
+      ids.add(id);
     }
     return null;
   }
 
   #write(batch: WireBatch): WireOutcome {
     for (const session of batch.sessions) this.#writeSession(session);
-    for (const values of batch.agent_steps) this.#insert("agent_steps", values);
-    for (const values of batch.conversation_messages) {
-      values[MESSAGE.number] = this.#nextNumber(values[MESSAGE.conversation_id] as string);
-      this.#insert("conversation_messages", values);
-    }
-    for (const { final, values } of batch.actions) {
-      if (!final) this.#insert("open_actions", values);
+    for (const packed of batch.agent_steps) this.#insert("agent_steps", packed);
+    for (const packed of batch.conversation_messages)
+      this.#insert("conversation_messages", packed, this.#nextNumber(packed.named[1] as string));
+    for (const { final, packed } of batch.actions) {
+      if (!final) this.#replace("open_actions", packed);
       else {
-        this.#database.run("DELETE FROM open_actions WHERE action_id = ?", values[ACTION_ID] as string);
-        this.#insert("queue", values);
+        this.#database.run(CLOSE_ACTION, packed.named[0] as string);
+        this.#insert("queue", packed);
       }
     }
-    for (const { values } of batch.conversations) this.#insert("conversations", values);
+    for (const { packed } of batch.conversations) this.#replace("conversations", packed);
     for (const name of ["conversation_participants", "session_cursors", "agent_config"] as const)
-      for (const values of batch[name]) this.#insert(name, values);
+      for (const packed of batch[name]) this.#replace(name, packed);
     return { kind: "committed" };
   }
 
-  #writeSession({ create, values, params, context }: WireSession): void {
-    this.#insert("agent_state", values);
-    const id = values[0] as string;
-    if (create)
-      this.#database.run(
-        "INSERT INTO session_documents (session_id, params, context) VALUES (?, ?, ?)",
-        id,
-        params ?? "{}",
-        context ?? null,
-      );
-    else if (context !== undefined)
-      this.#database.run("UPDATE session_documents SET context = ? WHERE session_id = ?", context, id);
+  #writeSession({ create, packed, status_changed, params, context }: WireSession): void {
+    const [id, , status] = packed.named as [string, string, string];
+    if (create) {
+      this.#replace("agent_state", packed);
+      const documents = "INSERT INTO session_documents (session_id, params, context) VALUES (?, ?, ?)";
+      this.#database.run(documents, id, params ?? "{}", context ?? null);
+    } else {
+      this.#database.run(UPDATE_SESSION, this.#place(packed), packed.row, id);
+      this.dirty.get("agent_state")?.add(id);
+      if (status_changed) this.#database.run(UPDATE_STATUS, status, id);
+      if (context !== undefined)
+        this.#database.run("UPDATE session_documents SET context = ? WHERE session_id = ?", context, id);
+    }
     this.bytes += (params?.length ?? 0) + (context?.length ?? 0);
   }
 
-  #insert(table: JournalTable, values: Values): void {
-    values[POSITION[table]] = ++this.#position;
-    for (const value of values) this.bytes += typeof value === "string" ? value.length : 8;
-    this.#database.run(INSERT[table], ...values);
-    this.dirty.get(table as SnapshotName)?.add(values[0] as string);
+  #insert(table: HistoryName, packed: PackedRow, ...given: number[]): void {
+    const pos = this.#place(packed);
+    this.#positions[table].add({ pos, ids: packed.named });
+    this.#database.run(INSERT[table], pos, ...given, packed.row);
+  }
+
+  #replace(table: SnapshotName | "open_actions", packed: PackedRow): void {
+    this.#database.run(INSERT[table], ...packed.named, this.#place(packed), packed.row);
+    this.dirty.get(table as SnapshotName)?.add(packed.named[0] as string);
+  }
+
+  /** The position of a row that is about to be written. */
+  #place({ row }: PackedRow): number {
+    this.bytes += row.length;
+    return ++this.#position;
   }
 
   /** Dense and ascending. Kept in memory; on disk it is what the rows here and the ones trimmed from here say. */
@@ -241,9 +279,10 @@ export class Journal {
       this.#numbers.get(conversation_id) ??
       Number(
         this.#database.value(
-          `SELECT max(coalesce((SELECT last FROM message_numbers WHERE conversation_id = ?1), 0),
-                      coalesce((SELECT max(number) FROM conversation_messages WHERE conversation_id = ?1), 0))`,
+          `SELECT max(coalesce((SELECT last FROM message_numbers WHERE conversation_id = ?), 0),
+                      coalesce((SELECT number FROM conversation_messages WHERE pos = ?), 0))`,
           conversation_id,
+          this.#positions.conversation_messages.of("conversation_id", conversation_id).at(-1) ?? 0,
         ),
       );
     this.#numbers.set(conversation_id, last + 1);

@@ -2,13 +2,13 @@ import { isLive, type Session } from "../../domain/session.ts";
 import type { Step } from "../../domain/step.ts";
 import { type Chain, storeState, storeWhole } from "../state-chain.ts";
 import type { OwnedSession, Ownership, SessionWrite } from "../store.ts";
-import { toValues, type Values } from "./tables.ts";
+import { type PackedRow, pack } from "./packed-rows.ts";
 import type { WireSession } from "./wire.ts";
 
 type Entry = { session: Session; chain: Chain | null; error_rows: number; worker: string | null; epoch: number };
 
 /** What a session's part of a batch writes, and what to do in memory once it is written. */
-export type SessionPlan = { wire: WireSession; steps: Values[]; committed: () => void };
+export type SessionPlan = { wire: WireSession; steps: PackedRow[]; committed: () => void };
 
 /**
  * Live sessions in memory with their owners: where the store's promises P2, P3 and P5 are kept for the embedded engine.
@@ -83,7 +83,7 @@ export class LiveSessions {
     if (!next) return null;
     const wire = {
       create: true,
-      values: next.values,
+      packed: next.packed,
       params: JSON.stringify(session.params),
       context: JSON.stringify(session.context),
     };
@@ -95,7 +95,8 @@ export class LiveSessions {
     if (!entry || entry.worker !== owner.worker || entry.epoch !== owner.epoch) return null; // P3
     const next = advance(entry, entry.session.iteration, session, steps);
     if (!next) return null;
-    const wire: WireSession = { create: false, values: next.values };
+    const status_changed = entry.session.status !== session.status;
+    const wire: WireSession = { create: false, packed: next.packed, status_changed };
     if (!isLive(session.status)) wire.context = JSON.stringify(next.entry.session.context);
     return { wire, steps: next.steps, committed: () => this.#put(Object.assign(entry, next.entry)) };
   }
@@ -116,18 +117,18 @@ export class LiveSessions {
 function advance(entry: Entry, from: number, session: Session, steps: Step[]) {
   let { chain, error_rows } = entry;
   let iteration = from;
-  const rows: Values[] = [];
+  const rows: PackedRow[] = [];
   for (const step of steps) {
     if (step.iteration !== iteration + 1) return null;
     if (step.status === "error") {
       error_rows += 1;
-      rows.push(toValues("agent_steps", { ...step, ...storeWhole(step.state, step.iteration).stored }));
+      rows.push(pack("agent_steps", { ...step, ...storeWhole(step.state, step.iteration).stored }));
       continue;
     }
     const next = storeState(chain, step.state, step.iteration);
     chain = next.chain;
     iteration = step.iteration;
-    rows.push(toValues("agent_steps", { ...step, ...next.stored }));
+    rows.push(pack("agent_steps", { ...step, ...next.stored }));
   }
   if (session.iteration !== iteration) return null;
   // P5: the context follows the steps, whatever the row says.
@@ -135,6 +136,6 @@ function advance(entry: Entry, from: number, session: Session, steps: Step[]) {
   // A session that ends leaves its context as a document; the next step, if it ever resumes, is stored whole.
   const keptChain = isLive(session.status) ? chain : null;
   const row = { ...session, context };
-  const values = toValues("agent_state", { ...row, base_iteration: keptChain?.base_iteration ?? null, error_rows });
-  return { values, steps: rows, entry: { session: row, chain: keptChain, error_rows } };
+  const packed = pack("agent_state", { ...row, base_iteration: keptChain?.base_iteration ?? null, error_rows });
+  return { packed, steps: rows, entry: { session: row, chain: keptChain, error_rows } };
 }

@@ -29,7 +29,7 @@ const CHUNK = 1000;
 /** Rows removed in one go. */
 const TRIM = 2000;
 /** Rows in one append: fewer, larger fragments. */
-const APPEND = 20_000;
+const APPEND = 16_000;
 /** Above this many waiting rows commits wait for the move, so that the journal cannot grow without bound. */
 const BACKLOG_LIMIT = 200_000;
 /** Copies of snapshots are for readers of the LanceDB tables only, so they may lag by this many milliseconds. */
@@ -92,8 +92,9 @@ export class Mover {
     this.#schedule();
   }
 
-  /** Resolves at once unless too many rows wait to be moved. */
+  /** Resolves at once unless a move waits for its turn, or too many rows wait to be moved. */
   async room(): Promise<void> {
+    if (this.#running) await nextTick();
     while (this.#backlog > BACKLOG_LIMIT && !this.#closed)
       await new Promise<void>((resolve) => this.#roomWaiters.push(resolve));
   }

@@ -162,6 +162,7 @@ export const TABLES: Readonly<Record<TableName, readonly Column[]>> = { ...HISTO
 /** Joins the parts of a composed key. Ids have no control characters, so no two keys can be confused. */
 const KEY_SEPARATOR = "\u0001";
 export const composedKey = (...parts: string[]): string => parts.join(KEY_SEPARATOR);
+export const splitKey = (key: string): string[] => key.split(KEY_SEPARATOR);
 
 /** The row's fields in column order; a field that the row does not have is null. */
 export function toValues(table: TableName, row: Record<string, unknown>): Values {
@@ -169,7 +170,9 @@ export function toValues(table: TableName, row: Record<string, unknown>): Values
     const value = row[name];
     if (kind === "json") return JSON.stringify(value ?? null);
     if (value === undefined || value === null) return null;
-    return kind === "flag" ? Number(value) : (value as Value);
+    if (kind === "flag") return Number(value);
+    // Half a character (a lone surrogate) is not text in any file, so it is replaced here and not on some way later.
+    return typeof value === "string" ? value.toWellFormed() : (value as Value);
   });
 }
 

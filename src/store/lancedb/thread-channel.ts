@@ -14,6 +14,9 @@ type Methods = {
   [Name in keyof History as `history.${Name & string}`]: History[Name];
 } & { open(folder: string, tuning: Partial<Tuning>): void };
 
+/** Rows pass through the thread quickly: a small nursery keeps memory down and costs no speed. */
+const RESOURCES = { maxYoungGenerationSizeMb: 16 };
+
 /** Calls into the journal's thread. A thread that dies fails every call, under way or later, with a coded error. */
 export class ThreadChannel {
   readonly #worker: Worker;
@@ -24,7 +27,7 @@ export class ThreadChannel {
   constructor() {
     // LanceDB reads the process's own environment, and without this it warns once per query.
     process.env["LANCEDB_LOG"] ??= "error";
-    this.#worker = new Worker(new URL("./thread.ts", import.meta.url));
+    this.#worker = new Worker(new URL("./thread.ts", import.meta.url), { resourceLimits: RESOURCES });
     this.#worker.on("message", (answer: Answer) => this.#settle(answer));
     this.#worker.on("error", (error) => this.#die(error));
     this.#worker.on("exit", () => this.#die(new Error("the thread ended")));

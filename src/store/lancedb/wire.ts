@@ -1,22 +1,24 @@
 import { type ErrorCode, EverstepError } from "../../domain/errors.ts";
 import type { CommitOutcome } from "../store.ts";
-import type { Values } from "./tables.ts";
+import type { PackedRow } from "./packed-rows.ts";
 
-/** A batch as it crosses to the journal's thread: rows as lists of values, states as stored. */
+/** A batch as it crosses to the journal's thread: rows packed, states as stored. */
 export type WireBatch = {
   sessions: WireSession[];
-  agent_steps: Values[];
-  conversation_messages: Values[];
-  actions: { final: boolean; values: Values }[];
-  conversations: { create: boolean; values: Values }[];
-  conversation_participants: Values[];
-  session_cursors: Values[];
-  agent_config: Values[];
+  agent_steps: PackedRow[];
+  conversation_messages: PackedRow[];
+  actions: { final: boolean; packed: PackedRow }[];
+  conversations: { create: boolean; packed: PackedRow }[];
+  conversation_participants: PackedRow[];
+  session_cursors: PackedRow[];
+  agent_config: PackedRow[];
 };
 
 export type WireSession = {
   create: boolean;
-  values: Values;
+  packed: PackedRow;
+  /** Of a session that is there already. */
+  status_changed?: boolean;
   /** JSON text, written once. */
   params?: string;
   /** JSON text; written where it cannot be rebuilt from steps: at the start and at the end of a session. */
