@@ -91,7 +91,7 @@ async function start(): Promise<PostgresServer> {
 let schemas = 0;
 
 /** An empty place for a store, apart from all others, and how to be rid of it. */
-export async function postgresHome(): Promise<{ url: string; remove(): Promise<void> }> {
+export async function postgresHome(): Promise<{ url: string; remove: () => Promise<void> }> {
   const { url } = await postgresServer();
   const schema = `test_${process.pid}_${++schemas}`;
   await administer(url, `create schema ${schema}`);

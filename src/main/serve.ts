@@ -38,8 +38,8 @@ export async function serve(role: Role): Promise<void> {
   resources.defer(() => runtime?.stop());
   if (role === "worker") console.log(`Everstep works (store ${hidden(config)}, ${revived} sessions go on)`);
   else {
-    const parts = runtime ?? { queue: new ActionQueue(store, catalog), events: new Events(store) };
-    const address = await listen(config, { store, catalog, metrics, log, ...parts }, resources);
+    const { queue, events } = runtime ?? { queue: new ActionQueue(store, catalog), events: new Events(store) };
+    const address = await listen(config, { store, catalog, metrics, log, queue, events }, resources);
     greet(address, config, revived);
   }
   await stopped;

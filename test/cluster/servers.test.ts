@@ -1,9 +1,11 @@
 import assert from "node:assert/strict";
+import { once } from "node:events";
 import { after, before, describe, type TestContext, test } from "node:test";
 import { AgentApi } from "../../src/agent-api/agent-api.ts";
 import type { Session } from "../../src/domain/session.ts";
 import type { Step } from "../../src/domain/step.ts";
-import { eventually, TIMEOUT } from "../server/server-fixture.ts";
+import type { WorkerInfo } from "../../src/store/store.ts";
+import { eventually, spawnEverstep, TIMEOUT } from "../server/server-fixture.ts";
 import { Watcher } from "../server/watcher.ts";
 import { assertWhole, Cluster } from "./cluster.ts";
 
@@ -101,10 +103,28 @@ describe("two servers and two workers", () => {
     }
   });
 
+  test("health and `everstep workers` tell who is there and what they own", TIMEOUT, async () => {
+    const { session_id } = await post<{ session_id: string }>(one, "/api/agents", { agent_id: "e", moniker: "echo" });
+    await eventually("it is owned", async () =>
+      [...(await cluster.owners()).values()].some((w) => w.owned_sessions > 0),
+    );
+    const health = (await (await fetch(`${other}/health`)).json()) as { store: string; workers: WorkerInfo[] };
+    assert.equal(health.store, "postgres");
+    assert.equal(health.workers.filter(({ takes_sessions }) => takes_sessions).length, 2);
+    assert.equal(health.workers.length, 5, "two servers, two workers, and the test");
+    const child = spawnEverstep(["workers", "--url", one], {}, process.cwd());
+    let said = "";
+    child.stdout?.setEncoding("utf8").on("data", (text: string) => (said += text));
+    await once(child, "close");
+    assert.match(said, /NAME\s+ROLE\s+SESSIONS/);
+    assert.equal(said.match(/ worker /g)?.length, 2, said);
+    await post(one, `/api/sessions/${session_id}/destroy`);
+  });
+
   test("the one chat is the same on both, answers everyone in turn, and is reset from either", TIMEOUT, async (t) => {
     const clients = [one, other].map((url) => new AgentApi("someone", `${url.replace("http", "ws")}/agent_ws/`));
     t.after(() => {
-      for (const client of clients) client.close();
+      for (const client of clients) void client.close();
     });
     for (const client of clients) await client.connect();
     const ask = async (client: AgentApi, text: string): Promise<string> => {
@@ -117,9 +137,9 @@ describe("two servers and two workers", () => {
         assert.ok(answer.length > 0);
     const sessions = async (): Promise<Session[]> =>
       cluster.store.listSessions({ agent_id: "default", limit: 10, offset: 0 });
-    const [before, ...more] = await sessions();
+    const [chat, ...more] = await sessions();
     assert.equal(more.length, 0, "both serve one chat");
-    const steps = await cluster.steps(before?.session_id ?? "");
+    const steps = await cluster.steps(chat?.session_id ?? "");
     assert.deepEqual(
       steps.map(({ guidance }) => guidance.length),
       Array.from({ length: 6 }, () => 1),
