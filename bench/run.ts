@@ -4,7 +4,9 @@ import { availableParallelism, loadavg, tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import type { Bench } from "./bench.ts";
+import { clusterBench } from "./cluster.ts";
 import { type Figure, keepsBar } from "./figure.ts";
+import { matrixBench } from "./matrix.ts";
 import { modelBench } from "./model.ts";
 import { writeResults } from "./results.ts";
 import { runtimeBench } from "./runtime.ts";
@@ -17,6 +19,8 @@ const BENCHES: Readonly<Record<string, Bench>> = {
   runtime: runtimeBench,
   server: serverBench,
   model: modelBench,
+  matrix: matrixBench,
+  cluster: clusterBench,
 };
 
 const USAGE = `npm run bench -- NAME [--quick] [--only PART[,PART]] [--folder FOLDER] [--json FILE]

@@ -157,6 +157,10 @@ export class Engine {
     return this.#journal.snapshots("agent_config", "WHERE agent_id = ?", agent_id)[0] ?? null;
   }
 
+  agentConfigs(limit: number, offset: number): Values[] {
+    return this.#journal.snapshots("agent_config", "ORDER BY agent_id LIMIT ? OFFSET ?", limit, offset);
+  }
+
   conversation(conversation_id: string): Values | null {
     return this.#journal.snapshots("conversations", "WHERE conversation_id = ?", conversation_id)[0] ?? null;
   }

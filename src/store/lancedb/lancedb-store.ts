@@ -15,9 +15,8 @@ import type { LanceStats } from "./engine.ts";
 import { LiveSessions, type SessionPlan } from "./live-sessions.ts";
 import type { Tuning } from "./mover.ts";
 import { PendingActions } from "./pending-actions.ts";
-import { toAction, toHit, toMessage, toPlain, toSession } from "./rows.ts";
+import { toAction, toCursor, toHit, toMessage, toPlain, toSession } from "./rows.ts";
 import { decodeSteps } from "./step-rows.ts";
-import { toRow } from "./tables.ts";
 import { ThreadChannel } from "./thread-channel.ts";
 import { toSummaries } from "./to-summaries.ts";
 import { cursorKey, toWire } from "./to-wire.ts";
@@ -157,6 +156,11 @@ class EmbeddedStore implements LanceStore {
     return values && toPlain("agent_config", values);
   }
 
+  async listAgentConfigs({ limit, offset }: port.Page): Promise<AgentConfig[]> {
+    const rows = await this.#channel.call("agentConfigs", limit, offset);
+    return rows.map((values) => toPlain("agent_config", values));
+  }
+
   async getAction(action_id: string): Promise<Action | null> {
     const values = await this.#channel.call("history.action", action_id);
     return values && toAction(values);
@@ -214,9 +218,7 @@ class EmbeddedStore implements LanceStore {
 
   async getCursor(cursor: { session_id: string; conversation_id: string }): Promise<SessionCursor | null> {
     const values = await this.#channel.call("cursor", cursorKey(cursor));
-    if (!values) return null;
-    const { pos: _, cursor_key: __, ...row } = toRow("session_cursors", values);
-    return row;
+    return values && toCursor(values);
   }
 
   async search(query: port.SearchQuery): Promise<SearchHit[]> {
