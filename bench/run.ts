@@ -4,6 +4,7 @@ import { availableParallelism, loadavg, tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import type { Bench } from "./bench.ts";
+import { clusterBench } from "./cluster.ts";
 import { type Figure, keepsBar } from "./figure.ts";
 import { matrixBench } from "./matrix.ts";
 import { modelBench } from "./model.ts";
@@ -19,6 +20,7 @@ const BENCHES: Readonly<Record<string, Bench>> = {
   server: serverBench,
   model: modelBench,
   matrix: matrixBench,
+  cluster: clusterBench,
 };
 
 const USAGE = `npm run bench -- NAME [--quick] [--only PART[,PART]] [--folder FOLDER] [--json FILE]

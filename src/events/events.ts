@@ -1,17 +1,7 @@
-import type { CommittedEvent } from "../domain/event.ts";
+import type { CommittedEvent, StepDelta } from "../domain/event.ts";
 import type { Session } from "../domain/session.ts";
 import type { Store, Topic } from "../store/store.ts";
 
-/** Text of a step while it runs. A step that runs again starts over at `event_seq` 0. It is shown, never stored. */
-export type StepDelta = {
-  session_id: string;
-  conversation_id: string | null;
-  iteration: number;
-  event_seq: number;
-  text: string;
-  /** The actions whose guidance the step was given. */
-  action_ids: string[];
-};
 export type RuntimeEvent = CommittedEvent | { kind: "delta"; delta: StepDelta };
 
 /** Deltas that wait for a slow reader; older ones are dropped first, since the step's own text follows. */
@@ -29,13 +19,19 @@ export class Events {
 
   constructor(store: Store) {
     this.#store = store;
+    store.onDelta?.((delta) => this.#tell(delta));
   }
 
   /** `session` is the row that the step began with. */
-  publishDelta(session: Session, delta: Pick<StepDelta, "iteration" | "event_seq" | "text">): void {
+  publishDelta(session: Session, delta: Pick<StepDelta, "iteration" | "event_seq" | "text" | "tool">): void {
     const { session_id, conversation_id, pending_action_ids: action_ids } = session;
-    for (const { topic, listener } of this.#listeners)
-      if (concerns(topic, session)) listener({ session_id, conversation_id, action_ids, ...delta });
+    const whole = { session_id, conversation_id, action_ids, ...delta };
+    this.#tell(whole);
+    this.#store.publishDelta?.(whole);
+  }
+
+  #tell(delta: StepDelta): void {
+    for (const { topic, listener } of this.#listeners) if (concerns(topic, delta)) listener(delta);
   }
 
   /** Listens from the call on, until the signal aborts or the reader leaves. */
@@ -97,7 +93,7 @@ function* taken(deltas: StepDelta[]): Generator<RuntimeEvent> {
   for (let delta = deltas.shift(); delta; delta = deltas.shift()) yield { kind: "delta", delta };
 }
 
-const concerns = (topic: Topic, { session_id, conversation_id }: Session): boolean =>
+const concerns = (topic: Topic, { session_id, conversation_id }: StepDelta): boolean =>
   "session_id" in topic
     ? topic.session_id === session_id
     : "conversation_id" in topic

@@ -5,6 +5,7 @@ const secret = z.string().min(1).optional();
 
 const configSchema = z.object({
   EVERSTEP_STORE: z.string().min(1).default("lancedb:./data"),
+  EVERSTEP_POSTGRES_POOL: z.coerce.number().int().min(1).max(100).default(4),
   EVERSTEP_HOST: z.string().min(1).default("127.0.0.1"),
   EVERSTEP_PORT: z.coerce.number().int().min(0).max(65_535).default(4180),
   EVERSTEP_TOKEN: secret,

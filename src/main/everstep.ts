@@ -1,5 +1,6 @@
 import { CommanderError } from "commander";
 import { EverstepError } from "../domain/errors.ts";
+import { isShared } from "../store/open-store.ts";
 import { CommandError } from "../surfaces/cli/client.ts";
 import { clientCommands } from "../surfaces/cli/program.ts";
 import { readConfig } from "./config.ts";
@@ -10,7 +11,7 @@ program
   .command("serve")
   .description("run everything in one process: the runtime, the HTTP API, the console")
   .addHelpText("after", "\nIt is set up by environment variables; .env.example lists them.")
-  .action(async () => (await import("./serve.ts")).serve());
+  .action(async () => (await import("./serve.ts")).serve("serve"));
 
 program
   .command("matrix")
@@ -28,14 +29,35 @@ for (const [role, description] of [
   program
     .command(role)
     .description(description)
-    .action(() => refuseAlone(role));
+    .addHelpText("after", "\nAny number of both can share a database. docs/operating.md tells how.")
+    .action(async () => {
+      refuseAlone(role);
+      await (await import("./serve.ts")).serve(role);
+    });
+
+program
+  .command("migrate-store <from> <to>")
+  .description("copy everything from one store into another, empty one, and compare them")
+  .addHelpText("after", "\nExample:\n  everstep migrate-store lancedb:./data postgres://everstep@localhost/everstep")
+  .action(async (from: string, to: string) => (await import("./maintenance.ts")).migrateStore(from, to));
+
+program
+  .command("prune")
+  .description("delete sessions that ended long ago, with all that is theirs, and archived conversations")
+  .requiredOption("--older-than <duration>", "how long ago, in hours, days or weeks: 12h, 30d, 8w")
+  .option("--store <url>", "the store (or EVERSTEP_STORE)")
+  .addHelpText("after", "\nOn the embedded store stop the server first; on PostgreSQL everything may go on.")
+  .action(async ({ olderThan, store }: { olderThan: string; store?: string }) =>
+    (await import("./maintenance.ts")).prune(olderThan, store),
+  );
 
 /** One process owns the embedded store's folder, so its parts cannot run apart. */
-function refuseAlone(role: string): never {
+function refuseAlone(role: string): void {
   const { EVERSTEP_STORE } = readConfig(process.env);
+  if (isShared(EVERSTEP_STORE)) return;
   throw new EverstepError(
     "config_invalid",
-    `everstep ${role} shares its store with other processes, and EVERSTEP_STORE=${EVERSTEP_STORE.replace(/\/\/.*@/, "//…@")} cannot be shared`,
+    `everstep ${role} shares its store with other processes, and EVERSTEP_STORE=${EVERSTEP_STORE} cannot be shared`,
     "run `everstep serve`, or set EVERSTEP_STORE=postgres://…",
   );
 }

@@ -1,36 +1,68 @@
 import { once } from "node:events";
-import { pino } from "pino";
+import { fileURLToPath } from "node:url";
+import { type Logger, pino } from "pino";
 import { EverstepError } from "../domain/errors.ts";
-import { loadCatalog } from "../monikers/catalog.ts";
+import { Events } from "../events/events.ts";
+import { type Catalog, loadCatalog } from "../monikers/catalog.ts";
 import type { Llm } from "../monikers/llm/llm.ts";
 import { readModel } from "../monikers/llm/model.ts";
 import { Conversations } from "../queue/conversations.ts";
+import { ActionQueue } from "../queue/submit.ts";
 import { openStore } from "../store/open-store.ts";
+import type { Store } from "../store/store.ts";
 import { isLoopback } from "../surfaces/access.ts";
 import { AgentSocketServer } from "../surfaces/agent-ws/agent-socket.ts";
 import { DefaultChat } from "../surfaces/agent-ws/default-chat.ts";
+import type { ServerContext } from "../surfaces/http/context.ts";
 import { Metrics } from "../surfaces/http/metrics.ts";
 import { buildServer } from "../surfaces/http/server.ts";
 import { SocketServer } from "../surfaces/socket/socket-server.ts";
 import { type Config, readConfig } from "./config.ts";
 import { Runtime } from "./runtime.ts";
 
-/** The whole product in one process, until SIGINT or SIGTERM; then everything is left on disk. */
-export async function serve(): Promise<void> {
+const CONSOLE = fileURLToPath(new URL("../../console/dist", import.meta.url));
+
+/** `serve` is both in one process, the only way on the embedded store. */
+export type Role = "serve" | "worker" | "server";
+
+/** Runs until SIGINT or SIGTERM; then everything is left in the store. */
+export async function serve(role: Role): Promise<void> {
   const config = readConfig(process.env);
-  requireTokenOffLoopback(config);
+  if (role !== "worker") requireTokenOffLoopback(config);
   const stopped = Promise.race([once(process, "SIGINT"), once(process, "SIGTERM")]);
   await using resources = new AsyncDisposableStack();
   const log = pino({ level: config.EVERSTEP_LOG_LEVEL }, pino.destination(2));
   const catalog = await loadCatalog(config.EVERSTEP_MONIKERS);
-  const store = await openStore(config.EVERSTEP_STORE);
+  const store = await openStore(config.EVERSTEP_STORE, { pool_size: config.EVERSTEP_POSTGRES_POOL });
   resources.defer(() => store.close());
   const metrics = new Metrics(store);
-  const runtime = new Runtime({
+  const runtime = role === "server" ? null : newRuntime(config, store, catalog, metrics, log, await openModel(config));
+  const revived = (await runtime?.start()) ?? 0;
+  resources.defer(() => runtime?.stop());
+  if (role === "worker") console.log(`Everstep works (store ${hidden(config)}, ${revived} sessions go on)`);
+  else {
+    const parts = runtime ?? { queue: new ActionQueue(store, catalog), events: new Events(store) };
+    const workers = () => (runtime ? [runtime.describe()] : []);
+    const address = await listen(config, { store, catalog, metrics, log, workers, ...parts }, resources);
+    greet(address, config, revived);
+  }
+  await stopped;
+  log.info("stopping");
+}
+
+function newRuntime(
+  config: Config,
+  store: Store,
+  catalog: Catalog,
+  metrics: Metrics,
+  log: Logger,
+  llm: Llm | null,
+): Runtime {
+  return new Runtime({
     store,
     catalog,
     workspace: config.EVERSTEP_WORKSPACE,
-    llm: await openModel(config),
+    llm,
     max_running_steps: config.EVERSTEP_MAX_RUNNING_STEPS,
     observer: {
       stepCommitted: (step) => metrics.stepCommitted(step),
@@ -43,39 +75,43 @@ export async function serve(): Promise<void> {
       },
     },
   });
-  const conversations = new Conversations(store);
-  const { queue, events } = runtime;
+}
+
+type ServerParts = Omit<ServerContext, "chat" | "conversations"> & { log: Logger };
+
+/** Everything that listens, on one port. What is taken in ends before the runtime does. */
+async function listen(
+  config: Config,
+  { log, ...parts }: ServerParts,
+  resources: AsyncDisposableStack,
+): Promise<string> {
+  const { store, queue, events } = parts;
   const chat = new DefaultChat(store, queue, events);
+  resources.defer(() => chat.stop());
   const app = await buildServer(
-    { store, queue, conversations, events, catalog, metrics, chat },
+    { ...parts, conversations: new Conversations(store), chat },
     {
       token: config.EVERSTEP_TOKEN,
       metrics_token: config.EVERSTEP_METRICS_TOKEN,
       rate_limit: config.EVERSTEP_RATE_LIMIT,
+      console_folder: CONSOLE,
       log,
     },
   );
-  const revived = await runtime.start();
-  resources.defer(() => runtime.stop());
   const sockets = new SocketServer(app.server, events, config.EVERSTEP_TOKEN, log);
   const agentSockets = new AgentSocketServer(app.server, chat, config.EVERSTEP_TOKEN, log);
   // Undone in reverse: nothing more is taken in, running steps finish, the store is left in order.
   resources.defer(() => app.close());
   resources.defer(() => sockets.stop());
   resources.defer(() => agentSockets.stop());
-  const address = await app
-    .listen({ host: config.EVERSTEP_HOST, port: config.EVERSTEP_PORT })
-    .catch((error: unknown) => {
-      throw new EverstepError(
-        "address_unavailable",
-        `${config.EVERSTEP_HOST}:${config.EVERSTEP_PORT} cannot be listened on (${(error as Error).message})`,
-        "stop what uses it, or set EVERSTEP_PORT",
-        error,
-      );
-    });
-  greet(address, config, revived);
-  await stopped;
-  log.info("stopping");
+  return app.listen({ host: config.EVERSTEP_HOST, port: config.EVERSTEP_PORT }).catch((error: unknown) => {
+    throw new EverstepError(
+      "address_unavailable",
+      `${config.EVERSTEP_HOST}:${config.EVERSTEP_PORT} cannot be listened on (${(error as Error).message})`,
+      "stop what uses it, or set EVERSTEP_PORT",
+      error,
+    );
+  });
 }
 
 /** BAML's native part is large: it is loaded only where a model is configured. */
@@ -98,12 +134,14 @@ function requireTokenOffLoopback({ EVERSTEP_HOST, EVERSTEP_TOKEN }: Config): voi
   );
 }
 
-function greet(address: string, { EVERSTEP_STORE }: Config, revived: number): void {
-  const store = EVERSTEP_STORE.replace(/\/\/.*@/, "//…@");
-  console.log(`Everstep is up at ${address} (store ${store}${revived > 0 ? `, ${revived} sessions go on` : ""})
+/** The store's URL without its password. */
+const hidden = ({ EVERSTEP_STORE }: Config): string => EVERSTEP_STORE.replace(/\/\/.*@/, "//…@");
+
+function greet(address: string, config: Config, revived: number): void {
+  console.log(`Everstep is up at ${address} (store ${hidden(config)}${revived > 0 ? `, ${revived} sessions go on` : ""})
 
 Try:  curl -s ${address}/api/agents -H 'content-type: application/json' -d '{"agent_id":"joker","moniker":"joke","params":{"subject":"tea"}}'
       curl -s '${address}/api/agent-steps?agent_id=joker'
 
-The API is described at ${address}/docs. Ctrl-C stops it; everything goes on at the next start.`);
+The console is at ${address}/, the API is described at ${address}/docs. Ctrl-C stops it; everything goes on at the next start.`);
 }

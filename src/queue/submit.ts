@@ -6,6 +6,7 @@ import { type JsonObject, type JsonValue, jsonObjectSchema } from "../domain/jso
 import type { Session } from "../domain/session.ts";
 import type { Catalog } from "../monikers/catalog.ts";
 import type { Batch, Store } from "../store/store.ts";
+import { Arrivals } from "./arrivals.ts";
 import { newFork, newSession } from "./new-session.ts";
 import { PAYLOADS } from "./payloads.ts";
 
@@ -33,10 +34,12 @@ export type SubmitOutcome =
  * Q1  A request that names no known session or agent writes nothing.
  * Q2  A creation writes the session together with the action, so that its id can be used at once; the same id again is
  *     answered as the first time, or refused where it means another agent or moniker.
+ * Q3  Requests for a session enter the queue in the order they were made here.
  */
 export class ActionQueue {
   readonly #store: Store;
   readonly #catalog: Catalog;
+  readonly #arrivals = new Arrivals();
 
   constructor(store: Store, catalog: Catalog) {
     this.#store = store;
@@ -50,10 +53,14 @@ export class ActionQueue {
     if (!payload.success) return invalid(payload.error, "payload");
     const checked = { ...parsed.data, payload: withoutAbsent(payload.data) };
     if (checked.action_type === "agent_create") return this.#create(checked);
-    const target = await this.#target(checked);
-    if (!target) return { kind: "unknown", what: checked.session_id ? "session" : "agent" };
-    if (checked.action_type === "agent_fork") return this.#fork(checked, target);
-    const action = actionOf(checked, target);
+    const key = checked.session_id ?? checked.agent_id ?? "";
+    return this.#arrivals.inOrder(key, this.#target(checked), (target) => this.#submitTo(checked, target));
+  }
+
+  async #submitTo(request: Checked, target: Session | null): Promise<SubmitOutcome> {
+    if (!target) return { kind: "unknown", what: request.session_id ? "session" : "agent" };
+    if (request.action_type === "agent_fork") return this.#fork(request, target);
+    const action = actionOf(request, target);
     await this.#store.commit({ actions: [action] });
     return accepted(action, target);
   }

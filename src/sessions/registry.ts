@@ -1,3 +1,4 @@
+import { setTimeout as wait } from "node:timers/promises";
 import { z } from "zod";
 import type { Catalog } from "../monikers/catalog.ts";
 import { type Moniker, StepError } from "../monikers/moniker.ts";
@@ -8,6 +9,7 @@ import { SessionRunner } from "./session-runner.ts";
 /** How many sessions that rest keep their runner. A runner is made again when it is needed. */
 const MOST_IDLE = 1000;
 const CLAIM_PAGE = 500;
+const STORE_RETRY_MS = 500;
 
 /**
  * The sessions that this worker owns. A session that works has a runner; one that rests needs none, and is only known
@@ -21,7 +23,10 @@ export class SessionRegistry {
   readonly #acquiring = new Map<string, Promise<SessionRunner | null>>();
   /** Sessions whose runner is lent out, with how many times. */
   readonly #lent = new Map<string, number>();
+  readonly #handingOver = new Set<Promise<void>>();
+  #unlisten = () => {};
   #rehydrating: Promise<number> | undefined;
+  #again = false;
   #stopped = false;
 
   constructor(worker: string, catalog: Catalog, dependencies: RunnerDependencies) {
@@ -61,10 +66,61 @@ export class SessionRegistry {
     return acquiring;
   }
 
-  /** Takes up live sessions that nobody owns. Those with work go on at once, as many at a time as steps may run. */
+  /** Takes up live sessions that nobody owns, now and whenever there are some. Those with work go on at once. */
   async rehydrate(): Promise<number> {
+    const { store } = this.#dependencies;
+    const unlisten = [
+      store.onFreeSessions?.(() => this.#takeUp()),
+      store.onSurplus?.((session_ids) => this.#handOver(session_ids)),
+    ];
+    this.#unlisten = () => {
+      for (const stop of unlisten) stop?.();
+    };
     this.#rehydrating = this.#rehydrate();
     return this.#rehydrating;
+  }
+
+  #takeUp(): void {
+    this.#again = true;
+    // Where the store is out of reach it calls again once it is back.
+    const before = this.#rehydrating?.catch(() => {}) ?? Promise.resolve();
+    this.#rehydrating = before.then(() => {
+      if (!this.#again || this.#stopped) return 0;
+      this.#again = false;
+      return this.#rehydrate();
+    });
+    this.#rehydrating.catch(() => {});
+  }
+
+  /** Lets their running steps finish, then gives them up. One that an action works on right now stays. */
+  #handOver(session_ids: string[]): void {
+    const free = session_ids.filter((id) => !this.#lent.has(id) && !this.#acquiring.has(id));
+    const [busy, resting] = [[] as string[], [] as string[]];
+    for (const id of free) (this.#runners.get(id)?.isIdle === false ? busy : resting).push(id);
+    const work = Promise.all([resting, ...busy.map((id) => [id])].map((ids) => this.#giveUp(ids))).then(() => {
+      this.#handingOver.delete(work);
+    });
+    this.#handingOver.add(work);
+  }
+
+  async #giveUp(session_ids: string[]): Promise<void> {
+    const runners = session_ids.flatMap((id) => this.#runners.get(id) ?? []);
+    for (const runner of runners) runner.shutDown(false);
+    await Promise.all(runners.map((runner) => runner.quiet()));
+    for (const runner of runners) {
+      const { session_id } = runner.session;
+      // Only this one: the session may have been given up and taken again meanwhile.
+      if (this.#runners.get(session_id) === runner) this.#runners.delete(session_id);
+    }
+    const { store } = this.#dependencies;
+    while (session_ids.length > 0 && !this.#stopped) {
+      try {
+        return await store.releaseSessions({ worker: this.#worker, session_ids });
+      } catch {
+        // Out of reach: nobody runs these until they are given up.
+        await wait(STORE_RETRY_MS);
+      }
+    }
   }
 
   async #rehydrate(): Promise<number> {
@@ -91,6 +147,7 @@ export class SessionRegistry {
   /** Lets running steps finish for a while, cuts the others short, and gives up every session. */
   async stop(grace_ms: number): Promise<void> {
     this.startNoMore();
+    this.#unlisten();
     await this.#rehydrating?.catch(() => {});
     const runners = [...this.#runners.values()];
     const quiet = Promise.all(runners.map((runner) => runner.quiet()));
@@ -99,6 +156,7 @@ export class SessionRegistry {
     }, grace_ms);
     await quiet;
     clearTimeout(timer);
+    await Promise.all(this.#handingOver);
     await this.#dependencies.store.releaseSessions({ worker: this.#worker });
   }
 

@@ -5,14 +5,27 @@ type Listener = (event: CommittedEvent) => void;
 /** What was just committed, handed to those who listen to its session, its conversation, or to everything. */
 export class CommitFeed {
   readonly #listeners = new Map<string, Set<Listener>>();
+  readonly #gapListeners = new Set<() => void>();
 
-  listen(channel: string, listener: Listener): () => void {
+  /** `gap` is called where something may have been committed that was not handed on. */
+  listen(channel: string, listener: Listener, gap: () => void = () => {}): () => void {
     const listeners = this.#listeners.get(channel) ?? new Set();
     this.#listeners.set(channel, listeners.add(listener));
+    this.#gapListeners.add(gap);
     return () => {
       listeners.delete(listener);
+      this.#gapListeners.delete(gap);
       if (listeners.size === 0 && this.#listeners.get(channel) === listeners) this.#listeners.delete(channel);
     };
+  }
+
+  /** The channels that somebody listens to. */
+  get channels(): ReadonlyMap<string, unknown> {
+    return this.#listeners;
+  }
+
+  gap(): void {
+    for (const listener of this.#gapListeners) listener();
   }
 
   /** In the order of the commits. */

@@ -29,7 +29,7 @@ export function follow(
   let behind = cursor?.isSet ?? false;
   let hasRow = false;
   let wake = () => {};
-  const stop = feed.listen(channelFor(topic), (event) => {
+  const listener = (event: CommittedEvent): void => {
     const isRow = event.kind === "step" || event.kind === "message";
     const isFull = waiting.size >= QUEUE_LIMIT;
     // The first row is kept even then: a reader without a cursor reads on from it.
@@ -41,6 +41,10 @@ export function follow(
       hasRow ||= isRow;
       if (waiting.size > MOST_CHANGES) waiting.delete(firstKey(waiting, cursor !== null));
     }
+    wake();
+  };
+  const stop = feed.listen(channelFor(topic), listener, () => {
+    behind ||= cursor?.isSet ?? false;
     wake();
   });
   const end = () => {
@@ -99,7 +103,7 @@ function cursorFor(reads: Reads, topic: Topic): Cursor | null {
   return null;
 }
 
-const channelFor = (topic: Topic): string =>
+export const channelFor = (topic: Topic): string =>
   "session_id" in topic
     ? sessionChannel(topic.session_id)
     : "conversation_id" in topic

@@ -1,14 +1,23 @@
 import { EverstepError } from "../domain/errors.ts";
-import { openLanceStore } from "./lancedb/lancedb-store.ts";
 import type { Store } from "./store.ts";
 
-/** Opens the store that a URL names: `lancedb:FOLDER`. */
-export async function openStore(url: string): Promise<Store> {
+export type StoreOptions = {
+  /** Connections that reads and claims share, on PostgreSQL. 4 by default. */
+  pool_size?: number;
+};
+
+/** Opens the store that a URL names: `lancedb:FOLDER` or `postgres://…`. Only the engine that is asked for is loaded. */
+export async function openStore(url: string, options: StoreOptions = {}): Promise<Store> {
   const folder = /^lancedb:(.+)$/.exec(url)?.[1];
-  if (folder) return openLanceStore({ folder });
+  if (folder) return (await import("./lancedb/lancedb-store.ts")).openLanceStore({ folder });
+  if (isShared(url))
+    return (await import("./postgres/open-postgres-store.ts")).openPostgresStore({ url, tuning: options });
   throw new EverstepError(
     "config_invalid",
     `EVERSTEP_STORE=${url.replace(/:\/\/.*/, "://…")} names no store that this version has`,
-    "use lancedb:FOLDER, for example lancedb:./data",
+    "use lancedb:FOLDER, for example lancedb:./data, or postgres://USER:PASSWORD@HOST/DATABASE",
   );
 }
+
+/** Whether several processes can have the store open at once. */
+export const isShared = (url: string): boolean => /^postgres(?:ql)?:\/\/./.test(url);

@@ -1,9 +1,10 @@
 import type { Action } from "../domain/action.ts";
 import type { Agent, AgentConfig } from "../domain/agent.ts";
 import type { Conversation, Message, Participant, SessionCursor } from "../domain/conversation.ts";
-import type { CommittedEvent } from "../domain/event.ts";
+import type { CommittedEvent, StepDelta } from "../domain/event.ts";
 import type { SearchHit } from "../domain/search.ts";
 import type { Session, SessionStatus } from "../domain/session.ts";
+import type { SessionSummary } from "../domain/session-summary.ts";
 import type { Step, StepStatus } from "../domain/step.ts";
 
 /**
@@ -51,10 +52,14 @@ export interface Store {
   getSession(session_id: string): Promise<Session | null>;
   /** Newest first. */
   listSessions(filter: SessionFilter): Promise<Session[]>;
+  /** An engine that can do it without reading whole sessions; `summarize` in session-summaries.ts serves the others. */
+  summarizeSessions?(filter: SummaryFilter): Promise<SessionSummaries>;
   getAgent(agent_id: string): Promise<Agent | null>;
   /** By `agent_id`. */
   listAgents(page: Page): Promise<Agent[]>;
   getAgentConfig(agent_id: string): Promise<AgentConfig | null>;
+  /** By `agent_id`. */
+  listAgentConfigs(page: Page): Promise<AgentConfig[]>;
 
   getAction(action_id: string): Promise<Action | null>;
   /** Newest first. */
@@ -85,7 +90,40 @@ export interface Store {
 
   /** Waits for what is under way. A second call is harmless. */
   close(): Promise<void>;
+
+  // What only a store that several processes share can do.
+
+  /** Called when `claimSessions` may have something new: another worker died, left, or gave some up. */
+  onFreeSessions?(listener: () => void): () => void;
+  /** Called with sessions that this process is to hand over to workers that have fewer. Releasing them does it. */
+  onSurplus?(listener: (session_ids: string[]) => void): () => void;
+  /** Text of a running step for those who follow it in other processes. It is shown, never stored, and may be lost. */
+  publishDelta?(delta: StepDelta): void;
+  onDelta?(listener: (delta: StepDelta) => void): () => void;
+  /** Does work while no other process does any under the same name. */
+  alone?<Result>(name: string, work: () => Promise<Result>): Promise<Result>;
+  /**
+   * Deletes sessions that are done or stopped since before the time, with all that is theirs, unless a fork needs them, and
+   * archived conversations in which nothing was said since. Others may go on meanwhile.
+   */
+  prune?(before: string): Promise<Pruned>;
+  /** The processes that share the store. */
+  listWorkers?(): Promise<WorkerInfo[]>;
 }
+
+export type Pruned = { sessions: number; conversations: number };
+
+export type WorkerInfo = {
+  name: string;
+  started_at: string;
+  /** Whether it runs agents; one that does not only serves. */
+  takes_sessions: boolean;
+  owned_sessions: number;
+  /** Actions that it has claimed and not settled yet. */
+  actions_under_way: number;
+  /** Milliseconds since it was last heard of. */
+  silent_ms: number;
+};
 
 /** Who may write a session. The epoch grows with every change of owner. */
 export type Ownership = { worker: string; epoch: number };
@@ -117,6 +155,18 @@ export type CommitOutcome =
 
 export type Page = { limit: number; offset: number };
 export type SessionFilter = Page & { status?: SessionStatus; agent_id?: string };
+/** `q` is found in ids, moniker and the beginning of the last result, letter case and diacritics aside. */
+export type SummaryFilter = Page & {
+  statuses?: SessionStatus[];
+  agent_id?: string;
+  moniker?: string;
+  q?: string;
+  session_ids?: string[];
+  /** Only those that a person should look at. */
+  needs_person?: boolean;
+};
+/** A page of summaries, newest first; `counts` by status does not heed `statuses`, `total` does. */
+export type SessionSummaries = { sessions: SessionSummary[]; total: number; counts: Record<SessionStatus, number> };
 export type ActionFilter = Page & { session_id?: string; agent_id?: string; processed?: boolean };
 export type ConversationFilter = Page & { status?: Conversation["status"]; tag?: string };
 /** `since` includes messages of that very time; `after` excludes the message it names, and names nothing where that is unknown. */

@@ -1,12 +1,13 @@
 import { SESSION_STATUSES } from "../../domain/session.ts";
 import type { Chain } from "../state-chain.ts";
-import type { SessionFilter, StoreCounts } from "../store.ts";
+import type { SessionFilter, StoreCounts, SummaryFilter } from "../store.ts";
 import { Archive } from "./archive.ts";
 import { syncPath } from "./durable-files.ts";
 import { History } from "./history.ts";
 import { Journal } from "./journal.ts";
 import { LIVE } from "./journal-sql.ts";
 import { DEFAULT_TUNING, Mover, type Tuning } from "./mover.ts";
+import { type FoundSummaries, findSummaries } from "./summary-rows.ts";
 import { toRow, type Value, type Values } from "./tables.ts";
 import { historyRows, packError, type WireBatch, type WireOutcome } from "./wire.ts";
 
@@ -119,6 +120,10 @@ export class Engine {
     return rows.map(([id]) => id as string);
   }
 
+  sessionSummaries(filter: SummaryFilter, asking: string[]): FoundSummaries {
+    return findSummaries(this.#journal, filter, asking);
+  }
+
   /** Agents by id with the number of their sessions and the newest one's id. */
   agents(
     only: string | null,
@@ -150,6 +155,10 @@ export class Engine {
 
   agentConfig(agent_id: string): Values | null {
     return this.#journal.snapshots("agent_config", "WHERE agent_id = ?", agent_id)[0] ?? null;
+  }
+
+  agentConfigs(limit: number, offset: number): Values[] {
+    return this.#journal.snapshots("agent_config", "ORDER BY agent_id LIMIT ? OFFSET ?", limit, offset);
   }
 
   conversation(conversation_id: string): Values | null {

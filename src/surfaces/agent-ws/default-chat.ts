@@ -27,6 +27,9 @@ export class DefaultChat {
   #line: Promise<unknown> = Promise.resolve();
   #looking: Promise<unknown> = Promise.resolve();
   #reset = new AbortController();
+  /** The session that is watched for a reset by another process. */
+  #watched: string | undefined;
+  #watching = new AbortController();
 
   constructor(store: Store, queue: ActionQueue, events: Events) {
     this.#store = store;
@@ -36,7 +39,16 @@ export class DefaultChat {
 
   /** The session that is the chat now; made where there is none. */
   session(): Promise<Session> {
-    return this.#alone(async () => (await this.#current()) ?? this.#make());
+    return this.#alone(async () => {
+      const session = (await this.#current()) ?? (await this.#make());
+      this.#watch(session.session_id);
+      return session;
+    });
+  }
+
+  stop(): void {
+    this.#watching.abort();
+    this.#watched = undefined;
   }
 
   /** A fresh chat for everyone. An answer in flight fails; the old chat's history stays. */
@@ -46,10 +58,35 @@ export class DefaultChat {
       // The new one comes first, so that no question finds the old one on its way out.
       const { session_id } = await this.#make();
       if (old) await this.#queue.submit({ action_type: "agent_destroy", session_id: old.session_id });
-      this.#reset.abort();
-      this.#reset = new AbortController();
-      for (const listener of this.#resetListeners) listener(session_id);
+      this.#watch(session_id);
+      this.#tellReset(session_id);
     });
+  }
+
+  #tellReset(session_id: string): void {
+    this.#reset.abort();
+    this.#reset = new AbortController();
+    for (const listener of this.#resetListeners) listener(session_id);
+  }
+
+  /** Where other processes serve the same chat, one of them may reset it: the chat that everyone had then ends. */
+  #watch(session_id: string): void {
+    if (!this.#store.alone || this.#watched === session_id) return;
+    this.stop();
+    this.#watched = session_id;
+    this.#watching = new AbortController();
+    void this.#untilEnd(session_id, this.#watching.signal).catch(() => {
+      this.#watched = undefined;
+    });
+  }
+
+  async #untilEnd(session_id: string, signal: AbortSignal): Promise<void> {
+    for await (const event of this.#store.follow({ session_id }, signal)) {
+      if (event.kind !== "session" || isUsable(event.session)) continue;
+      const next = await this.session();
+      if (next.session_id !== session_id) this.#tellReset(next.session_id);
+      return;
+    }
   }
 
   async #current(): Promise<Session | null> {
@@ -72,7 +109,7 @@ export class DefaultChat {
 
   /** Looks for the chat, and changes of it, happen one after the other: two that find none must not make two. */
   #alone<Result>(work: () => Promise<Result>): Promise<Result> {
-    const done = this.#looking.then(work);
+    const done = this.#looking.then(() => this.#store.alone?.("default chat", work) ?? work());
     this.#looking = done.catch(() => {});
     return done;
   }
@@ -84,7 +121,8 @@ export class DefaultChat {
 
   /** Waits for its turn, asks, and tells the answer as it comes. A question that was asked stays asked if the asker leaves. */
   ask(question: Asked, tell: (event: AnswerEvent) => void | Promise<void>): Promise<void> {
-    const turn = this.#line.then(() => this.#ask(question, tell));
+    const ask = () => this.#ask(question, tell);
+    const turn = this.#line.then(() => this.#store.alone?.("default chat questions", ask) ?? ask());
     this.#line = turn.catch(() => {});
     return turn;
   }
@@ -153,7 +191,7 @@ export class DefaultChat {
       if (!event.delta.action_ids.includes(action_id)) return [];
       if (event.delta.event_seq === 0 && told !== "")
         return [{ kind: "failed", message: "the answer was cut short and started again" }];
-      return [{ kind: "chunk", text: event.delta.text }];
+      return event.delta.tool === undefined ? [{ kind: "chunk", text: event.delta.text }] : [];
     }
     if (event.kind === "step" && event.step.status === "ok" && event.step.action_ids.includes(action_id)) {
       const text = event.step.text ?? "";

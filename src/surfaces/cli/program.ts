@@ -7,6 +7,7 @@ import { demo } from "./commands/demo.ts";
 import { type LogsOptions, logs } from "./commands/logs.ts";
 import { type PsOptions, ps } from "./commands/ps.ts";
 import { type SearchOptions, search } from "./commands/search.ts";
+import { workers } from "./commands/workers.ts";
 
 const DEFAULT_URL = "http://127.0.0.1:4180";
 
@@ -76,6 +77,10 @@ export function clientCommands(): Command {
 
   command("chat", "talk to the agent of /agent_ws/ in the terminal; /help there lists its commands").action(
     (options: Connection) => chat(connect(options), { url: options.url, ...withToken(options) }),
+  );
+
+  command("workers", "list the processes that share the store, and what they own").action(
+    (options: Connection & { json?: boolean }) => workers(connect(options), options),
   );
 
   command("demo", "watch a joke agent being guided, paused and resumed")

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { idSchema } from "../../../domain/ids.ts";
 import { searchHitSchema } from "../../../domain/search.ts";
 import type { Routes } from "../context.ts";
-import { answers } from "../schemas.ts";
+import { answers, sharersSchema } from "../schemas.ts";
 
 const monikerSchema = z.object({
   name: z.string(),
@@ -17,6 +17,7 @@ const healthSchema = z.object({
   live_sessions: z.int(),
   queue_depth: z.int(),
   queue_lag_ms: z.number(),
+  workers: sharersSchema,
 });
 
 export const systemRoutes: Routes = (app, { store, catalog, metrics, chat }) => {
@@ -87,7 +88,8 @@ export const systemRoutes: Routes = (app, { store, catalog, metrics, chat }) => 
         const { sessions, queue_depth, oldest_pending_at } = await store.counts();
         const live_sessions = sessions.running + sessions.waiting + sessions.paused + sessions.stopping;
         const queue_lag_ms = oldest_pending_at === null ? 0 : Math.max(0, Date.now() - Date.parse(oldest_pending_at));
-        return { status: "ok", store: store.kind, live_sessions, queue_depth, queue_lag_ms };
+        const shared = store.listWorkers ? { workers: await store.listWorkers() } : {};
+        return { status: "ok", store: store.kind, live_sessions, queue_depth, queue_lag_ms, ...shared };
       } catch {
         return reply.code(503).send({ status: "unavailable", store: store.kind });
       }

@@ -1,0 +1,44 @@
+import { Runtime } from "../../src/main/runtime.ts";
+import { loadCatalog } from "../../src/monikers/catalog.ts";
+import { openStore } from "../../src/store/open-store.ts";
+import type { Store } from "../../src/store/store.ts";
+import { askedToStop, say, sharedClock } from "../runtime/child.ts";
+import type { WorkerSays } from "./cluster.ts";
+
+// `everstep worker` without the command line, with an ear at the store where the bench wants to hear of commits.
+const [url, workspace, tells] = process.argv.slice(2) as [string, string, "tells" | "silent"];
+const store = await openStore(url);
+const heard = tells === "tells" ? told(store) : store;
+const runtime = new Runtime({ store: heard, catalog: await loadCatalog(undefined), workspace });
+await runtime.start();
+tell({ kind: "ready", pid: process.pid });
+await askedToStop();
+await runtime.stop();
+await store.close();
+
+function tell(message: WorkerSays): void {
+  say(message);
+}
+
+/** Says of each commit that was answered which sessions took a step and which actions ended. */
+function told(real: Store): Store {
+  const commit: Store["commit"] = (batch) => {
+    const answer = real.commit(batch);
+    answer
+      .then(({ kind }) => {
+        if (kind !== "committed") return;
+        const sessions = (batch.steps ?? []).map(({ session_id }) => session_id);
+        const actions = (batch.actions ?? []).filter(({ processed }) => processed).map(({ action_id }) => action_id);
+        tell({ kind: "committed", at: sharedClock(), sessions, actions });
+      })
+      .catch(() => {});
+    return answer;
+  };
+  return new Proxy(real, {
+    get(target, name) {
+      if (name === "commit") return commit;
+      const own: unknown = Reflect.get(target, name, target);
+      return typeof own === "function" ? own.bind(target) : own;
+    },
+  });
+}

@@ -1,0 +1,222 @@
+import { createHash } from "node:crypto";
+import { EverstepError } from "../domain/errors.ts";
+import { isLive, type Session } from "../domain/session.ts";
+import type { Step } from "../domain/step.ts";
+import { canonicalJson } from "./canonical-json.ts";
+import type { Batch, OwnedSession, Page, Store } from "./store.ts";
+
+/** What a table holds: how many rows, and a sum over all of them that does not depend on their order. */
+export type TableSum = { rows: number; checksum: string };
+export type StoreSums = Record<CopiedTable, TableSum>;
+type CopiedTable =
+  | "sessions"
+  | "steps"
+  | "actions"
+  | "conversations"
+  | "participants"
+  | "messages"
+  | "cursors"
+  | "agent_configs";
+
+/** Which sessions and conversations are copied; everything that belongs to the others is left behind. */
+export type Choice = { session: (session: Session) => boolean; conversation: (conversation_id: string) => boolean };
+export const EVERYTHING: Choice = { session: () => true, conversation: () => true };
+
+const PAGE = 500;
+const WORKER = "copy";
+/** Characters of steps that are written at once. */
+const CHUNK_CHARACTERS = 2_000_000;
+
+/** Copies everything, or what was chosen, into an empty store, and answers what was copied. */
+export async function copyStore(from: Store, to: Store, choice: Choice = EVERYTHING): Promise<StoreSums> {
+  await requireEmpty(to);
+  const sums = new Sums();
+  await visit(from, choice, {
+    ...sums.visitor,
+    async session(session, steps) {
+      await writeSession(to, session, steps, (step) => sums.add("steps", step));
+      sums.add("sessions", session);
+    },
+    async rows(batch) {
+      sums.addBatch(batch);
+      const outcome = await to.commit(batch);
+      if (outcome.kind !== "committed") throw new Error(`a copied row was answered ${JSON.stringify(outcome)}`);
+    },
+  });
+  await to.releaseSessions({ worker: WORKER });
+  return sums.all;
+}
+
+/** What a store holds. */
+export async function sumStore(store: Store, choice: Choice = EVERYTHING): Promise<StoreSums> {
+  const sums = new Sums();
+  await visit(store, choice, sums.visitor);
+  return sums.all;
+}
+
+type Visitor = {
+  session(session: Session, steps: AsyncIterable<Step>): Promise<void>;
+  rows(batch: Batch): Promise<void>;
+};
+
+/** Every row once, parents before their forks, messages in their order. */
+async function visit(store: Store, choice: Choice, visitor: Visitor): Promise<void> {
+  const kept = new Set<string>();
+  const bound: { session_id: string; conversation_id: string }[] = [];
+  const ids = (
+    await allOf(
+      (page) => store.listSessions(page),
+      ({ session_id }) => session_id,
+    )
+  ).reverse();
+  for (const session_id of ids) {
+    const session = await store.getSession(session_id);
+    if (!session || !choice.session(session)) continue;
+    kept.add(session_id);
+    if (session.conversation_id !== null) bound.push({ session_id, conversation_id: session.conversation_id });
+    await visitor.session(session, ownSteps(store, session));
+  }
+  await eachPage(
+    (page) => store.listActions(page),
+    (actions) =>
+      visitor.rows({ actions: actions.filter(({ session_id }) => choice === EVERYTHING || kept.has(session_id)) }),
+  );
+  const conversations = await allOf(
+    (page) => store.listConversations(page),
+    (row) => row,
+  );
+  for (const conversation of conversations.reverse()) {
+    const { conversation_id } = conversation;
+    if (!choice.conversation(conversation_id)) continue;
+    const participants = await store.listParticipants(conversation_id);
+    await visitor.rows({ conversations: [{ kind: "create", conversation }], participants });
+    await eachPage(
+      (page) => store.listMessages({ conversation_id, ...page }),
+      (messages) => visitor.rows({ messages }),
+    );
+  }
+  for (const pair of bound) {
+    const cursor = await store.getCursor(pair);
+    if (cursor) await visitor.rows({ cursors: [cursor] });
+  }
+  await eachPage(
+    (page) => store.listAgentConfigs(page),
+    (agent_configs) => visitor.rows({ agent_configs }),
+  );
+}
+
+/** A fork's own steps: its parent's are the parent's. */
+async function* ownSteps(store: Store, { session_id, parent_iteration }: Session): AsyncGenerator<Step> {
+  const min_iteration = (parent_iteration ?? -1) + 1;
+  for (let offset = 0; ; offset += PAGE) {
+    const page = await store.listSteps({ session_id, min_iteration, limit: PAGE, offset });
+    yield* page.filter((step) => step.session_id === session_id);
+    if (page.length < PAGE) return;
+  }
+}
+
+/** A session is made where it began and led over its steps to where it stands. */
+async function writeSession(
+  to: Store,
+  session: Session,
+  steps: AsyncIterable<Step>,
+  seen: (step: Step) => void,
+): Promise<void> {
+  let owned: OwnedSession | null = null;
+  let chunk: Step[] = [];
+  let characters = 0;
+  const write = async (row: Session): Promise<void> => {
+    const kind = owned
+      ? ({ kind: "update", session: row, owner: owned.owner } as const)
+      : ({ kind: "create", session: row, worker: WORKER } as const);
+    const outcome = await to.commit({ sessions: [kind], ...(chunk.length > 0 ? { steps: chunk } : {}) });
+    if (outcome.kind !== "committed")
+      throw new Error(`session ${row.session_id} was answered ${JSON.stringify(outcome)}`);
+    owned ??= { session: row, owner: { worker: WORKER, epoch: 1 } };
+    chunk = [];
+    characters = 0;
+  };
+  let iteration = session.parent_iteration ?? -1;
+  for await (const step of steps) {
+    seen(step);
+    chunk.push(step);
+    if (step.status === "ok") iteration = step.iteration;
+    characters += JSON.stringify(step.state).length + (step.text?.length ?? 0) + 500;
+    if (characters > CHUNK_CHARACTERS) await write({ ...session, status: "running", iteration });
+  }
+  await write(session);
+  if (isLive(session.status)) await to.releaseSessions({ worker: WORKER, session_ids: [session.session_id] });
+}
+
+async function requireEmpty(store: Store): Promise<void> {
+  const first = { limit: 1, offset: 0 };
+  const found = await Promise.all([
+    store.listSessions(first),
+    store.listActions(first),
+    store.listConversations(first),
+    store.listAgentConfigs(first),
+  ]);
+  if (found.every((rows) => rows.length === 0)) return;
+  throw new EverstepError("store_foreign", "the store to copy into holds something already", "name an empty one");
+}
+
+async function eachPage<Row>(
+  read: (page: Page) => Promise<Row[]>,
+  take: (rows: Row[]) => Promise<void>,
+): Promise<void> {
+  for (let offset = 0; ; offset += PAGE) {
+    const rows = await read({ limit: PAGE, offset });
+    if (rows.length > 0) await take(rows);
+    if (rows.length < PAGE) return;
+  }
+}
+
+async function allOf<Row, Kept>(read: (page: Page) => Promise<Row[]>, keep: (row: Row) => Kept): Promise<Kept[]> {
+  const all: Kept[] = [];
+  await eachPage(read, async (rows) => void all.push(...rows.map(keep)));
+  return all;
+}
+
+class Sums {
+  readonly #rows = new Map<CopiedTable, number>();
+  readonly #totals = new Map<CopiedTable, bigint>();
+
+  add(table: CopiedTable, row: object): void {
+    this.#rows.set(table, (this.#rows.get(table) ?? 0) + 1);
+    const digest = createHash("sha256").update(canonicalJson(row)).digest().readBigUInt64BE(0);
+    this.#totals.set(table, BigInt.asUintN(64, (this.#totals.get(table) ?? 0n) + digest));
+  }
+
+  addBatch({ actions, conversations, participants, messages, cursors, agent_configs }: Batch): void {
+    const tables = { actions, participants, messages, cursors, agent_configs };
+    for (const [table, rows] of Object.entries(tables))
+      for (const row of rows ?? []) this.add(table as CopiedTable, row);
+    for (const { conversation } of conversations ?? []) this.add("conversations", conversation);
+  }
+
+  readonly visitor: Visitor = {
+    session: async (session, steps) => {
+      this.add("sessions", session);
+      for await (const step of steps) this.add("steps", step);
+    },
+    rows: async (batch) => this.addBatch(batch),
+  };
+
+  get all(): StoreSums {
+    const tables: CopiedTable[] = [
+      "sessions",
+      "steps",
+      "actions",
+      "conversations",
+      "participants",
+      "messages",
+      "cursors",
+      "agent_configs",
+    ];
+    const sums = tables.map((table) => [
+      table,
+      { rows: this.#rows.get(table) ?? 0, checksum: (this.#totals.get(table) ?? 0n).toString(16).padStart(16, "0") },
+    ]);
+    return Object.fromEntries(sums) as StoreSums;
+  }
+}

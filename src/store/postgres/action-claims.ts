@@ -1,0 +1,174 @@
+import { type Action, byUrgencyThenArrival } from "../../domain/action.ts";
+import type { Pool } from "./connections.ts";
+import { LIVE } from "./session-reads.ts";
+import { selected, toRow } from "./tables.ts";
+import { arrayOf, fromText, toText } from "./values.ts";
+
+/** How often all pending actions are looked through, in milliseconds: the backstop for news that was lost. */
+const LOOK_THROUGH_MS = 3000;
+/** Sessions of nobody that are taken at once at least, where other workers want their share of them. */
+const FREE_AT_ONCE = 4;
+const LONGEST_TIMER_MS = 2 ** 31 - 1;
+
+/**
+ * Hands out actions (P7).
+ *
+ * A1  The actions of a session are claimed by the process that owns it; one of nobody's is taken with its first action. So
+ *     two processes never work on one session, and no action is claimed by a process that cannot handle it.
+ * A2  Only the first action of a session, the most urgent then the oldest, is handed out, once its time has come, and only
+ *     while none of the session is under way.
+ * A3  Sessions that may have something new are looked at, not all: a claim costs what it finds.
+ */
+export class ActionClaims {
+  readonly #pool: Pool;
+  readonly #node_no: number;
+  readonly #others: () => number;
+  readonly #ring: () => void;
+  readonly #claimed = new Set<string>();
+  #fresh = new Set<string>();
+  #lookThroughAt = 0;
+  #retryTimer: NodeJS.Timeout | undefined;
+  #retryAt = Number.POSITIVE_INFINITY;
+  readonly #poll: NodeJS.Timeout;
+
+  constructor(pool: Pool, node_no: number, { others, ring }: { others: () => number; ring: () => void }) {
+    this.#pool = pool;
+    this.#node_no = node_no;
+    this.#others = others;
+    this.#ring = ring;
+    this.#poll = setInterval(ring, LOOK_THROUGH_MS).unref();
+  }
+
+  /** Whether the action was handed out here and not committed since. */
+  readonly isClaimed = (action_id: string): boolean => this.#claimed.has(action_id);
+
+  /** These sessions may have an action to claim. */
+  mayHave(session_ids: Iterable<string>): void {
+    for (const id of session_ids) this.#fresh.add(id);
+  }
+
+  lookThrough(): void {
+    this.#lookThroughAt = 0;
+  }
+
+  committed(actions: Action[]): void {
+    for (const { action_id, session_id, processed, run_at } of actions) {
+      this.#claimed.delete(action_id);
+      this.#fresh.add(session_id);
+      if (!processed && run_at !== null) this.#wakeAt(Date.parse(run_at));
+    }
+  }
+
+  /** These were not written: whoever has them now settles them. */
+  dropped(actions: Action[]): void {
+    for (const { action_id, session_id } of actions) {
+      this.#claimed.delete(action_id);
+      this.#fresh.add(session_id);
+    }
+  }
+
+  async claim({ worker, limit }: { worker: string; limit: number }): Promise<Action[]> {
+    const looksThrough = performance.now() >= this.#lookThroughAt;
+    const sessions = this.#fresh;
+    this.#fresh = new Set();
+    if (!looksThrough && sessions.size === 0) return [];
+    if (looksThrough) this.#lookThroughAt = performance.now() + LOOK_THROUGH_MS;
+    try {
+      const actions = await this.#claimFor(looksThrough ? null : [...sessions], worker, limit);
+      for (const { action_id } of actions) this.#claimed.add(action_id);
+      return actions.sort(byUrgencyThenArrival);
+    } catch (error) {
+      for (const id of sessions) this.#fresh.add(id);
+      if (looksThrough) this.#lookThroughAt = 0;
+      throw error;
+    }
+  }
+
+  stop(): void {
+    clearInterval(this.#poll);
+    clearTimeout(this.#retryTimer);
+  }
+
+  async #claimFor(session_ids: string[] | null, worker: string, limit: number): Promise<Action[]> {
+    const rows = await this.#pool.query(
+      session_ids ? CLAIM_AMONG : CLAIM_ALL,
+      this.#node_no,
+      toText(worker),
+      new Date().toISOString(),
+      limit,
+      this.#others() + 1,
+      ...(session_ids ? [arrayOf(session_ids.map(toText))] : []),
+    );
+    const found = rows.filter(({ found_as }) => found_as === "claimed").map((row) => toRow("queue", row));
+    const waiting = rows.filter(({ found_as }) => found_as === "waiting");
+    for (const row of waiting) this.#wakeAt(Date.parse(row["run_at"] as string));
+    const left = rows.filter(({ found_as }) => found_as === "left").map((row) => fromText(row["session_id"] as string));
+    if (left.length > 0) {
+      this.mayHave(left);
+      setImmediate(this.#ring);
+    }
+    return found;
+  }
+
+  #wakeAt(at: number): void {
+    if (at >= this.#retryAt) return;
+    this.#retryAt = at;
+    clearTimeout(this.#retryTimer);
+    this.#retryTimer = setTimeout(
+      () => {
+        this.#retryAt = Number.POSITIVE_INFINITY;
+        this.lookThrough();
+        this.#ring();
+      },
+      Math.max(1, Math.min(at - Date.now() + 1, LONGEST_TIMER_MS)),
+    );
+  }
+}
+
+const claimFrom = (sessions: string): string => `
+with wanted as (${sessions}),
+heads as materialized (
+  select h.action_id, h.session_id, h.urgency, h.created_at, h.run_at, s.node_no as owner_no, s.status,
+    s.node_no is null and s.status in (${LIVE}, 'error') as is_free
+  from wanted w
+  cross join lateral (
+    select q.action_id, q.session_id, q.urgency, q.created_at, q.run_at from queue q
+    where q.session_id = w.session_id and not q.processed
+    order by q.urgency desc, q.created_at, q.action_id limit 1) h
+  left join agent_state s on s.session_id = h.session_id
+  where (s.node_no is null or s.node_no = $1)
+    and not exists (select 1 from queue b where b.session_id = h.session_id and b.claimed_by is not null)),
+ready as materialized (
+  select *, row_number() over (partition by coalesce(is_free, false) order by urgency desc, created_at, action_id) as place,
+    count(*) over (partition by coalesce(is_free, false)) as together
+  from heads where (run_at is null or run_at <= $3::timestamptz)),
+chosen as materialized (
+  select * from ready where not coalesce(is_free, false) or place <= greatest(${FREE_AT_ONCE}, (together + $5 - 1) / $5)
+  order by urgency desc, created_at, action_id limit $4),
+free as materialized (
+  select s.session_id from agent_state s
+  where s.session_id in (select session_id from chosen where is_free) and s.node_no is null
+    and exists (select 1 from workers where node_no = $1)
+  order by s.session_id for update skip locked),
+taken as (
+  update agent_state s set owner = $2, node_no = $1, epoch = s.epoch + 1 from free f
+  where s.session_id = f.session_id returning s.session_id),
+claimed as (
+  update queue q set claimed_by = $1 from chosen c
+  where q.action_id = c.action_id and q.claimed_by is null and not q.processed
+    and (not coalesce(c.is_free, false) or c.session_id in (select session_id from taken))
+  returning ${selected("queue", "q")})
+select 'claimed' as found_as, c.* from claimed c
+union all select 'waiting', ${nullsFor("run_at")} from heads h where h.run_at > $3::timestamptz
+union all select 'left', ${nullsFor("session_id")} from ready h where h.action_id not in (select action_id from chosen)`;
+
+/** A row of the queue with nothing but one column of `h`. */
+function nullsFor(column: "run_at" | "session_id"): string {
+  return selected("queue", "h")
+    .split(", ")
+    .map((name) => (name === `h.${column}` ? name : "null"))
+    .join(", ");
+}
+
+const CLAIM_AMONG = claimFrom("select unnest($6::text[]) as session_id");
+const CLAIM_ALL = claimFrom("select distinct q.session_id from queue q where not q.processed and q.claimed_by is null");

@@ -1,0 +1,98 @@
+import postgres from "postgres";
+import { EverstepError } from "../../domain/errors.ts";
+import { closed, isOutOfReach, toStoreError } from "./store-errors.ts";
+import type { Scalar } from "./values.ts";
+
+export type Row = Record<string, unknown>;
+export type Parameter = Scalar;
+type Client = postgres.Sql;
+
+/** Times are ISO 8601 texts in the whole program, counts are numbers. */
+const TYPES = {
+  time: { to: 1184, from: [1184], serialize: String, parse: (text: string) => new Date(text).toISOString() },
+  bigint: { to: 20, from: [20], serialize: String, parse: Number },
+};
+const CONNECT_TIMEOUT_S = 5;
+
+export type ClientOptions = {
+  max: number;
+  /** Settings of the session. */
+  settings?: Record<string, string>;
+  onNotify?: (channel: string, payload: string) => void;
+  onClose?: () => void;
+};
+
+export function openClient(url: string, { max, settings, onNotify, onClose }: ClientOptions): Client {
+  return postgres(url, {
+    max,
+    connect_timeout: CONNECT_TIMEOUT_S,
+    keep_alive: 10,
+    // A short wait before each new attempt: the server may be back at any moment.
+    backoff: (retries: number) => Math.min(0.05 * 1.5 ** Math.min(retries, 20), 1),
+    max_lifetime: null,
+    fetch_types: false,
+    types: TYPES as never,
+    onnotice: () => {},
+    ...(onNotify && { onnotify: onNotify }),
+    ...(onClose && { onclose: onClose }),
+    connection: { application_name: "everstep", TimeZone: "UTC", ...settings },
+  } as postgres.Options<Record<string, never>>);
+}
+
+/** Runs a statement that is prepared once per connection. */
+export async function run(
+  client: Pick<Client, "unsafe">,
+  text: string,
+  parameters: readonly Parameter[] = [],
+): Promise<Row[]> {
+  return (await client.unsafe(text, parameters as never[], { prepare: parameters.length > 0 })) as unknown as Row[];
+}
+
+/** Reads, and writes that may be repeated or lost with the server: claims, releases. Commits have a writer of their own. */
+export class Pool {
+  readonly #client: Client;
+  #closed = false;
+
+  constructor(url: string, max: number) {
+    // What a crash of the server takes back here was not promised: claims die with their process anyway.
+    this.#client = openClient(url, { max, settings: { synchronous_commit: "off" } });
+  }
+
+  /** A statement that a broken connection may repeat. */
+  async query(text: string, ...parameters: Parameter[]): Promise<Row[]> {
+    if (this.#closed) throw closed();
+    try {
+      return await run(this.#client, text, parameters);
+    } catch (error) {
+      if (this.#closed) throw closed();
+      if (!isOutOfReach(error)) throw toStoreError(error);
+    }
+    // A connection that the server ended is only noticed when it is used; a fresh one tells whether the server is there.
+    try {
+      return await run(this.#client, text, parameters);
+    } catch (error) {
+      throw this.#closed ? closed() : toStoreError(error);
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    await this.#client.end({ timeout: 2 });
+  }
+}
+
+/** Tells a first connection's failure in words. */
+export async function firstConnection(client: Client, url: string): Promise<void> {
+  try {
+    const [row] = await run(client, "select current_setting('server_version_num')::integer as version");
+    if (Number(row?.["version"]) >= OLDEST_VERSION) return;
+  } catch (error) {
+    throw toStoreError(error);
+  }
+  throw new EverstepError(
+    "store_unavailable",
+    `PostgreSQL at ${new URL(url).host} is older than version 13`,
+    "use PostgreSQL 13 or newer",
+  );
+}
+const OLDEST_VERSION = 130_000;

@@ -1,0 +1,153 @@
+import { type EncodedBatch, EXTRA_COLUMNS } from "./encoded-batch.ts";
+import { inputColumns, type TableName } from "./tables.ts";
+import { arrayOf, type Scalar } from "./values.ts";
+
+/**
+ * One statement for many batches, so that one round trip and one write to disk carry all of them.
+ *
+ * G1  The sessions and actions that it writes are locked first, then every batch is judged, then those that passed are
+ *     written: a batch goes through whole or leaves nothing.
+ * G2  It writes nothing where the process was given another attempt number meanwhile: an old statement that is still on its
+ *     way when its connection is given up cannot come after the new one.
+ * G3  What was refused is kept in `writers` by the same transaction, for when the answer is lost.
+ *
+ * No two batches of a group write the same thing, so no row is written twice by the statement.
+ */
+export type GroupStatement = { text: string; parameters: (Scalar | string)[] };
+
+const TABLE_ORDER = Object.keys(EXTRA_COLUMNS) as TableName[];
+const texts = new Map<string, string>();
+
+export function groupStatement(
+  batches: readonly EncodedBatch[],
+  writer: { node_no: number; attempt: number; group_no: number },
+): GroupStatement {
+  const present = TABLE_ORDER.filter((table) => batches.some(({ rows }) => rows[table]));
+  const key = present.join(" ");
+  const text = texts.get(key) ?? build(present);
+  texts.set(key, text);
+  const parameters: Scalar[] = [writer.node_no, writer.attempt, writer.group_no];
+  for (const table of present) {
+    const rows = batches.flatMap(({ rows: all }) => all[table] ?? []);
+    const numbers = batches.flatMap(({ rows: all }, index) => (all[table] ?? []).map(() => index));
+    parameters.push(arrayOf(numbers));
+    for (let column = 0; column < columnsOf(table).length; column++)
+      parameters.push(arrayOf(rows.map((row) => row[column] as Scalar)));
+  }
+  return { text, parameters };
+}
+
+const columnsOf = (table: TableName): { name: string; sql_type: string }[] => [
+  ...EXTRA_COLUMNS[table].map(([name, sql_type]) => ({ name, sql_type })),
+  ...inputColumns(table),
+];
+
+function build(present: TableName[]): string {
+  let next = 4;
+  const parts = [
+    "gate as materialized (select 1 from writers where node_no = $1 and attempt = $2 for update)", // G2
+  ];
+  for (const table of present) {
+    const columns = [{ name: "batch", sql_type: "integer" }, ...columnsOf(table)];
+    const arrays = columns.map(({ sql_type }) => `$${next++}::${sql_type}[]`);
+    const names = columns.map(({ name }) => name);
+    parts.push(`new_${table} as materialized (select * from unnest(${arrays}) as i(${names}))`);
+  }
+  const has = (table: TableName): boolean => present.includes(table);
+  if (has("agent_state")) parts.push(LOCKED_SESSIONS);
+  if (has("queue")) parts.push(LOCKED_ACTIONS);
+  const refusals = present.flatMap((table) => REFUSALS[table] ?? []);
+  const nothing = "select 0 as batch, ''::text as reason, ''::text as id where false";
+  parts.push(`refused as materialized (${refusals.length > 0 ? refusals.join(" union all ") : nothing})`);
+  for (const table of present) parts.push(WRITES[table]);
+  parts.push(RECEIPT); // G3
+  const numbers = has("conversation_messages")
+    ? " union all select 'message', 0, conversation_id, message_id, number from write_messages"
+    : "";
+  return `with ${parts.join(",\n")}
+select 'refused' as kind, batch, reason, id, 0 as number from refused
+union all select 'gate', count(*)::integer, '', '', 0 from gate${numbers}`;
+}
+
+/** Batches that passed, at a moment when this process may write. */
+const PASSED = "exists (select 1 from gate) and i.batch <> all (array(select batch from refused))";
+
+const LOCKED_SESSIONS = `locked_sessions as materialized (
+  select i.batch, i.session_id, i.is_new,
+    coalesce(s.node_no = $1 and s.owner = i.owner and s.epoch = i.epoch and s.iteration = i.from_iteration, false) as is_owned
+  from new_agent_state i join agent_state s on s.session_id = i.session_id
+  order by i.session_id for update of s)`;
+
+/** An action that was claimed here must still be, and one that ended is only changed along with its session. */
+const LOCKED_ACTIONS = `locked_actions as materialized (
+  select i.batch, i.session_id,
+    (i.was_claimed and q.claimed_by is distinct from $1)
+      or (not i.with_session and (q.processed or coalesce(q.claimed_by <> $1, false))) as is_lost
+  from new_queue i join queue q on q.action_id = i.action_id
+  order by i.action_id for update of q)`;
+
+const REFUSALS: Partial<Record<TableName, string[]>> = {
+  agent_state: [
+    "select batch, 'fenced' as reason, session_id as id from locked_sessions where not is_new and not is_owned",
+    `select i.batch, 'fenced', i.session_id from new_agent_state i
+       where not i.is_new and not exists (select 1 from agent_state s where s.session_id = i.session_id)`,
+    "select batch, 'agent_state', session_id from locked_sessions where is_new",
+  ],
+  queue: ["select batch, 'fenced' as reason, session_id as id from locked_actions where is_lost"],
+  conversations: [
+    `select i.batch, 'conversations' as reason, i.conversation_id as id from new_conversations i
+       where i.is_new and exists (select 1 from conversations c where c.conversation_id = i.conversation_id)`,
+  ],
+  conversation_messages: [
+    `select i.batch, 'conversation_messages' as reason, i.message_id as id from new_conversation_messages i
+       where exists (select 1 from conversation_messages m where m.message_id = i.message_id)`,
+  ],
+};
+
+const names = (table: TableName): string[] => inputColumns(table).map(({ name }) => name);
+const KEPT_SINCE_CREATION = new Set(["session_id", "agent_id", "params", "created_action_id", "created_at"]);
+const SESSION_CHANGES = names("agent_state").filter(
+  (name) => !KEPT_SINCE_CREATION.has(name) && !name.startsWith("parent_"),
+);
+
+const insert = (table: TableName, more = "", values = more): string =>
+  `insert into ${table} (${names(table)}${more}) select ${names(table).map((name) => `i.${name}`)}${values} from new_${table} i where ${PASSED}`;
+const replaceBy = (table: TableName, key: string, more = ""): string =>
+  `on conflict (${key}) do update set ${names(table)
+    .filter((name) => !key.split(", ").includes(name))
+    .map((name) => `${name} = excluded.${name}`)}${more}`;
+
+const WRITES: Record<TableName, string> = {
+  agent_state: `create_sessions as (${insert(
+    "agent_state",
+    ", owner, node_no, epoch, error_rows, base_iteration, context",
+    ", case when i.keeps_owner then i.owner end, case when i.keeps_owner then $1 end, i.epoch, i.error_rows, i.base_iteration, i.context",
+  )} and i.is_new),
+update_sessions as (update agent_state s set ${SESSION_CHANGES.map((name) => `${name} = i.${name}`)},
+    owner = case when i.keeps_owner then s.owner end, node_no = case when i.keeps_owner then s.node_no end,
+    error_rows = i.error_rows, base_iteration = i.base_iteration,
+    context = case when i.base_iteration is null then coalesce(i.context, s.context) end
+  from new_agent_state i where s.session_id = i.session_id and not i.is_new and ${PASSED})`,
+  agent_steps: `write_steps as (${insert("agent_steps", ", place, state, state_kind, base_iteration, words", ", i.place, i.state, i.state_kind, i.base_iteration, i.words")})`,
+  queue: `write_actions as (${insert("queue")} ${replaceBy("queue", "action_id", ", claimed_by = null")})`,
+  conversations: `write_conversations as (${insert("conversations")} order by i.conversation_id ${replaceBy("conversations", "conversation_id")})`,
+  conversation_messages: `message_counts as (
+  insert into conversation_numbers (conversation_id, last_number)
+    select i.conversation_id, count(*) from new_conversation_messages i where ${PASSED}
+    group by i.conversation_id order by i.conversation_id
+  on conflict (conversation_id) do update set last_number = conversation_numbers.last_number + excluded.last_number
+  returning conversation_id, last_number),
+write_messages as (
+  insert into conversation_messages (${names("conversation_messages")}, words, number)
+    select ${names("conversation_messages").map((name) => `i.${name}`)}, i.words,
+      c.last_number + 1 - row_number() over (partition by i.conversation_id order by i.batch desc, i.ordinal desc)
+    from new_conversation_messages i join message_counts c on c.conversation_id = i.conversation_id where ${PASSED}
+  returning conversation_id, message_id, number)`,
+  conversation_participants: `write_participants as (${insert("conversation_participants")} order by i.participant_id ${replaceBy("conversation_participants", "participant_id")})`,
+  session_cursors: `write_cursors as (${insert("session_cursors")} order by i.session_id ${replaceBy("session_cursors", "session_id, conversation_id")})`,
+  agent_config: `write_configs as (${insert("agent_config")} order by i.agent_id ${replaceBy("agent_config", "agent_id")})`,
+};
+
+const RECEIPT = `receipt as (update writers set group_no = $3,
+    refused = (select coalesce(jsonb_agg(jsonb_build_array(batch, reason, id)), '[]') from refused)
+  where node_no = $1 and exists (select 1 from gate))`;

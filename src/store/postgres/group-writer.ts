@@ -1,0 +1,154 @@
+import { setTimeout as wait } from "node:timers/promises";
+import type postgres from "postgres";
+import type { CommitOutcome } from "../store.ts";
+import { openClient, type Row, run } from "./connections.ts";
+import type { EncodedBatch } from "./encoded-batch.ts";
+import { groupStatement } from "./group-statement.ts";
+import { closed, isCollision, isOutOfReach, toStoreError, wasNotSent } from "./store-errors.ts";
+import { fromText } from "./values.ts";
+
+/** What became of a batch, and the numbers that its messages got where the answer told. */
+export type Written = { outcome: CommitOutcome; numbers: ReadonlyMap<string, number> };
+type Outcome = Written | { error: unknown };
+
+const SETTINGS = {
+  // The statement is large and always planned the same way: by its keys, however small the tables were at first.
+  plan_cache_mode: "force_generic_plan",
+  enable_seqscan: "off",
+  enable_hashjoin: "off",
+  enable_mergejoin: "off",
+  jit: "off",
+};
+const RETRY_MS = 100;
+const MOST_COLLISIONS = 10;
+/** A server that does not answer for this long, in milliseconds, is given up, and asked anew on another connection. */
+const SILENCE_MS = 15_000;
+
+/**
+ * Writes groups of batches, one group at a time, over one connection.
+ *
+ * W1  A group whose answer was lost is in doubt: nothing more is written until the database told what became of it. So a
+ *     commit is never repeated that had gone through, and never given up that may have.
+ */
+export class GroupWriter {
+  readonly #url: string;
+  readonly #node_no: number;
+  #client: postgres.Sql;
+  #attempt = 0;
+  #group_no = 0;
+  #closing = false;
+
+  constructor(url: string, node_no: number) {
+    this.#url = url;
+    this.#node_no = node_no;
+    this.#client = openClient(url, { max: 1, settings: SETTINGS });
+  }
+
+  async register(): Promise<void> {
+    await run(this.#client, "insert into writers (node_no) values ($1)", [this.#node_no]);
+  }
+
+  /** Answers for each batch. A group that cannot be written as one is written one by one, so that none spoils the others. */
+  async write(batches: EncodedBatch[]): Promise<Outcome[]> {
+    for (let collisions = 0; ; collisions++) {
+      try {
+        return await this.#writeOnce(batches);
+      } catch (error) {
+        if (isCollision(error) && collisions < MOST_COLLISIONS) continue;
+        if (batches.length === 1) return [{ error: toStoreError(error) }];
+        if (isOutOfReach(error)) return batches.map(() => ({ error: toStoreError(error) }));
+        const alone: Outcome[] = [];
+        for (const batch of batches) alone.push(...(await this.write([batch])));
+        return alone;
+      }
+    }
+  }
+
+  async #writeOnce(batches: EncodedBatch[]): Promise<Outcome[]> {
+    const group_no = ++this.#group_no;
+    for (;;) {
+      const { text, parameters } = groupStatement(batches, {
+        node_no: this.#node_no,
+        attempt: this.#attempt,
+        group_no,
+      });
+      try {
+        const rows = await this.#withoutSilence(run(this.#client, text, parameters));
+        return outcomesFrom(rows, batches.length);
+      } catch (error) {
+        // Only what may have reached the server is in doubt.
+        if (!isOutOfReach(error) || wasNotSent(error)) throw error;
+        const refused = await this.#resolve(group_no); // W1
+        if (refused) return outcomesFrom(refused, batches.length);
+      }
+    }
+  }
+
+  /** What was refused of a group that went through; null where it did not, and now never will. */
+  async #resolve(group_no: number): Promise<Row[] | null> {
+    for (;;) {
+      if (this.#closing) throw closed();
+      try {
+        const [row] = await this.#withoutSilence(
+          run(
+            this.#client,
+            `insert into writers as w (node_no, attempt) values ($1, 1)
+             on conflict (node_no) do update set attempt = w.attempt + 1 returning attempt, group_no, refused`,
+            [this.#node_no],
+          ),
+        );
+        this.#attempt = Number(row?.["attempt"]);
+        if (Number(row?.["group_no"]) !== group_no) return null;
+        const refused = row?.["refused"] as [number, string, string][];
+        return refused.map(([batch, reason, id]) => ({ kind: "refused", batch, reason, id }));
+      } catch (error) {
+        if (!isOutOfReach(error)) throw error;
+        await wait(RETRY_MS);
+      }
+    }
+  }
+
+  async #withoutSilence(answer: Promise<Row[]>): Promise<Row[]> {
+    let timer: NodeJS.Timeout | undefined;
+    const silence = new Promise<never>((_, reject) => {
+      timer = setTimeout(() => {
+        const silent = this.#client;
+        this.#client = openClient(this.#url, { max: 1, settings: SETTINGS });
+        void silent.end({ timeout: 0 }).catch(() => {});
+        reject(Object.assign(new Error("the server is silent"), { code: "ETIMEDOUT" }));
+      }, SILENCE_MS);
+    });
+    try {
+      return await Promise.race([answer, silence]);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  /** What is in doubt is given up. */
+  giveUp(): void {
+    this.#closing = true;
+  }
+
+  async close(): Promise<void> {
+    this.#closing = true;
+    await this.#client.end({ timeout: 2 });
+  }
+}
+
+/** The first refusal of a batch counts; a batch that was fenced is told so before anything else. */
+function outcomesFrom(rows: Row[], count: number): Outcome[] {
+  const refused = new Map<number, CommitOutcome>();
+  const numbers = new Map<string, number>();
+  let isOpen = rows.every(({ kind }) => kind === "refused");
+  for (const { kind, batch, reason, id, number } of rows) {
+    if (kind === "gate") isOpen ||= Number(batch) === 1;
+    else if (kind === "message") numbers.set(fromText(String(id)), Number(number));
+    else if (reason === "fenced") refused.set(Number(batch), { kind: "fenced", session_id: fromText(String(id)) });
+    else if (!refused.has(Number(batch)))
+      refused.set(Number(batch), { kind: "exists", table: reason as "conversations", id: fromText(String(id)) });
+  }
+  // G2: this process was taken for gone, and is not told that anything went through.
+  if (!isOpen) throw Object.assign(new Error("the writer's place was taken"), { code: "57P01" });
+  return Array.from({ length: count }, (_, at) => ({ outcome: refused.get(at) ?? { kind: "committed" }, numbers }));
+}

@@ -1,0 +1,216 @@
+import { hostname } from "node:os";
+import { newId } from "../../domain/ids.ts";
+import type { Link } from "./link.ts";
+import { LIVE } from "./session-reads.ts";
+import { isOutOfReach } from "./store-errors.ts";
+
+export type MembershipTuning = {
+  /** How long a process that stops renewing its lease counts as alive, in milliseconds. 5,000 by default. */
+  lease_ms: number;
+  /** How often dead processes are looked for, in milliseconds. 250 by default. */
+  tick_ms: number;
+  /** How often sessions are shared out anew, in milliseconds. 1,000 by default. */
+  share_ms: number;
+};
+export const MEMBERSHIP_TUNING: MembershipTuning = { lease_ms: 5000, tick_ms: 250, share_ms: 1000 };
+
+type Query = Link["query"];
+
+/** What a process claimed at the very moment it was taken for dead belongs to nobody who is known. */
+const FREE_ORPHANS = `with sessions as (
+    update agent_state set owner = null, node_no = null, epoch = epoch + 1
+    where node_no is not null and node_no not in (select node_no from workers)),
+  receipts as (delete from writers where node_no not in (select node_no from workers))
+  update queue set claimed_by = null where claimed_by is not null and claimed_by not in (select node_no from workers)`;
+const ORPHANS_MS = 10_000;
+export type MembershipListener = {
+  /** Sessions or actions of others were freed here. */
+  freed: () => void;
+  /** There are sessions that this process should take. */
+  free: () => void;
+  /** This process owns so many sessions more than its share. */
+  surplus: (count: number) => void;
+  /** How many other processes share the database, and how many of them follow what is committed. */
+  peers: (count: number, following: number) => void;
+  /** Whether this process follows what is committed. */
+  follows: () => boolean;
+  /** Others took this process for dead and freed what it owned. */
+  wasTakenForDead: () => void;
+};
+
+/**
+ * Which processes there are.
+ *
+ * O1  A process lives while it holds its advisory lock, which ends with its connection (a killed process), and renews its
+ *     lease (a frozen one). Whoever notices that either is gone frees what it owned; the epoch grows, so that it can write
+ *     nothing any more.
+ * O2  A lock must be found free twice in a row, so that a connection that is just coming back counts as alive.
+ * O3  Sessions are shared out evenly among those that take sessions, with some slack so that they do not wander.
+ */
+export class Membership {
+  readonly node_no: number;
+  readonly #lock: number;
+  readonly #tuning: MembershipTuning;
+  readonly #listener: MembershipListener;
+  readonly #name = `${hostname()}:${process.pid}:${newId().slice(-6).toLowerCase()}`;
+  #suspects = new Set<number>();
+  #takesSessions = false;
+  #timer: NodeJS.Timeout | undefined;
+  #ticking: Promise<void> | undefined;
+  #stopped = false;
+  #renewAt = 0;
+  #shareAt = 0;
+  #orphansAt = 0;
+  /** Just connected: the others may be about to come back as well. */
+  #reapFrom = 0;
+  #share = Number.POSITIVE_INFINITY;
+  #others = 0;
+
+  constructor(
+    { node_no, lock }: { node_no: number; lock: number },
+    tuning: MembershipTuning,
+    listener: MembershipListener,
+  ) {
+    this.node_no = node_no;
+    this.#lock = lock;
+    this.#tuning = tuning;
+    this.#listener = listener;
+  }
+
+  /** How many sessions this process should own at most. */
+  get share(): number {
+    return this.#share;
+  }
+
+  /** Other processes that take sessions. */
+  get others(): number {
+    return this.#others;
+  }
+
+  /** Called on each new connection, before anything else is done with it. */
+  async join(query: Query): Promise<void> {
+    await query("select pg_advisory_lock($1, $2)", this.#lock, this.node_no);
+    await this.#renew(query);
+    this.#reapFrom = performance.now() + (this.#timer ? 4 * this.#tuning.tick_ms : 0);
+  }
+
+  start(query: Query): void {
+    const tick = (): void => {
+      this.#ticking = this.#tick(query).finally(() => {
+        if (!this.#stopped) this.#timer = setTimeout(tick, this.#tuning.tick_ms);
+      });
+    };
+    this.#timer = setTimeout(tick, this.#tuning.tick_ms);
+  }
+
+  async takeSessions(query: Query): Promise<void> {
+    if (this.#takesSessions) return;
+    this.#takesSessions = true;
+    await this.#renew(query);
+    await this.#reap(query, true);
+    await this.#count(query);
+  }
+
+  /** Tells the others in the table, where they look, that this process follows. */
+  async follow(query: Query): Promise<void> {
+    await this.#renew(query);
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    clearTimeout(this.#timer);
+    await this.#ticking;
+  }
+
+  async #tick(query: Query): Promise<void> {
+    try {
+      const now = performance.now();
+      if (now >= this.#renewAt) {
+        this.#renewAt = now + this.#tuning.lease_ms / 5;
+        if (!(await this.#renew(query))) this.#listener.wasTakenForDead();
+      }
+      if (now >= this.#reapFrom) await this.#reap(query, false);
+      if (this.#takesSessions && now >= this.#orphansAt) {
+        this.#orphansAt = now + ORPHANS_MS;
+        await query(FREE_ORPHANS);
+      }
+      if (this.#takesSessions && now >= this.#shareAt) {
+        this.#shareAt = now + this.#tuning.share_ms;
+        const { owned, free } = await this.#count(query);
+        // O3: the slack.
+        if (owned > this.#share + Math.max(1, this.#share * 0.1)) this.#listener.surplus(owned - this.#share);
+        else if (free > 0 && owned < this.#share) this.#listener.free();
+      }
+    } catch (error) {
+      // The link comes back by itself, and the next tick with it.
+      if (!isOutOfReach(error)) process.emitWarning(error as Error);
+    }
+  }
+
+  /** Whether this process was still known. */
+  async #renew(query: Query): Promise<boolean> {
+    const [row] = await query(
+      `insert into workers as w (node_no, name, takes_sessions, follows, expires_at)
+         values ($1, $2, $3, $5, now() + $4 * interval '1 millisecond')
+       on conflict (node_no) do update set renewed_at = now(), expires_at = excluded.expires_at,
+         takes_sessions = excluded.takes_sessions, follows = excluded.follows
+       returning (xmax <> 0) as was_known`,
+      this.node_no,
+      this.#name,
+      this.#takesSessions,
+      this.#tuning.lease_ms,
+      this.#listener.follows(),
+    );
+    return row?.["was_known"] === true;
+  }
+
+  /** O1. At the start a lock that is free once is enough: nobody of this process's kind is coming back. */
+  async #reap(query: Query, once: boolean): Promise<void> {
+    const rows = await query(
+      `select node_no, expires_at < now() as is_frozen, pg_try_advisory_xact_lock($2, node_no) as is_unlocked, follows
+       from workers where node_no <> $1`,
+      this.node_no,
+      this.#lock,
+    );
+    this.#listener.peers(rows.length, rows.filter(({ follows }) => follows === true).length);
+    const found = rows
+      .map((row) => ({
+        node_no: Number(row["node_no"]),
+        is_frozen: row["is_frozen"] === true,
+        is_unlocked: row["is_unlocked"] === true,
+      }))
+      .filter(({ is_frozen, is_unlocked }) => is_frozen || is_unlocked);
+    const dead = found.filter(({ node_no, is_frozen }) => once || is_frozen || this.#suspects.has(node_no)); // O2
+    this.#suspects = new Set(found.map(({ node_no }) => node_no));
+    for (const { node_no } of dead) await this.#free(query, node_no);
+    if (dead.length > 0) {
+      await this.#count(query);
+      this.#listener.freed();
+    }
+  }
+
+  /** What is not there any more was freed by another who noticed at the same time. */
+  async #free(query: Query, node_no: number): Promise<void> {
+    await query(
+      `with gone as (delete from workers where node_no = $1 returning node_no),
+         sessions as (update agent_state set owner = null, node_no = null, epoch = epoch + 1
+           where node_no in (select node_no from gone))
+       update queue set claimed_by = null where claimed_by in (select node_no from gone)`,
+      node_no,
+    );
+  }
+
+  /** Sets the share and answers how many live sessions this process owns, and how many are nobody's. */
+  async #count(query: Query): Promise<{ owned: number; free: number }> {
+    const [row] = await query(
+      `select (select count(*)::integer from agent_state where status in (${LIVE})) as live,
+         (select count(*)::integer from agent_state where node_no is null and status in (${LIVE})) as free,
+         (select count(*)::integer from agent_state where node_no = $1 and status in (${LIVE})) as owned,
+         (select count(*)::integer from workers where takes_sessions and node_no <> $1) as others`,
+      this.node_no,
+    );
+    this.#others = Number(row?.["others"]);
+    this.#share = this.#others === 0 ? Number.POSITIVE_INFINITY : Math.ceil(Number(row?.["live"]) / (this.#others + 1));
+    return { owned: Number(row?.["owned"]), free: Number(row?.["free"]) };
+  }
+}

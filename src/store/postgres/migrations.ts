@@ -1,0 +1,66 @@
+import { readdir, readFile } from "node:fs/promises";
+import type postgres from "postgres";
+import { EverstepError } from "../../domain/errors.ts";
+import { run } from "./connections.ts";
+
+const FOLDER = new URL("./migrations/", import.meta.url);
+const FILE = /^(\d{4})-([a-z0-9-]+?)(\.breaking)?\.sql$/;
+/** Two programs that start at once must not both migrate. */
+const LOCK = 0x45_56_53_54;
+
+type Migration = { number: number; name: string; breaking: boolean; file: string };
+
+/**
+ * Brings the schema up to this program's version.
+ *
+ * M1  Migrations are numbered and named, run in order, each in one transaction with its row in `schema_migrations`, and are
+ *     never edited once landed.
+ * M2  One program migrates at a time; the others wait for it.
+ * M3  A schema with a later migration that breaks older programs is refused; one that only adds is fine, so that programs
+ *     can be replaced one after the other.
+ */
+export async function migrate(client: postgres.Sql): Promise<void> {
+  const migrations = await readMigrations();
+  await client.begin(async (transaction) => {
+    await run(transaction, "select pg_advisory_xact_lock($1)", [LOCK]); // M2
+    await run(
+      transaction,
+      `create table if not exists schema_migrations
+         (number integer primary key, name text not null, breaking boolean not null, applied_at timestamptz not null default now())`,
+    );
+    const applied = await run(transaction, "select number, name, breaking from schema_migrations");
+    refuseNewer(
+      applied as { number: number; name: string; breaking: boolean }[],
+      Math.max(...migrations.map(({ number }) => number)),
+    );
+    const known = new Set(applied.map(({ number }) => Number(number)));
+    for (const { number, name, breaking, file } of migrations) {
+      if (known.has(number)) continue;
+      await transaction.unsafe(await readFile(new URL(file, FOLDER), "utf8"));
+      await run(transaction, "insert into schema_migrations (number, name, breaking) values ($1, $2, $3)", [
+        number,
+        name,
+        breaking,
+      ]);
+    }
+  });
+}
+
+async function readMigrations(): Promise<Migration[]> {
+  const files = (await readdir(FOLDER)).filter((file) => FILE.test(file)).sort();
+  return files.map((file) => {
+    const [, number, name, breaking] = FILE.exec(file) as unknown as [string, string, string, string | undefined];
+    return { number: Number(number), name, breaking: breaking !== undefined, file };
+  });
+}
+
+/** M3. */
+function refuseNewer(applied: { number: number; name: string; breaking: boolean }[], newest: number): void {
+  const ahead = applied.find(({ number, breaking }) => number > newest && breaking);
+  if (!ahead) return;
+  throw new EverstepError(
+    "store_newer",
+    `the database was migrated by a newer Everstep (${ahead.number} ${ahead.name})`,
+    "use that version, or restore a backup from before",
+  );
+}

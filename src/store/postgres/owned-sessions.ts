@@ -1,0 +1,111 @@
+import { isLive, type Session } from "../../domain/session.ts";
+import type { Step } from "../../domain/step.ts";
+import { type Chain, type StoredState, storeState, storeWhole } from "../state-chain.ts";
+import type { OwnedSession, SessionWrite } from "../store.ts";
+
+/** Where a session stands: its last `ok` iteration and how many attempts failed. What comes next is told from it. */
+export type Position = { iteration: number; error_rows: number };
+
+type Entry = Position & { worker: string; epoch: number; chain: Chain | null; context: Session["context"] };
+
+/** A session's part of a batch, ready to be written, and what to do in memory once it is. */
+export type SessionPlan = {
+  write: SessionWrite;
+  /** The row as readers will see it. */
+  session: Session;
+  before: Position;
+  after: Position;
+  base_iteration: number | null;
+  /** JSON text, where the state cannot be rebuilt from steps: at the start and at the end of a session. */
+  context: string | null;
+  steps: { step: Step; stored: StoredState; error_number: number | null }[];
+  committed: () => void;
+};
+
+/**
+ * The sessions that this process owns as far as it knows, with where their states stand, so that the next step is stored
+ * as a difference. Whether they are still owned is for the database to say.
+ */
+export class OwnedSessions {
+  readonly #entries = new Map<string, Entry>();
+
+  get ids(): IterableIterator<string> {
+    return this.#entries.keys();
+  }
+
+  get size(): number {
+    return this.#entries.size;
+  }
+
+  add({ session, owner }: OwnedSession, chain: Chain | null, error_rows: number): void {
+    const { iteration, context } = session;
+    this.#entries.set(session.session_id, { ...owner, chain, context, iteration, error_rows });
+  }
+
+  forget(session_ids: Iterable<string>): void {
+    for (const id of session_ids) this.#entries.delete(id);
+  }
+
+  isOwnedBy(session_id: string, worker: string): boolean {
+    return this.#entries.get(session_id)?.worker === worker;
+  }
+
+  ownedBy(worker: string): string[] {
+    return [...this.#entries].filter(([, entry]) => entry.worker === worker).map(([id]) => id);
+  }
+
+  /** Null means fenced. */
+  plan(write: SessionWrite, steps: Step[]): SessionPlan | null {
+    const { session } = write;
+    if (write.kind === "create") {
+      const start = { iteration: session.parent_iteration ?? -1, error_rows: 0 };
+      const owner = { worker: write.worker ?? "", epoch: write.worker === null ? 0 : 1 };
+      return this.#advance(write, { ...start, ...owner, chain: null, context: session.context }, steps);
+    }
+    const entry = this.#entries.get(session.session_id);
+    if (!entry || entry.worker !== write.owner.worker || entry.epoch !== write.owner.epoch) return null; // P3
+    return this.#advance(write, entry, steps);
+  }
+
+  /** Takes a session from where it stands over its new rows; null where they do not continue it (P2). */
+  #advance(write: SessionWrite, from: Entry, steps: Step[]): SessionPlan | null {
+    const { session } = write;
+    let { chain, iteration, error_rows } = from;
+    const rows: SessionPlan["steps"] = [];
+    for (const step of steps) {
+      if (step.iteration !== iteration + 1) return null;
+      if (step.status === "error") {
+        // It stands beside the chain: the next step does not build on it.
+        const { stored } = storeWhole(step.state, step.iteration);
+        rows.push({ step, stored, error_number: error_rows });
+        error_rows += 1;
+        continue;
+      }
+      const next = storeState(chain, step.state, step.iteration);
+      chain = next.chain;
+      iteration = step.iteration;
+      rows.push({ step, stored: next.stored, error_number: null });
+    }
+    if (session.iteration !== iteration) return null;
+    const lives = isLive(session.status);
+    // P5: the context follows the steps, whatever the row says.
+    const context = chain ? chain.state : from.context;
+    const kept = lives ? chain : null;
+    const after = { ...from, iteration, error_rows, chain: kept, context };
+    return {
+      write,
+      session: { ...session, context },
+      before: { iteration: from.iteration, error_rows: from.error_rows },
+      after: { iteration, error_rows },
+      base_iteration: kept?.base_iteration ?? null,
+      context: !lives || (write.kind === "create" && !kept) ? JSON.stringify(context) : null,
+      steps: rows,
+      committed: () => {
+        const isOurs = write.kind === "create" ? write.worker !== null : this.#entries.get(session.session_id) === from;
+        if (!isOurs) return; // It was given up meanwhile.
+        if (lives) this.#entries.set(session.session_id, after);
+        else this.#entries.delete(session.session_id);
+      },
+    };
+  }
+}

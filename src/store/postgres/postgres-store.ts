@@ -1,0 +1,286 @@
+import { setTimeout as wait } from "node:timers/promises";
+import type { Action } from "../../domain/action.ts";
+import { EverstepError } from "../../domain/errors.ts";
+import type { CommittedEvent, StepDelta } from "../../domain/event.ts";
+import { now } from "../../domain/ids.ts";
+import { CommitFeed } from "../commit-feed.ts";
+import { channelFor, follow } from "../follow.ts";
+import type * as port from "../store.ts";
+import { ActionClaims } from "./action-claims.ts";
+import { Bell } from "./bell.ts";
+import { CommitQueue } from "./commit-queue.ts";
+import { Pool } from "./connections.ts";
+import { encode } from "./encoded-batch.ts";
+import { GroupWriter } from "./group-writer.ts";
+import { Link } from "./link.ts";
+import { Membership, type MembershipTuning } from "./membership.ts";
+import { NewsDesk } from "./news-desk.ts";
+import { OwnedSessions, type SessionPlan } from "./owned-sessions.ts";
+import { PostgresReads } from "./postgres-reads.ts";
+import { Relay } from "./relay.ts";
+import { SessionClaims } from "./session-claims.ts";
+import { SharedLocks } from "./shared-locks.ts";
+import { closed, toStoreError } from "./store-errors.ts";
+
+const READ_AGAIN_MS = 200;
+/** How long a close waits for what is in doubt, in milliseconds. */
+const GIVE_UP_MS = 3000;
+/** How often what is followed is looked through for news that was lost, in milliseconds. */
+const LOOK_THROUGH_MS = 3000;
+/** How long a process counts as one that follows after nobody in it does, in milliseconds. */
+const FOLLOWS_ON_MS = 10_000;
+/** When it is looked through after this process begins to follow, in milliseconds. */
+const FIRST_LOOKS_MS = [100, 500, 1000];
+/** News is asked for from a little before the connection was lost: clocks differ. */
+const CLOCK_SLACK_MS = 5000;
+
+/** The store that many processes share: every promise is kept by the database, and memory only saves work. */
+export class PostgresStore extends PostgresReads implements port.Store {
+  readonly kind = "postgres";
+  readonly #pool: Pool;
+  readonly #writer: GroupWriter;
+  readonly #queue: CommitQueue;
+  readonly #link: Link;
+  readonly #membership: Membership;
+  readonly #owned = new OwnedSessions();
+  readonly #claims: SessionClaims;
+  readonly #actions: ActionClaims;
+  readonly #locks: SharedLocks;
+  readonly #feed = new CommitFeed();
+  readonly #relay: Relay;
+  readonly #news: NewsDesk;
+  readonly #work = new Bell();
+  readonly #free = new Bell();
+  readonly #surplus = new Bell<[session_ids: string[]]>();
+  readonly #deltas = new Bell<[delta: StepDelta]>();
+  readonly #ending = new AbortController();
+  readonly #lookThrough: NodeJS.Timeout;
+  #downSince = now();
+  #followedUntil = 0;
+  #closing: Promise<void> | undefined;
+
+  constructor(
+    url: string,
+    place: { node_no: number; lock: number; channel: string },
+    tuning: MembershipTuning & { pool_size: number },
+  ) {
+    const { node_no } = place;
+    const pool = new Pool(url, tuning.pool_size);
+    super(pool);
+    this.#pool = pool;
+    this.#writer = new GroupWriter(url, node_no);
+    this.#queue = new CommitQueue(this.#writer);
+    this.#claims = new SessionClaims(this.#pool, node_no, this.reads.sessions, this.#owned);
+    this.#membership = new Membership(place, tuning, {
+      freed: () => {
+        this.#link.tell({ kind: "free" });
+        this.#freed();
+      },
+      free: () => this.#free.ring(),
+      peers: (count, following) => {
+        this.#link.hasPeers = count > 0;
+        this.#link.hasFollowers = following > 0;
+      },
+      follows: () => this.#follows,
+      surplus: (count) => this.#surplus.ring(randomSome([...this.#owned.ids], count)),
+      wasTakenForDead: () => this.#owned.forget([...this.#owned.ids]),
+    });
+    this.#actions = new ActionClaims(this.#pool, node_no, {
+      others: () => this.#membership.others,
+      ring: () => this.#work.ring(),
+    });
+    this.#link = new Link(url, place, (query) => this.#membership.join(query), {
+      news: (news) => this.#news.heard(news),
+      up: () => this.#isBack(),
+      down: () => {
+        this.#downSince = now();
+      },
+    });
+    this.#locks = new SharedLocks(this.#link, place.lock);
+    this.#relay = new Relay(this.reads, this.#feed);
+    this.#news = new NewsDesk({
+      link: this.#link,
+      relay: this.#relay,
+      actions: this.#actions,
+      locks: this.#locks,
+      work: this.#work,
+      free: this.#free,
+      deltas: this.#deltas,
+    });
+    this.#lookThrough = setInterval(() => void this.#relay.lookThrough().catch(() => {}), LOOK_THROUGH_MS).unref();
+  }
+
+  async start(): Promise<void> {
+    try {
+      await this.#writer.register();
+      await this.#link.start();
+      this.#membership.start(this.#link.query);
+    } catch (error) {
+      await this.#end();
+      throw error;
+    }
+  }
+
+  async commit(batch: port.Batch): Promise<port.CommitOutcome> {
+    if (this.#closing) throw closed();
+    const stepsOf = Map.groupBy(batch.steps ?? [], ({ session_id }) => session_id);
+    const plans: SessionPlan[] = [];
+    for (const write of batch.sessions ?? []) {
+      const { session_id } = write.session;
+      const plan = this.#owned.plan(write, stepsOf.get(session_id) ?? []);
+      if (!plan) return { kind: "fenced", session_id };
+      plans.push(plan);
+      stepsOf.delete(session_id);
+    }
+    if (stepsOf.size > 0)
+      throw new TypeError(`steps of session ${stepsOf.keys().next().value} were given without the session`);
+    const encoded = encode(batch, plans, this.#actions.isClaimed);
+    const outcome = await this.#queue.commit(encoded, (numbers) => {
+      for (const plan of plans) plan.committed();
+      this.#news.committed(batch, plans, numbers);
+    });
+    if (outcome.kind === "fenced") {
+      this.#owned.forget(plans.flatMap(({ write }) => (write.kind === "update" ? [write.session.session_id] : [])));
+      this.#actions.dropped(batch.actions ?? []);
+    }
+    return outcome;
+  }
+
+  async claimSessions({ worker, limit }: { worker: string; limit: number }): Promise<port.OwnedSession[]> {
+    if (this.#closing) throw closed();
+    await this.#membership.takeSessions(this.#link.query).catch((error: unknown) => {
+      throw toStoreError(error);
+    });
+    const room = Math.max(0, this.#membership.share - this.#owned.size);
+    return this.#claims.claimFree(worker, Math.min(limit, room));
+  }
+
+  claimSession({ worker, session_id }: { worker: string; session_id: string }): Promise<port.OwnedSession | null> {
+    return this.#claims.claim(worker, session_id);
+  }
+
+  async releaseSessions({ worker, session_ids }: { worker: string; session_ids?: string[] }): Promise<void> {
+    // From now on the owner's commits are refused; what it has under way is part of what the next owner starts from.
+    const released = session_ids ?? this.#owned.ownedBy(worker);
+    this.#owned.forget(released.filter((id) => this.#owned.isOwnedBy(id, worker)));
+    await this.#queue.drained();
+    if ((await this.#claims.release(worker, session_ids)) === 0) return;
+    this.#link.tell({ kind: "free" });
+    this.#actions.mayHave(released);
+    this.#work.ring();
+  }
+
+  claimActions(claim: { worker: string; limit: number }): Promise<Action[]> {
+    return this.#actions.claim(claim);
+  }
+
+  onWork(listener: () => void): () => void {
+    return this.#work.listen(listener);
+  }
+
+  onFreeSessions(listener: () => void): () => void {
+    return this.#free.listen(listener);
+  }
+
+  onSurplus(listener: (session_ids: string[]) => void): () => void {
+    return this.#surplus.listen(listener);
+  }
+
+  follow(topic: port.Topic, signal: AbortSignal): AsyncIterable<CommittedEvent> {
+    void this.#relay.begin(channelFor(topic)).catch(() => {});
+    if (!this.#follows) this.#beginToFollow();
+    const until = AbortSignal.any([signal, this.#ending.signal]);
+    const patient = {
+      listSteps: (filter: port.StepFilter) => this.#patiently(() => this.listSteps(filter), until),
+      listMessages: (filter: port.MessageFilter) => this.#patiently(() => this.listMessages(filter), until),
+    };
+    return follow(patient, this.#feed, topic, until);
+  }
+
+  publishDelta(delta: StepDelta): void {
+    this.#link.tell({ kind: "delta", delta });
+  }
+
+  onDelta(listener: (delta: StepDelta) => void): () => void {
+    return this.#deltas.listen(listener);
+  }
+
+  alone<Result>(name: string, work: () => Promise<Result>): Promise<Result> {
+    return this.#locks.alone(name, work, this.#ending.signal);
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
+    this.#ending.abort();
+    clearInterval(this.#lookThrough);
+    this.#actions.stop();
+    for (const bell of [this.#work, this.#free, this.#surplus, this.#deltas]) bell.silence();
+    await this.#membership.stop();
+    const patience = setTimeout(() => this.#writer.giveUp(), GIVE_UP_MS);
+    await this.#queue.drained();
+    clearTimeout(patience);
+    // Where the server is out of reach the others notice that this process is gone.
+    await this.#claims.releaseAll().catch(() => {});
+    this.#link.tell({ kind: "free" });
+    await this.#end();
+  }
+
+  async #end(): Promise<void> {
+    await Promise.all([this.#link.close(), this.#writer.close(), this.#pool.close()]);
+  }
+
+  #freed(): void {
+    this.#actions.lookThrough();
+    this.#free.ring();
+    this.#work.ring();
+  }
+
+  /** Who followed a moment ago is likely to follow again. */
+  get #follows(): boolean {
+    if (this.#feed.channels.size > 0) this.#followedUntil = performance.now() + FOLLOWS_ON_MS;
+    return performance.now() < this.#followedUntil;
+  }
+
+  /** Others tell from now on; what they committed before they heard of it is looked for. */
+  #beginToFollow(): void {
+    this.#followedUntil = performance.now() + FOLLOWS_ON_MS;
+    void this.#membership
+      .follow(this.#link.query)
+      .then(() => this.#link.tell({ kind: "hello", follows: true }))
+      .catch(() => {});
+    for (const ms of FIRST_LOOKS_MS) setTimeout(() => void this.#relay.lookThrough().catch(() => {}), ms).unref();
+  }
+
+  /** The link is up, for the first time or again. */
+  #isBack(): void {
+    this.#link.tell({ kind: "hello", follows: this.#follows });
+    this.#freed();
+    const since = new Date(Date.parse(this.#downSince) - CLOCK_SLACK_MS).toISOString();
+    void this.#relay.catchUp(since).catch(() => {});
+  }
+
+  /** A reader who follows waits for a server that is out of reach. */
+  async #patiently<Result>(read: () => Promise<Result[]>, signal: AbortSignal): Promise<Result[]> {
+    for (;;) {
+      try {
+        return await read();
+      } catch (error) {
+        if (signal.aborted) return [];
+        if (!(error instanceof EverstepError)) throw error;
+        await wait(READ_AGAIN_MS, undefined, { signal }).catch(() => {});
+      }
+    }
+  }
+}
+
+function randomSome(ids: string[], count: number): string[] {
+  for (let at = ids.length - 1; at > 0; at--) {
+    const other = Math.floor(Math.random() * (at + 1));
+    [ids[at], ids[other]] = [ids[other] as string, ids[at] as string];
+  }
+  return ids.slice(0, count);
+}

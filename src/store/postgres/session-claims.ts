@@ -1,0 +1,80 @@
+import type { OwnedSession } from "../store.ts";
+import type { Pool } from "./connections.ts";
+import type { OwnedSessions } from "./owned-sessions.ts";
+import { LIVE, SESSION_COLUMNS, type SessionReads } from "./session-reads.ts";
+import { arrayOf, toText } from "./values.ts";
+
+/** Who owns which session, as the database has it. */
+export class SessionClaims {
+  readonly #pool: Pool;
+  readonly #node_no: number;
+  readonly #reads: SessionReads;
+  readonly #owned: OwnedSessions;
+
+  constructor(pool: Pool, node_no: number, reads: SessionReads, owned: OwnedSessions) {
+    this.#pool = pool;
+    this.#node_no = node_no;
+    this.#reads = reads;
+    this.#owned = owned;
+  }
+
+  async claimFree(worker: string, limit: number): Promise<OwnedSession[]> {
+    const rows = await this.#pool.query(
+      `with free as materialized (
+         select s.session_id from agent_state s where s.node_no is null and s.status in (${LIVE})
+           and exists (select 1 from workers where node_no = $1)
+         order by s.created_at, s.number limit $3 for update skip locked),
+       taken as (
+         update agent_state s set owner = $2, node_no = $1, epoch = s.epoch + 1 from free f
+         where s.session_id = f.session_id returning ${SESSION_COLUMNS}, s.number)
+       select * from taken order by created_at, number`,
+      this.#node_no,
+      toText(worker),
+      limit,
+    );
+    return this.#own(rows, worker);
+  }
+
+  async claim(worker: string, session_id: string): Promise<OwnedSession | null> {
+    const rows = await this.#pool.query(
+      `update agent_state s set owner = $2, node_no = $1, epoch = s.epoch + case when s.node_no is null then 1 else 0 end
+       where s.session_id = $3 and (s.node_no is null or (s.node_no = $1 and s.owner = $2))
+         and exists (select 1 from workers where node_no = $1)
+       returning ${SESSION_COLUMNS}`,
+      this.#node_no,
+      toText(worker),
+      toText(session_id),
+    );
+    return (await this.#own(rows, worker))[0] ?? null;
+  }
+
+  async release(worker: string, session_ids?: string[]): Promise<number> {
+    const rows = await this.#pool.query(
+      `update agent_state set owner = null, node_no = null, epoch = epoch + 1
+       where node_no = $1 and owner = $2 ${session_ids ? "and session_id = any ($3::text[])" : ""} returning 1`,
+      this.#node_no,
+      toText(worker),
+      ...(session_ids ? [arrayOf(session_ids.map(toText))] : []),
+    );
+    return rows.length;
+  }
+
+  /** Everything that this process has: it is going. */
+  async releaseAll(): Promise<void> {
+    await this.#pool.query(
+      `with gone as (delete from workers where node_no = $1),
+         writer as (delete from writers where node_no = $1),
+         sessions as (update agent_state set owner = null, node_no = null, epoch = epoch + 1 where node_no = $1)
+       update queue set claimed_by = null where claimed_by = $1`,
+      this.#node_no,
+    );
+  }
+
+  async #own(rows: Record<string, unknown>[], worker: string): Promise<OwnedSession[]> {
+    return (await this.#reads.load(rows)).map(({ session, chain, error_rows, epoch }) => {
+      const owned = { session, owner: { worker, epoch } };
+      this.#owned.add(owned, chain, error_rows);
+      return owned;
+    });
+  }
+}

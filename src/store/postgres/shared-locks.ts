@@ -1,0 +1,73 @@
+import { createHash } from "node:crypto";
+import { setTimeout as wait } from "node:timers/promises";
+import { Bell } from "./bell.ts";
+import type { Link } from "./link.ts";
+import { closed, toStoreError } from "./store-errors.ts";
+
+/** The backstop for news that was lost, in milliseconds. */
+const ASK_AGAIN_MS = 250;
+
+/**
+ * Work that no two processes do at once: an advisory lock on the pinned connection, which ends with the process. Within a
+ * process the lock would be given twice, so there one waits for the other.
+ */
+export class SharedLocks {
+  readonly #link: Link;
+  readonly #lock: number;
+  readonly #unlocked = new Bell<[name: string]>();
+  readonly #lines = new Map<string, Promise<unknown>>();
+
+  constructor(link: Link, lock: number) {
+    this.#link = link;
+    this.#lock = lock;
+  }
+
+  /** Another process let go of the name. */
+  unlocked(name: string): void {
+    this.#unlocked.ring(name);
+  }
+
+  alone<Result>(name: string, work: () => Promise<Result>, signal: AbortSignal): Promise<Result> {
+    const turn = (this.#lines.get(name) ?? Promise.resolve()).then(() => this.#locked(name, work, signal));
+    const settled = turn.catch(() => {});
+    this.#lines.set(name, settled);
+    void settled.then(() => this.#lines.get(name) === settled && this.#lines.delete(name));
+    return turn;
+  }
+
+  async #locked<Result>(name: string, work: () => Promise<Result>, signal: AbortSignal): Promise<Result> {
+    // Shifted, so that no name is taken for a process, whose locks have the same first key.
+    const key = createHash("sha256").update(name).digest().readInt32BE(0) | 0x40_00_00_00;
+    while (!(await this.#tryLock(key))) {
+      if (signal.aborted) throw closed();
+      await this.#released(name);
+    }
+    try {
+      return await work();
+    } finally {
+      // Whoever waits for the work does not wait for this; the connection does both in order.
+      void this.#link
+        .query("select pg_advisory_unlock($1, $2)", this.#lock, key)
+        .then(() => this.#link.tell({ kind: "unlocked", name }))
+        .catch(() => {});
+    }
+  }
+
+  async #tryLock(key: number): Promise<boolean> {
+    try {
+      const [row] = await this.#link.query("select pg_try_advisory_lock($1, $2) as locked", this.#lock, key);
+      return row?.["locked"] === true;
+    } catch (error) {
+      throw toStoreError(error);
+    }
+  }
+
+  async #released(name: string): Promise<void> {
+    let stop = (): void => {};
+    const released = new Promise<void>((resolve) => {
+      stop = this.#unlocked.listen((other) => other === name && resolve());
+    });
+    await Promise.race([released, wait(ASK_AGAIN_MS)]);
+    stop();
+  }
+}

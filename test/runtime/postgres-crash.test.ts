@@ -1,0 +1,4 @@
+import { postgresHome } from "../postgres-server.ts";
+import { crash } from "./promises/crash.ts";
+
+crash("postgres", postgresHome);

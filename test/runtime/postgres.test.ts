@@ -1,0 +1,4 @@
+import { postgresHome } from "../postgres-server.ts";
+import { runtimePromises } from "./runtime-promises.ts";
+
+runtimePromises("postgres", postgresHome);

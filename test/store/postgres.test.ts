@@ -1,0 +1,24 @@
+import { openPostgresStore } from "../../src/store/postgres/open-postgres-store.ts";
+import { postgresHome } from "../postgres-server.ts";
+import type { OpenedStore } from "./conformance/opened-store.ts";
+import { storeConformance, storeVolume } from "./conformance.ts";
+
+async function open(): Promise<OpenedStore> {
+  const { url, remove } = await postgresHome();
+  let store = await openPostgresStore({ url });
+  return {
+    store,
+    async reopen() {
+      await store.close();
+      store = await openPostgresStore({ url });
+      return store;
+    },
+    async destroy() {
+      await store.close();
+      await remove();
+    },
+  };
+}
+
+storeVolume("postgres", open);
+storeConformance("postgres", open);
