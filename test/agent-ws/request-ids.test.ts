@@ -21,7 +21,7 @@ describe("a question with an id of its asker's own", () => {
     const actions = await get("/api/actions?");
     const asked = actions.filter(({ metadata }) => (metadata as { request_id?: string }).request_id === "$event:1");
     assert.equal(asked.length, 1);
-    const iteration = asked[0]?.["consumed_iteration"];
+    const iteration = Number(asked[0]?.["consumed_iteration"]);
     const [step] = await get(`/api/agent-steps?min_iteration=${iteration}&max_iteration=${iteration}&`);
     assert.equal(step?.["text"], answer);
   });

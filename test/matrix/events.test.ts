@@ -31,7 +31,7 @@ const command = (said: string, name: string, argument: string, more = {}) => ({
   ...more,
 });
 
-const CASES: [name: string, event: RoomEvent, incoming: { kind: string } | null][] = [
+const CASES: [name: string, event: RoomEvent, incoming: { kind: string; [field: string]: unknown } | null][] = [
   ["a text", text("hello"), message("hello")],
   ["a command", text("!save tea"), command("!save tea", "save", "tea")],
   ["a command in capitals", text("!SAVE"), command("!SAVE", "save", "")],
@@ -77,7 +77,7 @@ const CASES: [name: string, event: RoomEvent, incoming: { kind: string } | null]
     ["✔️", "yes"],
     ["👎", "no"],
     ["❌", "no"],
-  ].map(([key, answer]): [string, RoomEvent, { kind: string }] => [
+  ].map(([key, answer]): [string, RoomEvent, { kind: string; [field: string]: unknown }] => [
     `a reaction ${key}`,
     event({ "m.relates_to": { rel_type: "m.annotation", event_id: "$0", key } }, { type: "m.reaction" }),
     { ...origin, kind: "callback", action: "confirm", target: "$0", answer },
