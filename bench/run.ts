@@ -6,6 +6,7 @@ import { parseArgs } from "node:util";
 import type { Bench } from "./bench.ts";
 import { clusterBench } from "./cluster.ts";
 import { type Figure, keepsBar } from "./figure.ts";
+import { matrixBench } from "./matrix.ts";
 import { modelBench } from "./model.ts";
 import { writeResults } from "./results.ts";
 import { runtimeBench } from "./runtime.ts";
@@ -18,6 +19,7 @@ const BENCHES: Readonly<Record<string, Bench>> = {
   runtime: runtimeBench,
   server: serverBench,
   model: modelBench,
+  matrix: matrixBench,
   cluster: clusterBench,
 };
 

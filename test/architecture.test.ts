@@ -35,7 +35,8 @@ const RULES: ImportRules = {
   packages: {
     "@lancedb/lancedb": ["store/lancedb"],
     "apache-arrow": ["store/lancedb"],
-    "node:sqlite": ["store/lancedb"],
+    // The bot keeps its own small state; it never sees the runtime's.
+    "node:sqlite": ["store/lancedb", "surfaces/matrix"],
     postgres: ["store/postgres"],
     "@boundaryml/baml": ["monikers"],
     "matrix-js-sdk": ["surfaces/matrix"],

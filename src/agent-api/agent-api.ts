@@ -79,13 +79,16 @@ export class AgentApi {
     await opened;
   }
 
-  /** The answer's text as it comes. */
-  sendMessage(text: string): AsyncGenerator<string, void, undefined> {
+  /**
+   * The answer's text as it comes. A `request_id` of the caller's own is kept with the question (`metadata.request_id` of
+   * its action), so that what became of it can be looked up after a crash.
+   */
+  sendMessage(text: string, { request_id = String(++this.#requests) } = {}): AsyncGenerator<string, void, undefined> {
     if (this.#question) throw new AgentBusyError("the agent is still answering");
     const socket = this.#socket;
     if (!socket || !this.isConnected) throw new AgentApiError("disconnected", `there is no connection to ${this.#url}`);
     const question: Question = {
-      request_id: String(++this.#requests),
+      request_id,
       frames: [],
       wake() {},
       failure: null,

@@ -1,6 +1,7 @@
 import { setTimeout as wait } from "node:timers/promises";
 import { type Action, type ActionType, carriesGuidance } from "../domain/action.ts";
 import { EverstepError } from "../domain/errors.ts";
+import { isStoppedByLimit, type Session } from "../domain/session.ts";
 import type { SessionRegistry } from "../sessions/registry.ts";
 import type { SessionRunner } from "../sessions/session-runner.ts";
 import type { Store } from "../store/store.ts";
@@ -111,8 +112,8 @@ export class Dispatcher {
     if (this.#registry.peek(action.session_id)) return this.#applyInTurn(action);
     const session = await this.#store.getSession(action.session_id);
     if (!session) return this.#settleAlone(action, { kind: "rejected", reason: "the session is unknown" });
-    const endedForGood = session.status === "done" || session.status === "stopped";
-    if (endedForGood) {
+    const isOver = session.status === "done" || session.status === "stopped";
+    if (isOver && !mayUndo(action, session)) {
       // No runner is needed to tell what cannot be done any more; a creation whose session is through already went well.
       const isBirth = action.action_type === "agent_create" || action.action_type === "agent_fork";
       return this.#settleAlone(
@@ -152,6 +153,10 @@ export class Dispatcher {
     await wait(STORE_RETRY_MS, undefined, { signal: this.#stopping.signal }).catch(() => {});
   }
 }
+
+/** What a limit stopped can be set going again, or be ended for good. */
+const mayUndo = ({ action_type }: Action, session: Session): boolean =>
+  isStoppedByLimit(session) && (action_type === "agent_resume" || action_type === "agent_destroy");
 
 const OWNED_ELSEWHERE: Outcome = {
   kind: "retry",

@@ -5,6 +5,9 @@
 export const ERROR_CODES = [
   "address_unavailable",
   "config_invalid",
+  "matrix_login_failed",
+  "matrix_state_locked",
+  "matrix_state_unusable",
   "moniker_invalid",
   "store_locked",
   "store_read_only",

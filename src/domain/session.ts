@@ -28,6 +28,10 @@ export const isLive = (status: SessionStatus): boolean => live.has(status);
 const stopReasonSchema = z.enum(["max_steps", "max_runtime_s", "max_tokens", "destroyed"]);
 export type StopReason = z.infer<typeof stopReasonSchema>;
 
+/** A limit's word is not the last: `resume` with a higher one lets the session go on. */
+export const isStoppedByLimit = ({ status, stop_reason }: { status: SessionStatus; stop_reason: StopReason | null }) =>
+  status === "stopped" && stop_reason !== null && stop_reason !== "destroyed";
+
 export const retrySchema = z.object({
   /** Attempts at one step, the first included. 3 by default; 1 means no retry. */
   max_attempts: z.int().min(1).max(100).default(3),

@@ -13,6 +13,15 @@ program
   .addHelpText("after", "\nIt is set up by environment variables; .env.example lists them.")
   .action(async () => (await import("./serve.ts")).serve("serve"));
 
+program
+  .command("matrix")
+  .description("run the Matrix bot, which talks to a running server; docs/matrix.md tells how to set it up")
+  .option("--health", "tell whether the bot on MATRIX_STATE follows its homeserver, and end")
+  .action(async ({ health }: { health?: boolean }) => {
+    const { checkMatrixHealth, runMatrix } = await import("../surfaces/matrix/run-matrix.ts");
+    return health ? checkMatrixHealth() : runMatrix();
+  });
+
 for (const [role, description] of [
   ["worker", "run agents only (needs PostgreSQL)"],
   ["server", "serve HTTP only (needs PostgreSQL)"],

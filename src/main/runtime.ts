@@ -1,5 +1,5 @@
 import { Dispatcher } from "../dispatch/dispatcher.ts";
-import { newId } from "../domain/ids.ts";
+import { newId, now } from "../domain/ids.ts";
 import { Events } from "../events/events.ts";
 import type { Catalog } from "../monikers/catalog.ts";
 import type { Llm } from "../monikers/llm/llm.ts";
@@ -30,6 +30,8 @@ export type RuntimeOptions = {
 export class Runtime {
   readonly queue: ActionQueue;
   readonly events: Events;
+  /** How this worker is doing. */
+  readonly describe: () => { worker_id: string; pid: number; started_at: string } & StepSlots["load"];
   readonly #registry: SessionRegistry;
   readonly #dispatcher: Dispatcher;
   readonly #shutdown_grace_ms: number;
@@ -37,12 +39,15 @@ export class Runtime {
 
   constructor({ store, catalog, workspace, ...options }: RuntimeOptions) {
     const worker = newId();
+    const slots = new StepSlots(options.max_running_steps ?? 500);
+    const started_at = now();
+    this.describe = () => ({ worker_id: worker, pid: process.pid, started_at, ...slots.load });
     this.queue = new ActionQueue(store, catalog);
     this.events = new Events(store);
     this.#shutdown_grace_ms = options.shutdown_grace_ms ?? 10_000;
     this.#registry = new SessionRegistry(worker, catalog, {
       store,
-      slots: new StepSlots(options.max_running_steps ?? 500),
+      slots,
       llm: options.llm ?? null,
       tools: { workspace: new Workspace(workspace) },
       onDelta: ({ session, ...delta }) => this.events.publishDelta(session, delta),

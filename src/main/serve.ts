@@ -1,4 +1,5 @@
 import { once } from "node:events";
+import { fileURLToPath } from "node:url";
 import { type Logger, pino } from "pino";
 import { EverstepError } from "../domain/errors.ts";
 import { Events } from "../events/events.ts";
@@ -18,6 +19,8 @@ import { buildServer } from "../surfaces/http/server.ts";
 import { SocketServer } from "../surfaces/socket/socket-server.ts";
 import { type Config, readConfig } from "./config.ts";
 import { Runtime } from "./runtime.ts";
+
+const CONSOLE = fileURLToPath(new URL("../../console/dist", import.meta.url));
 
 /** `serve` is both in one process, the only way on the embedded store. */
 export type Role = "serve" | "worker" | "server";
@@ -39,7 +42,8 @@ export async function serve(role: Role): Promise<void> {
   if (role === "worker") console.log(`Everstep works (store ${hidden(config)}, ${revived} sessions go on)`);
   else {
     const { queue, events } = runtime ?? { queue: new ActionQueue(store, catalog), events: new Events(store) };
-    const address = await listen(config, { store, catalog, metrics, log, queue, events }, resources);
+    const workers = () => (runtime ? [runtime.describe()] : []);
+    const address = await listen(config, { store, catalog, metrics, log, queue, events, workers }, resources);
     greet(address, config, revived);
   }
   await stopped;
@@ -90,6 +94,7 @@ async function listen(
       token: config.EVERSTEP_TOKEN,
       metrics_token: config.EVERSTEP_METRICS_TOKEN,
       rate_limit: config.EVERSTEP_RATE_LIMIT,
+      console_folder: CONSOLE,
       log,
     },
   );
@@ -138,5 +143,5 @@ function greet(address: string, config: Config, revived: number): void {
 Try:  curl -s ${address}/api/agents -H 'content-type: application/json' -d '{"agent_id":"joker","moniker":"joke","params":{"subject":"tea"}}'
       curl -s '${address}/api/agent-steps?agent_id=joker'
 
-The API is described at ${address}/docs. Ctrl-C stops it; everything goes on at the next start.`);
+The console is at ${address}/, the API is described at ${address}/docs. Ctrl-C stops it; everything goes on at the next start.`);
 }

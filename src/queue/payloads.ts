@@ -15,6 +15,9 @@ export const createPayloadSchema = z.object({
 
 export const controlPayloadSchema = z.object({ reason: z.string().max(2000).optional() });
 
+/** Options replace the session's own, one by one: a limit that stopped it can be lifted this way. */
+export const resumePayloadSchema = controlPayloadSchema.extend({ options: sessionOptionsSchema.optional() });
+
 export const interruptPayloadSchema = z.object({
   guidance: jsonSchema.refine((guidance) => guidance !== undefined, "is required"),
   mode: modeSchema.optional(),
@@ -33,7 +36,7 @@ export const forkPayloadSchema = z.object({
 export const PAYLOADS = {
   agent_create: createPayloadSchema,
   agent_pause: controlPayloadSchema,
-  agent_resume: controlPayloadSchema,
+  agent_resume: resumePayloadSchema,
   agent_destroy: controlPayloadSchema,
   agent_interrupt: interruptPayloadSchema,
   agent_input: inputPayloadSchema,

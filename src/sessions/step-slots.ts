@@ -10,11 +10,18 @@ export type Slot = {
 
 /** Caps how many steps run at once. Sessions beyond it wait their turn, first come first served. */
 export class StepSlots {
+  readonly #most: number;
   #free: number;
   readonly #waiting = new Set<() => void>();
 
   constructor(most: number) {
+    this.#most = most;
     this.#free = most;
+  }
+
+  get load(): { running_steps: number; waiting_steps: number; max_running_steps: number } {
+    const max_running_steps = this.#most;
+    return { running_steps: max_running_steps - this.#free, waiting_steps: this.#waiting.size, max_running_steps };
   }
 
   request(): Slot {

@@ -4,6 +4,7 @@ import type { Conversation, Message, Participant, SessionCursor } from "../domai
 import type { CommittedEvent, StepDelta } from "../domain/event.ts";
 import type { SearchHit } from "../domain/search.ts";
 import type { Session, SessionStatus } from "../domain/session.ts";
+import type { SessionSummary } from "../domain/session-summary.ts";
 import type { Step, StepStatus } from "../domain/step.ts";
 
 /**
@@ -51,6 +52,8 @@ export interface Store {
   getSession(session_id: string): Promise<Session | null>;
   /** Newest first. */
   listSessions(filter: SessionFilter): Promise<Session[]>;
+  /** An engine that can do it without reading whole sessions; `summarize` in session-summaries.ts serves the others. */
+  summarizeSessions?(filter: SummaryFilter): Promise<SessionSummaries>;
   getAgent(agent_id: string): Promise<Agent | null>;
   /** By `agent_id`. */
   listAgents(page: Page): Promise<Agent[]>;
@@ -152,6 +155,18 @@ export type CommitOutcome =
 
 export type Page = { limit: number; offset: number };
 export type SessionFilter = Page & { status?: SessionStatus; agent_id?: string };
+/** `q` is found in ids, moniker and the beginning of the last result, letter case and diacritics aside. */
+export type SummaryFilter = Page & {
+  statuses?: SessionStatus[];
+  agent_id?: string;
+  moniker?: string;
+  q?: string;
+  session_ids?: string[];
+  /** Only those that a person should look at. */
+  needs_person?: boolean;
+};
+/** A page of summaries, newest first; `counts` by status does not heed `statuses`, `total` does. */
+export type SessionSummaries = { sessions: SessionSummary[]; total: number; counts: Record<SessionStatus, number> };
 export type ActionFilter = Page & { session_id?: string; agent_id?: string; processed?: boolean };
 export type ConversationFilter = Page & { status?: Conversation["status"]; tag?: string };
 /** `since` includes messages of that very time; `after` excludes the message it names, and names nothing where that is unknown. */

@@ -42,6 +42,8 @@ const ROUTES: [method: string, path: string][] = [
   ["DELETE", "/api/conversations/x/participants/y"],
   ["POST", "/api/conversations/x/messages"],
   ["GET", "/api/conversations/x/messages"],
+  ["GET", "/api/session-summaries"],
+  ["GET", "/api/system"],
   ["GET", "/api/monikers"],
   ["GET", "/api/search?q=x"],
   ["GET", "/openapi.json"],

@@ -50,7 +50,7 @@ export const ROUTES: Route[] = [
     },
   },
   { method: "POST", path: pathOf("sessions", SESSION, "pause"), body: { reason: "x" } },
-  { method: "POST", path: pathOf("sessions", SESSION, "resume"), body: { reason: "x" } },
+  { method: "POST", path: pathOf("sessions", SESSION, "resume"), body: { reason: "x", options: OPTIONS } },
   { method: "POST", path: pathOf("sessions", "unknown", "destroy"), body: { reason: "x" } },
   { method: "POST", path: pathOf("sessions", SESSION, "interrupt"), body: GUIDANCE },
   {

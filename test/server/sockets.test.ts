@@ -41,6 +41,7 @@ describe("subscribe and unsubscribe", () => {
       { conversation_id: "c", after: "" },
       { conversation_id: "c", after: "some message" },
       { all: true },
+      { summaries: true },
     ];
     for (const topic of topics) assert.deepEqual(await watcher.subscribe(topic), { ok: true });
     for (const topic of [{ session_id: "s" }, { conversation_id: "c" }, { all: true }]) {

@@ -11,9 +11,23 @@ import { reads } from "./conformance/reads.ts";
 import { search } from "./conformance/search.ts";
 import { states } from "./conformance/states.ts";
 import { steps } from "./conformance/steps.ts";
+import { summaries } from "./conformance/summaries.ts";
 import { volume } from "./conformance/volume.ts";
 
-const PARTS = [commits, history, states, ownership, actions, reads, steps, search, following, hostile, concurrency];
+const PARTS = [
+  commits,
+  history,
+  states,
+  ownership,
+  actions,
+  reads,
+  steps,
+  search,
+  following,
+  hostile,
+  concurrency,
+  summaries,
+];
 
 /** What every engine of the port `Store` must do. An engine's own test file opens a store and hands it over. */
 export function storeConformance(name: string, open: OpenStore): void {

@@ -1,12 +1,13 @@
 import { SESSION_STATUSES } from "../../domain/session.ts";
 import type { Chain } from "../state-chain.ts";
-import type { SessionFilter, StoreCounts } from "../store.ts";
+import type { SessionFilter, StoreCounts, SummaryFilter } from "../store.ts";
 import { Archive } from "./archive.ts";
 import { syncPath } from "./durable-files.ts";
 import { History } from "./history.ts";
 import { Journal } from "./journal.ts";
 import { LIVE } from "./journal-sql.ts";
 import { DEFAULT_TUNING, Mover, type Tuning } from "./mover.ts";
+import { type FoundSummaries, findSummaries } from "./summary-rows.ts";
 import { toRow, type Value, type Values } from "./tables.ts";
 import { historyRows, packError, type WireBatch, type WireOutcome } from "./wire.ts";
 
@@ -117,6 +118,10 @@ export class Engine {
       offset,
     );
     return rows.map(([id]) => id as string);
+  }
+
+  sessionSummaries(filter: SummaryFilter, asking: string[]): FoundSummaries {
+    return findSummaries(this.#journal, filter, asking);
   }
 
   /** Agents by id with the number of their sessions and the newest one's id. */

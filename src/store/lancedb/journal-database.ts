@@ -1,4 +1,5 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
+import { folded } from "../../domain/words.ts";
 import { openJournalFile, toStoreError } from "./journal-file.ts";
 import type { Value, Values } from "./tables.ts";
 
@@ -16,6 +17,7 @@ export class JournalDatabase {
     this.#folder = folder;
     this.#outcome = outcome;
     this.#database = openJournalFile(folder);
+    this.#database.function("folded", { deterministic: true }, (text) => folded(String(text)));
   }
 
   /** On disk when it returns. */

@@ -15,12 +15,11 @@ import type { LanceStats } from "./engine.ts";
 import { LiveSessions, type SessionPlan } from "./live-sessions.ts";
 import type { Tuning } from "./mover.ts";
 import { PendingActions } from "./pending-actions.ts";
-import { toAction, toHit, toMessage, toPlain, toSession } from "./rows.ts";
+import { toAction, toCursor, toHit, toMessage, toPlain, toSession } from "./rows.ts";
 import { decodeSteps } from "./step-rows.ts";
-import { toRow } from "./tables.ts";
 import { ThreadChannel } from "./thread-channel.ts";
+import { toSummaries } from "./to-summaries.ts";
 import { cursorKey, toWire } from "./to-wire.ts";
-
 import { WorkBell } from "./work-bell.ts";
 
 export type { Tuning } from "./mover.ts";
@@ -140,6 +139,10 @@ class EmbeddedStore implements LanceStore {
     return this.#sessions(await this.#channel.call("sessionIds", filter));
   }
 
+  async summarizeSessions(filter: port.SummaryFilter): Promise<port.SessionSummaries> {
+    return toSummaries(this.#live.all(), (asking) => this.#channel.call("sessionSummaries", filter, asking));
+  }
+
   async getAgent(agent_id: string): Promise<Agent | null> {
     return (await this.#agents(agent_id, { limit: 1, offset: 0 }))[0] ?? null;
   }
@@ -215,9 +218,7 @@ class EmbeddedStore implements LanceStore {
 
   async getCursor(cursor: { session_id: string; conversation_id: string }): Promise<SessionCursor | null> {
     const values = await this.#channel.call("cursor", cursorKey(cursor));
-    if (!values) return null;
-    const { pos: _, cursor_key: __, ...row } = toRow("session_cursors", values);
-    return row;
+    return values && toCursor(values);
   }
 
   async search(query: port.SearchQuery): Promise<SearchHit[]> {

@@ -24,6 +24,10 @@ export class LiveSessions {
     return this.#entries.get(session_id)?.session;
   }
 
+  all(): Session[] {
+    return [...this.#entries.values()].map(({ session }) => session);
+  }
+
   load(session: Session, chain: Chain | null, error_rows: number): void {
     this.#entries.set(session.session_id, { session, chain, error_rows, worker: null, epoch: 0 });
     if (isLive(session.status)) this.#free.add(session.session_id);

@@ -1,5 +1,5 @@
 import type { Action } from "../../domain/action.ts";
-import type { Message } from "../../domain/conversation.ts";
+import type { Message, SessionCursor } from "../../domain/conversation.ts";
 import type { JsonObject } from "../../domain/json.ts";
 import type { SearchHit } from "../../domain/search.ts";
 import type { Session } from "../../domain/session.ts";
@@ -16,6 +16,11 @@ export function toAction(values: Values): Action {
 export function toMessage(values: Values): Message {
   const { pos: _, number: __, ...message } = toRow("conversation_messages", values);
   return message;
+}
+
+export function toCursor(values: Values): SessionCursor {
+  const { pos: _, cursor_key: __, ...cursor } = toRow("session_cursors", values);
+  return cursor;
 }
 
 type Plain = "agent_config" | "conversations" | "conversation_participants";

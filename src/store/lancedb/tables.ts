@@ -85,7 +85,7 @@ export const HISTORY = {
 } as const;
 
 /** Rows that change: the journal keeps them for good, LanceDB receives a copy from time to time. The first column is the key. */
-export const SNAPSHOTS = {
+const SNAPSHOTS = {
   agent_state: columns({
     session_id: "text",
     pos: "integer",

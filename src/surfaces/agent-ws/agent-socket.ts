@@ -102,7 +102,7 @@ export class AgentSocketServer {
 
   async #answer(client: WebSocket, text: string, tagged: { request_id?: string }): Promise<void> {
     try {
-      await this.#chat.ask(text, "agent_ws", async (event) => {
+      await this.#chat.ask({ text, user_id: "agent_ws", ...tagged }, async (event) => {
         await drained(client);
         switch (event.kind) {
           case "chunk":

@@ -7,6 +7,8 @@ import type { Store } from "../../store/store.ts";
 const AGENT_ID = "default";
 const WAS_RESET = "the chat was reset";
 
+export type Asked = { text: string; user_id: string; request_id?: string };
+
 /** What a question brings: pieces of the answer, then its end, or a failure. */
 export type AnswerEvent =
   | { kind: "chunk"; text: string }
@@ -118,14 +120,14 @@ export class DefaultChat {
   }
 
   /** Waits for its turn, asks, and tells the answer as it comes. A question that was asked stays asked if the asker leaves. */
-  ask(text: string, user_id: string, tell: (event: AnswerEvent) => void | Promise<void>): Promise<void> {
-    const ask = () => this.#ask(text, user_id, tell);
+  ask(question: Asked, tell: (event: AnswerEvent) => void | Promise<void>): Promise<void> {
+    const ask = () => this.#ask(question, tell);
     const turn = this.#line.then(() => this.#store.alone?.("default chat questions", ask) ?? ask());
     this.#line = turn.catch(() => {});
     return turn;
   }
 
-  async #ask(text: string, user_id: string, tell: (event: AnswerEvent) => void | Promise<void>): Promise<void> {
+  async #ask({ text, user_id, request_id }: Asked, tell: (event: AnswerEvent) => void | Promise<void>): Promise<void> {
     const session = await this.session();
     const { session_id } = session;
     const leaving = new AbortController();
@@ -134,7 +136,13 @@ export class DefaultChat {
     try {
       const problem = await this.#takeUp(session, news);
       if (problem !== null) return await tell({ kind: "failed", message: problem });
-      const asked = await this.#queue.submit({ action_type: "agent_input", session_id, payload: { text, user_id } });
+      const asked = await this.#queue.submit({
+        action_type: "agent_input",
+        session_id,
+        payload: { text, user_id },
+        // What the asker calls it, so that its fate can be looked up if the connection is lost.
+        ...(request_id === undefined ? {} : { metadata: { request_id } }),
+      });
       if (asked.kind !== "accepted")
         return await tell({ kind: "failed", message: "the chat does not take questions now" });
       let told = "";
@@ -183,7 +191,7 @@ export class DefaultChat {
       if (!event.delta.action_ids.includes(action_id)) return [];
       if (event.delta.event_seq === 0 && told !== "")
         return [{ kind: "failed", message: "the answer was cut short and started again" }];
-      return [{ kind: "chunk", text: event.delta.text }];
+      return event.delta.tool === undefined ? [{ kind: "chunk", text: event.delta.text }] : [];
     }
     if (event.kind === "step" && event.step.status === "ok" && event.step.action_ids.includes(action_id)) {
       const text = event.step.text ?? "";

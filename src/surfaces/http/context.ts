@@ -8,6 +8,15 @@ import type { ActionQueue } from "../../queue/submit.ts";
 import type { Store } from "../../store/store.ts";
 import type { Metrics } from "./metrics.ts";
 
+type WorkerState = {
+  worker_id: string;
+  pid: number;
+  started_at: string;
+  running_steps: number;
+  waiting_steps: number;
+  max_running_steps: number;
+};
+
 /** What the routes work with. */
 export type ServerContext = {
   store: Store;
@@ -18,6 +27,8 @@ export type ServerContext = {
   metrics: Metrics;
   /** The one chat that AgentApi serves, which can be started afresh. */
   chat: { reset(): Promise<void> };
+  /** Those who run agents, as far as this process knows. */
+  workers: () => WorkerState[];
 };
 
 export type App = FastifyInstance<

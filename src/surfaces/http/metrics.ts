@@ -1,6 +1,7 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "@prometheus-io/client";
 import type { Step } from "../../domain/step.ts";
 import type { Store } from "../../store/store.ts";
+import { Throughput } from "./throughput.ts";
 
 const LATENCY_BUCKETS = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30, 60, 300];
 const COMMIT_BUCKETS = [0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 1];
@@ -12,6 +13,7 @@ export class Metrics {
   readonly #commitSeconds: Histogram;
   readonly #tokens: Counter;
   readonly #retries: Counter;
+  readonly throughput = new Throughput();
   #beforeRender: () => Promise<void> = async () => {};
 
   constructor(store: Store) {
@@ -61,7 +63,9 @@ export class Metrics {
     };
   }
 
-  stepCommitted({ status, latency_ms, tokens_used }: Step): void {
+  stepCommitted(step: Step): void {
+    const { status, latency_ms, tokens_used } = step;
+    this.throughput.stepCommitted(step);
     this.#stepSeconds.observe({ status }, latency_ms / 1000);
     if (tokens_used > 0) this.#tokens.inc(tokens_used);
   }

@@ -12,9 +12,11 @@ const page = (title: string, body: string): string =>
   `<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <title>${title}</title><style>${STYLE}</style></head><body>${body}</body></html>`;
 
-export const homePage = page(
+/** Where the console's files are missing, in a folder that npm did not set up. */
+export const noConsolePage = page(
   "Everstep",
-  `<h1>Everstep</h1><p>Agents are running here. <a href="/docs">The API</a> · <a href="/openapi.json">OpenAPI</a> · <a href="/health">Health</a></p>`,
+  `<h1>Everstep</h1><p>Agents are running here. The console is not built yet: run <code>npm run build</code> in Everstep's folder and load this page again.</p>
+<p><a href="/docs">The API</a> · <a href="/openapi.json">OpenAPI</a> · <a href="/health">Health</a></p>`,
 );
 
 export const docsPage = page(

@@ -14,14 +14,17 @@ import { EverstepError } from "../../domain/errors.ts";
 import { type AccessRules, bearer, isFromThisMachine, sameSecret } from "../access.ts";
 import { readBodies } from "./bodies.ts";
 import { brokenRequests } from "./broken-requests.ts";
-import type { App, ServerContext } from "./context.ts";
-import { docsPage, docsScript, homePage } from "./pages.ts";
+import { consoleFiles } from "./console-files.ts";
+import type { App, Routes, ServerContext } from "./context.ts";
+import { docsPage, docsScript } from "./pages.ts";
 import { Problem } from "./problem.ts";
 import { actionRoutes } from "./routes/actions.ts";
 import { agentRoutes } from "./routes/agents.ts";
 import { controlRoutes } from "./routes/controls.ts";
 import { conversationRoutes } from "./routes/conversations.ts";
+import { overviewRoutes } from "./routes/overview.ts";
 import { sessionRoutes } from "./routes/sessions.ts";
+import { summaryRoutes } from "./routes/summaries.ts";
 import { systemRoutes } from "./routes/system.ts";
 
 declare module "fastify" {
@@ -33,6 +36,16 @@ declare module "fastify" {
   }
 }
 
+const ROUTES: Routes[] = [
+  agentRoutes,
+  controlRoutes,
+  sessionRoutes,
+  summaryRoutes,
+  actionRoutes,
+  conversationRoutes,
+  systemRoutes,
+  overviewRoutes,
+];
 const LARGEST_BODY = 1024 * 1024;
 /** An id of 200 characters of any script, percent-encoded. */
 const LONGEST_PARAMETER = 4096;
@@ -41,6 +54,8 @@ export type ServerOptions = AccessRules & {
   log: FastifyBaseLogger;
   /** Requests that one client may make in a minute. */
   rate_limit: number;
+  /** Where the web console's built files are. */
+  console_folder: string;
 };
 
 export async function buildServer(context: ServerContext, options: ServerOptions): Promise<App> {
@@ -75,8 +90,8 @@ export async function buildServer(context: ServerContext, options: ServerOptions
     errorResponseBuilder: () => new Problem(429, "too many requests; try again in a minute"),
   });
   await describe(app);
-  for (const routes of [agentRoutes, controlRoutes, sessionRoutes, actionRoutes, conversationRoutes, systemRoutes])
-    routes(app, context);
+  consoleFiles(app, options.console_folder);
+  for (const routes of ROUTES) routes(app, context);
   return app;
 }
 
@@ -107,9 +122,6 @@ async function describe(app: App): Promise<void> {
   app.get("/docs", { schema: { hide: true } }, (_request, reply) => reply.type("text/html").send(docsPage));
   app.get("/docs.js", { schema: { hide: true }, config: { open: true } }, (_request, reply) =>
     reply.type("text/javascript").send(docsScript),
-  );
-  app.get("/", { schema: { hide: true }, config: { open: true } }, (_request, reply) =>
-    reply.type("text/html").send(homePage),
   );
 }
 

@@ -6,17 +6,18 @@ import { idSchema } from "../../domain/ids.ts";
 import type { Events, RuntimeEvent } from "../../events/events.ts";
 import type { Topic } from "../../store/store.ts";
 import { isFromThisMachine, sameSecret } from "../access.ts";
+import { drained } from "./drained.ts";
+import { followSummaries } from "./follow-summaries.ts";
 
 const topicSchema = z.union([
   z.strictObject({ session_id: idSchema, after_iteration: z.int().min(-1).optional() }),
   z.strictObject({ conversation_id: idSchema, after: z.string().max(200).optional() }),
   z.strictObject({ all: z.literal(true) }),
+  z.strictObject({ summaries: z.literal(true) }),
 ]);
+type Wanted = z.infer<typeof topicSchema>;
 
 const MOST_SUBSCRIPTIONS = 1000;
-/** Bytes that may wait in a client's connection before the server stops reading on for it. */
-const MOST_BUFFERED = 1024 * 1024;
-const DRAIN_CHECK_MS = 50;
 
 /**
  * Rows and deltas for browsers and programs. Each subscription reads from its own cursor at the client's pace: a client
@@ -59,7 +60,10 @@ export class SocketServer {
     socket.on("subscribe", (wanted: unknown, acknowledge: unknown) => {
       const topic = topicSchema.safeParse(wanted);
       if (!topic.success)
-        return answer(acknowledge, { ok: false, error: "give {session_id}, {conversation_id} or {all: true}" });
+        return answer(acknowledge, {
+          ok: false,
+          error: "give {session_id}, {conversation_id}, {all: true} or {summaries: true}",
+        });
       if (subscriptions.size >= MOST_SUBSCRIPTIONS)
         return answer(acknowledge, { ok: false, error: "too many subscriptions" });
       const key = keyOf(topic.data);
@@ -86,7 +90,8 @@ export class SocketServer {
     });
   }
 
-  async #follow(socket: Socket, topic: Topic, signal: AbortSignal): Promise<void> {
+  async #follow(socket: Socket, topic: Wanted, signal: AbortSignal): Promise<void> {
+    if ("summaries" in topic) return followSummaries(this.#events, socket, signal);
     for await (const event of this.#events.follow(topic, signal)) {
       await drained(socket, signal);
       if (signal.aborted) return;
@@ -95,12 +100,14 @@ export class SocketServer {
   }
 }
 
-const keyOf = (topic: Topic): string =>
+const keyOf = (topic: Wanted): string =>
   "session_id" in topic
     ? `session:${topic.session_id}`
     : "conversation_id" in topic
       ? `conversation:${topic.conversation_id}`
-      : "all";
+      : "summaries" in topic
+        ? "summaries"
+        : "all";
 
 function emit(socket: Socket, topic: Topic, event: RuntimeEvent): void {
   switch (event.kind) {
@@ -126,24 +133,9 @@ function emit(socket: Socket, topic: Topic, event: RuntimeEvent): void {
 function emitDelta(
   socket: Socket,
   topic: Topic,
-  { session_id, conversation_id, iteration, event_seq, text }: Extract<RuntimeEvent, { kind: "delta" }>["delta"],
+  { conversation_id, action_ids: _, ...delta }: Extract<RuntimeEvent, { kind: "delta" }>["delta"],
 ): void {
-  const delta = { session_id, iteration, event_seq, text };
   if (!("conversation_id" in topic)) socket.emit("agent_step_delta", delta);
   if (!("session_id" in topic) && conversation_id !== null)
     socket.emit("conversation_message_delta", { conversation_id, ...delta });
-}
-
-/** Waits until the client has read most of what it was sent. */
-async function drained(socket: Socket, signal: AbortSignal): Promise<void> {
-  while (!signal.aborted && bufferedBytes(socket) > MOST_BUFFERED) {
-    await new Promise((resolve) => setTimeout(resolve, DRAIN_CHECK_MS));
-  }
-}
-
-function bufferedBytes({ conn }: Socket): number {
-  const { transport } = conn as unknown as { transport: { socket?: { bufferedAmount?: number } } };
-  const queued = (conn as unknown as { writeBuffer: { data?: unknown }[] }).writeBuffer;
-  const waiting = queued.reduce((sum, { data }) => sum + (typeof data === "string" ? data.length : 0), 0);
-  return (transport.socket?.bufferedAmount ?? 0) + waiting;
 }

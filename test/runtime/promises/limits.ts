@@ -76,6 +76,32 @@ export function limits(makeHome: MakeHome): void {
       }
     });
 
+    test("a session that a limit stopped goes on where options lift the limit", TIMEOUT, async () => {
+      const session_id = await world().create("joke", { options: { max_steps: 2, step_interval_ms: 0 } });
+      await world().untilStatus(session_id, "stopped");
+      const alone = await world().act("agent_resume", session_id);
+      assert.deepEqual([alone.outcome, /max_steps/.test(alone.error ?? "")], ["rejected", true]);
+      const other = await world().act("agent_resume", session_id, { options: { max_tokens: 5 } });
+      assert.equal(other.outcome, "rejected");
+      assert.equal((await world().act("agent_resume", session_id, { options: { max_steps: 5 } })).outcome, "ok");
+      await world().untilIteration(session_id, 4);
+      const again = await world().untilStatus(session_id, "stopped");
+      assert.deepEqual([again.stop_reason, again.options.max_steps], ["max_steps", 5]);
+      assert.deepEqual(
+        (await world().steps(session_id)).map(({ iteration }) => iteration),
+        [0, 1, 2, 3, 4],
+      );
+    });
+
+    test("a session that a limit stopped can be ended for good", TIMEOUT, async () => {
+      const session_id = await world().create("joke", { options: { max_steps: 1 } });
+      await world().untilStatus(session_id, "stopped");
+      assert.equal((await world().act("agent_destroy", session_id)).outcome, "ok");
+      assert.equal((await world().session(session_id)).stop_reason, "destroyed");
+      for (const action_type of ["agent_resume", "agent_destroy"] as const)
+        assert.equal((await world().act(action_type, session_id, {})).outcome, "rejected");
+    });
+
     test("max_runtime_s: ends a session between its steps", TIMEOUT, async () => {
       const session_id = await world().create("joke", { options: { max_runtime_s: 1, step_interval_ms: 20 } });
       const session = await world().untilStatus(session_id, "stopped");

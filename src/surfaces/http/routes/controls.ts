@@ -1,6 +1,11 @@
 import { z } from "zod";
 import type { ActionType } from "../../../domain/action.ts";
-import { controlPayloadSchema, forkPayloadSchema, interruptPayloadSchema } from "../../../queue/payloads.ts";
+import {
+  controlPayloadSchema,
+  forkPayloadSchema,
+  interruptPayloadSchema,
+  resumePayloadSchema,
+} from "../../../queue/payloads.ts";
 import type { App, Routes } from "../context.ts";
 import { acceptedSchema, answers, idParams } from "../schemas.ts";
 import { submit } from "../submitting.ts";
@@ -17,8 +22,8 @@ const CONTROLS: Control[] = [
   {
     verb: "resume",
     action_type: "agent_resume",
-    summary: "Go on, or try a failed step again",
-    body: controlPayloadSchema.nullish(),
+    summary: "Go on, try a failed step again, or go on past a limit that the given options lift",
+    body: resumePayloadSchema.nullish(),
   },
   {
     verb: "destroy",

@@ -49,14 +49,16 @@ export const sessionRoutes: Routes = (app, { store }) => {
           after_iteration: iterationQuery,
           since_created_at: timeSchema.optional(),
           status: stepStatusSchema.optional(),
+          with_state: z.stringbool().default(true).describe("Whether the steps come with their states."),
           ...pageQuery,
         }),
-        response: answers(200, z.object({ steps: z.array(stepSchema) }), 400),
+        response: answers(200, z.object({ steps: z.array(stepSchema.partial({ state: true })) }), 400),
       },
     },
     async ({ query }) => {
-      const { session_id: _, agent_id: __, ...filter } = query;
-      return { steps: await store.listSteps({ ...filter, ...one(query) }) };
+      const { session_id: _, agent_id: __, with_state, ...filter } = query;
+      const steps = await store.listSteps({ ...filter, ...one(query) });
+      return { steps: with_state ? steps : steps.map(({ state: ___, ...step }) => step) };
     },
   );
 

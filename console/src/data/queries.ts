@@ -1,0 +1,164 @@
+import { QueryClient, useQuery } from "@tanstack/react-query";
+import type { Action } from "../../../src/domain/action.ts";
+import type { Agent } from "../../../src/domain/agent.ts";
+import type { Conversation, Message, Participant } from "../../../src/domain/conversation.ts";
+import type { SearchHit } from "../../../src/domain/search.ts";
+import type { Session, SessionStatus } from "../../../src/domain/session.ts";
+import type { SessionSummary } from "../../../src/domain/session-summary.ts";
+import type { Step } from "../../../src/domain/step.ts";
+import { ApiError, get, pathOf } from "./api.ts";
+
+export const client = new QueryClient({
+  defaultOptions: {
+    queries: {
+      staleTime: 5000,
+      refetchOnWindowFocus: false,
+      retry: (times, error) => !(error instanceof ApiError && error.status < 500) && times < 3,
+    },
+  },
+});
+
+export type { Action, Agent, Conversation, Message, Participant, Session, SessionStatus, SessionSummary };
+export type SlimStep = Omit<Step, "state">;
+export type Summaries = { sessions: SessionSummary[]; total: number; counts: Record<SessionStatus, number> };
+export type SummaryQuery = {
+  status?: readonly string[];
+  session_id?: readonly string[];
+  agent_id?: string;
+  moniker?: string;
+  q?: string;
+  needs_person?: boolean;
+};
+export type MonikerInfo = {
+  name: string;
+  kind: "continuous" | "finite" | "reactive";
+  description: string;
+  params_schema: JsonSchema;
+};
+export type JsonSchema = {
+  type?: string;
+  title?: string;
+  description?: string;
+  default?: unknown;
+  enum?: unknown[];
+  minimum?: number;
+  maximum?: number;
+  maxLength?: number;
+  required?: string[];
+  properties?: Record<string, JsonSchema>;
+};
+export type Sample = { at: string; steps: number; errors: number; tokens: number; latency_ms: number };
+export type SystemState = {
+  store: string;
+  sessions: Record<SessionStatus, number>;
+  queue_depth: number;
+  queue_lag_ms: number;
+  workers: {
+    worker_id: string;
+    pid: number;
+    started_at: string;
+    running_steps: number;
+    waiting_steps: number;
+    max_running_steps: number;
+  }[];
+  /** The processes that share the store, on PostgreSQL. */
+  sharers?: { name: string; started_at: string; takes_sessions: boolean; owned_sessions: number; silent_ms: number }[];
+  process: { node: string; uptime_s: number; memory_bytes: number };
+  samples: Sample[];
+};
+
+export const PAGE = 100;
+
+export const summariesPage = (query: SummaryQuery, page: number, limit = PAGE) => ({
+  queryKey: ["summaries", query, page, limit],
+  queryFn: ({ signal }: { signal: AbortSignal }) =>
+    get<Summaries>("/api/session-summaries", { ...query, limit, offset: page * limit }, signal),
+});
+
+export const useNeedsMe = () => useQuery(summariesPage({ needs_person: true }, 0, 500));
+
+export const useSession = (session_id: string) =>
+  useQuery({
+    queryKey: ["session", session_id],
+    queryFn: async ({ signal }) => {
+      const read = await get<Session>(pathOf("sessions", session_id), {}, signal);
+      const known = client.getQueryData<Session>(["session", session_id]);
+      return known && known.updated_at > read.updated_at ? known : read;
+    },
+  });
+
+/** What was told while the answer was on its way is newer than the answer: a receipt only ever moves on. */
+export async function readActions(session_id: string): Promise<Action[]> {
+  const { actions } = await get<{ actions: Action[] }>("/api/actions", { session_id, limit: 200 });
+  const told = client.getQueryData<Action[]>(["actions", session_id]) ?? [];
+  const known = new Map(told.map((action) => [action.action_id, action]));
+  return actions.map((read) => {
+    const other = known.get(read.action_id);
+    return other && progressOf(other) > progressOf(read) ? other : read;
+  });
+}
+
+const RECEIPTS: Action["receipt"][] = ["accepted", "delivered", "consumed", "bounced"];
+const progressOf = ({ receipt, processed, attempts }: Action): number =>
+  RECEIPTS.indexOf(receipt) * 1000 + (processed ? 500 : 0) + attempts;
+
+export const useActions = (session_id: string) =>
+  useQuery({
+    queryKey: ["actions", session_id],
+    queryFn: () => readActions(session_id),
+  });
+
+/** A step with the state before it: the two neighbours are one request. */
+export const useStepPair = (session_id: string, iteration: number) =>
+  useQuery({
+    queryKey: ["step", session_id, iteration],
+    queryFn: async ({ signal }) => {
+      const range = { session_id, min_iteration: Math.max(0, iteration - 1), max_iteration: iteration };
+      return (await get<{ steps: Step[] }>("/api/agent-steps", range, signal)).steps;
+    },
+  });
+
+export const useMonikers = () =>
+  useQuery({
+    queryKey: ["monikers"],
+    staleTime: Number.POSITIVE_INFINITY,
+    queryFn: async ({ signal }) => (await get<{ monikers: MonikerInfo[] }>("/api/monikers", {}, signal)).monikers,
+  });
+
+export const useAgents = () =>
+  useQuery({
+    queryKey: ["agents"],
+    queryFn: async ({ signal }) => (await get<{ agents: Agent[] }>("/api/agents", { limit: 500 }, signal)).agents,
+  });
+
+export const useConversations = () =>
+  useQuery({
+    queryKey: ["conversations"],
+    refetchInterval: 10_000,
+    queryFn: async ({ signal }) =>
+      (await get<{ conversations: Conversation[] }>("/api/conversations", { limit: 500 }, signal)).conversations,
+  });
+
+export const useParticipants = (conversation_id: string) =>
+  useQuery({
+    queryKey: ["participants", conversation_id],
+    refetchInterval: 10_000,
+    queryFn: async ({ signal }) => {
+      const path = pathOf("conversations", conversation_id, "participants");
+      return (await get<{ participants: Participant[] }>(path, {}, signal)).participants;
+    },
+  });
+
+export const useSearchHits = (q: string) =>
+  useQuery({
+    queryKey: ["search", q],
+    enabled: q.trim() !== "",
+    queryFn: async ({ signal }) => (await get<{ hits: SearchHit[] }>("/api/search", { q, limit: 100 }, signal)).hits,
+  });
+
+export const useSystem = () =>
+  useQuery({
+    queryKey: ["system"],
+    refetchInterval: 2000,
+    queryFn: ({ signal }) => get<SystemState>("/api/system", {}, signal),
+  });

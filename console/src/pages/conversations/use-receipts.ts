@@ -1,0 +1,31 @@
+import { useQueries } from "@tanstack/react-query";
+import { useEffect } from "react";
+import { follow } from "../../data/live.ts";
+import { type Action, client, readActions } from "../../data/queries.ts";
+import { withAction } from "../../data/timeline.ts";
+
+export type Receipts = ReadonlyMap<string, Action>;
+
+/** What became of the messages, by action: one request for each session, then live. */
+export function useReceipts(session_ids: string[]): Receipts {
+  const found = useQueries({
+    queries: session_ids.map((session_id) => ({
+      queryKey: ["actions", session_id],
+      queryFn: () => readActions(session_id),
+    })),
+  });
+  const key = session_ids.join("\n");
+  useEffect(() => {
+    const stops = (key === "" ? [] : key.split("\n")).map((session_id) =>
+      follow(() => ({ session_id }), {
+        action_update: (action) => {
+          if (action.session_id === session_id) client.setQueryData(["actions", session_id], withAction(action));
+        },
+      }),
+    );
+    return () => {
+      for (const stop of stops) stop();
+    };
+  }, [key]);
+  return new Map(found.flatMap(({ data = [] }) => data.map((action): [string, Action] => [action.action_id, action])));
+}

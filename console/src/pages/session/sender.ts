@@ -1,0 +1,14 @@
+import type { Action } from "../../data/queries.ts";
+
+/** Who said it: the person named in it or beside it, an agent that was listened to, or nobody in particular. */
+export function senderOf(said: unknown, action: Action | undefined): string {
+  const named = [said, action?.metadata].map(nameIn).find((name) => name !== null);
+  return named ?? "someone through the API";
+}
+
+function nameIn(value: unknown): string | null {
+  if (typeof value !== "object" || value === null) return null;
+  const { user_id, agent_id } = value as { user_id?: unknown; agent_id?: unknown };
+  if (typeof user_id === "string") return user_id;
+  return typeof agent_id === "string" ? `agent ${agent_id}` : null;
+}

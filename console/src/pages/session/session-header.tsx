@@ -1,0 +1,122 @@
+import { useState } from "react";
+import { conversationHref, href, sessionHref } from "../../app/router.ts";
+import { pause, resume } from "../../data/commands.ts";
+import type { Session } from "../../data/queries.ts";
+import { Button } from "../../ui/button.tsx";
+import { CopyId } from "../../ui/copy.tsx";
+import { count, plural } from "../../ui/format.ts";
+import { Icon } from "../../ui/icon.tsx";
+import { Link } from "../../ui/link.tsx";
+import { Status } from "../../ui/status.tsx";
+import { Age } from "../../ui/time.tsx";
+import { attempt } from "../../ui/toast.tsx";
+import { LimitDialog } from "../inbox/limit-dialog.tsx";
+import { DestroyDialog } from "./destroy-dialog.tsx";
+import { exportSession } from "./export-session.ts";
+import { ForkDialog } from "./fork-dialog.tsx";
+
+type Open = "destroy" | "fork" | "limit" | null;
+
+export function SessionHeader({ session }: { session: Session }) {
+  const [open, setOpen] = useState<Open>(null);
+  const close = () => setOpen(null);
+  return (
+    <header className="border-b border-line bg-surface px-4 py-2.5">
+      <div className="flex flex-wrap items-center gap-x-3 gap-y-2">
+        <Link href="/" aria-label="All sessions" className="rounded p-1 text-muted hover:bg-sunken hover:text-ink">
+          <Icon name="left" />
+        </Link>
+        <h1 className="min-w-0 truncate text-[16px] font-semibold">{session.agent_id}</h1>
+        <Status status={session.status} />
+        <div className="ml-auto flex flex-wrap items-center gap-1.5">
+          <Controls session={session} onOpen={setOpen} />
+        </div>
+      </div>
+      <Facts session={session} />
+      {session.status === "error" && session.last_error && (
+        <p role="alert" className="mt-2 rounded-md bg-bad-soft px-3 py-1.5 text-bad wrap-anywhere">
+          {session.last_error}
+        </p>
+      )}
+      {open === "destroy" && <DestroyDialog session={session} onClose={close} />}
+      {open === "fork" && <ForkDialog session={session} iteration={session.iteration} onClose={close} />}
+      {open === "limit" && <LimitDialog session={session} onClose={close} />}
+    </header>
+  );
+}
+
+function Controls({ session, onOpen }: { session: Session; onOpen: (open: Open) => void }) {
+  const { session_id, status, stop_reason } = session;
+  const isOver = status === "done" || status === "stopped" || status === "stopping";
+  return (
+    <>
+      {(status === "running" || status === "waiting") && (
+        <Button onClick={() => void attempt(() => pause(session_id))}>
+          <Icon name="pause" className="size-3.5" />
+          Pause
+        </Button>
+      )}
+      {(status === "paused" || status === "error") && (
+        <Button look="primary" onClick={() => void attempt(() => resume(session_id))}>
+          <Icon name="play" className="size-3.5" />
+          {status === "error" ? "Try again" : "Resume"}
+        </Button>
+      )}
+      {status === "stopped" && stop_reason !== null && stop_reason !== "destroyed" && (
+        <Button look="primary" onClick={() => onOpen("limit")}>
+          Extend…
+        </Button>
+      )}
+      <Button disabled={session.iteration < 0} onClick={() => onOpen("fork")}>
+        <Icon name="fork" className="size-3.5" />
+        Fork…
+      </Button>
+      <Button
+        aria-label="Export as JSON"
+        title="Export as JSON"
+        onClick={() => void attempt(() => exportSession(session_id))}
+      >
+        <Icon name="download" className="size-3.5" />
+        <span className="hidden lg:inline">Export</span>
+      </Button>
+      <Button disabled={isOver} onClick={() => onOpen("destroy")}>
+        <Icon name="stop" className="size-3.5" />
+        Destroy…
+      </Button>
+    </>
+  );
+}
+
+function Facts({ session }: { session: Session }) {
+  const { parent_session_id, conversation_id } = session;
+  return (
+    <div className="mt-1 flex flex-wrap items-center gap-x-4 gap-y-1 text-muted md:pl-8">
+      <CopyId id={session.session_id} label="session id" />
+      <span>{session.moniker}</span>
+      <span className="tabular-nums">{plural(session.iteration + 1, "step")}</span>
+      <span className="tabular-nums">{count(session.tokens_used)} tokens</span>
+      <span>
+        started <Age at={session.created_at} /> ago
+      </span>
+      {session.stop_reason && <span className="text-warn">stopped: {session.stop_reason}</span>}
+      {conversation_id !== null && (
+        <Link className="text-accent hover:underline" href={conversationHref(conversation_id)}>
+          Conversation
+        </Link>
+      )}
+      {parent_session_id !== null && (
+        <>
+          <Link
+            className="text-accent hover:underline"
+            href={sessionHref(parent_session_id, { step: session.parent_iteration })}
+          >
+            Forked at step {session.parent_iteration}
+          </Link>
+          <Link className="text-accent hover:underline" href={href(["compare", parent_session_id, session.session_id])}>
+            Compare with its parent
+          </Link>
+        </>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,125 @@
+import { type ReactNode, useState } from "react";
+import type { Step } from "../../../../src/domain/step.ts";
+import { type Action, type Session, useActions, useStepPair } from "../../data/queries.ts";
+import { Button } from "../../ui/button.tsx";
+import { Empty, Failure } from "../../ui/empty.tsx";
+import { count, milliseconds, spoken } from "../../ui/format.ts";
+import { Icon } from "../../ui/icon.tsx";
+import { Json } from "../../ui/json.tsx";
+import { Markdown } from "../../ui/markdown.tsx";
+import { Section } from "../../ui/section.tsx";
+import { Time } from "../../ui/time.tsx";
+import { ForkDialog } from "./fork-dialog.tsx";
+import { senderOf } from "./sender.ts";
+import { StateChanges } from "./state-changes.tsx";
+
+type StepDetailProps = { session: Session; iteration: number; onIteration: (iteration: number) => void };
+
+export function StepDetail({ session, iteration, onIteration }: StepDetailProps) {
+  const { data: rows, error, refetch } = useStepPair(session.session_id, iteration);
+  const [isForking, setForking] = useState(false);
+  if (error) return <Failure error={error} onRetry={() => void refetch()} />;
+  if (!rows) return <p className="p-4 text-muted">Loading…</p>;
+  const own = rows.filter((row) => row.iteration === iteration);
+  const step = own.find(({ status }) => status === "ok") ?? own.at(-1);
+  const before = rows.find((row) => row.iteration === iteration - 1 && row.status === "ok");
+  if (!step) return <Empty title={`Step ${iteration} does not exist yet`} />;
+  const failures = own.filter((row) => row.status === "error" && row !== step);
+  return (
+    <article className="flex flex-col gap-4 p-4" aria-label={`Step ${iteration}`} data-testid="step-detail">
+      <div className="flex items-center gap-1.5">
+        <h2 className="mr-auto text-[15px] font-semibold">Step {iteration}</h2>
+        <Button aria-label="Previous step" disabled={iteration === 0} onClick={() => onIteration(iteration - 1)}>
+          ↑
+        </Button>
+        <Button
+          aria-label="Next step"
+          disabled={iteration >= session.iteration}
+          onClick={() => onIteration(iteration + 1)}
+        >
+          ↓
+        </Button>
+        <Button disabled={step.status === "error"} onClick={() => setForking(true)}>
+          <Icon name="fork" className="size-3.5" />
+          Fork from here…
+        </Button>
+      </div>
+      <Figures step={step} />
+      {step.error !== null && <ErrorBox error={step.error} />}
+      {failures.map((row) => (
+        <ErrorBox key={row.id} error={`An earlier attempt failed: ${row.error}`} />
+      ))}
+      <Guidance step={step} session_id={session.session_id} />
+      {step.text !== null && (
+        <Section title="Text">
+          <div className="rounded-md border border-line bg-surface px-3 py-2">
+            <Markdown text={step.text} />
+          </div>
+        </Section>
+      )}
+      {step.status === "ok" && (
+        <Section title="What it changed in the state">
+          <StateChanges before={before?.state ?? {}} after={step.state} />
+        </Section>
+      )}
+      {step.data !== null && (
+        <Section title="Data">
+          <Json value={step.data} label="Data" />
+        </Section>
+      )}
+      {step.notes !== null && (
+        <Section title="Notes">
+          <p className="whitespace-pre-wrap wrap-anywhere">{step.notes}</p>
+        </Section>
+      )}
+      <Section title="State after it">
+        <Json value={step.state} label="State after it" />
+      </Section>
+      {isForking && <ForkDialog session={session} iteration={iteration} onClose={() => setForking(false)} />}
+    </article>
+  );
+}
+
+function Figures({ step }: { step: Step }) {
+  const figures: [string, ReactNode][] = [
+    ["Token", `${step.step_token} → ${step.next_step_token}`],
+    ["Latency", milliseconds(step.latency_ms)],
+    ["Tokens", count(step.tokens_used)],
+    ["Committed", <Time key="at" at={step.created_at} withDate />],
+  ];
+  return (
+    <dl className="panel grid grid-cols-2 gap-x-4 gap-y-2 px-3 py-2 lg:grid-cols-4">
+      {figures.map(([name, value]) => (
+        <div key={name} className="min-w-0">
+          <dt className="text-[11px] text-muted">{name}</dt>
+          <dd className="tabular-nums wrap-anywhere">{value}</dd>
+        </div>
+      ))}
+    </dl>
+  );
+}
+
+/** What people told the step, and who they were. */
+function Guidance({ step, session_id }: { step: Step; session_id: string }) {
+  const actions = useActions(session_id).data ?? [];
+  if (step.guidance.length === 0) return null;
+  const byId = new Map<string, Action>(actions.map((action) => [action.action_id, action]));
+  return (
+    <Section title="Guidance it consumed">
+      <ul className="flex flex-col gap-1.5">
+        {step.guidance.map((said, index) => (
+          <li key={step.action_ids[index] ?? index} className="border-l-2 border-accent pl-2.5" data-testid="consumed">
+            <span className="whitespace-pre-wrap wrap-anywhere">{spoken(said)}</span>
+            <span className="block text-[12px] text-muted">
+              by {senderOf(said, byId.get(step.action_ids[index] ?? ""))}
+            </span>
+          </li>
+        ))}
+      </ul>
+    </Section>
+  );
+}
+
+const ErrorBox = ({ error }: { error: string }) => (
+  <p className="rounded-md bg-bad-soft px-3 py-2 text-bad wrap-anywhere">{error}</p>
+);

@@ -1,0 +1,68 @@
+import { useState } from "react";
+import { get } from "../../data/api.ts";
+import { type SessionSummary, type Summaries, type SummaryQuery } from "../../data/queries.ts";
+import { Button } from "../../ui/button.tsx";
+import { plural } from "../../ui/format.ts";
+import { attempt } from "../../ui/toast.tsx";
+import { BulkDialog, type BulkVerb } from "./bulk-dialog.tsx";
+
+type Selection = ReadonlyMap<string, SessionSummary>;
+type BulkBarProps = {
+  selected: Selection;
+  total: number;
+  query: SummaryQuery;
+  onSelect: (selected: Selection) => void;
+  onClear: () => void;
+};
+
+/** What can be done with the rows that were selected. */
+export function BulkBar({ selected, total, query, onSelect, onClear }: BulkBarProps) {
+  const [verb, setVerb] = useState<BulkVerb | null>(null);
+  if (selected.size === 0) return null;
+  const selectAll = () => attempt(async () => onSelect(await allRows(query)));
+  return (
+    <div
+      role="toolbar"
+      aria-label="Selected sessions"
+      className="flex flex-wrap items-center gap-2 border-t border-line bg-raised px-4 py-2"
+    >
+      <span className="font-medium" data-testid="selected">
+        {plural(selected.size, "session")} selected
+      </span>
+      {selected.size < total && (
+        <Button look="ghost" onClick={() => void selectAll()}>
+          Select all {total.toLocaleString()} in this list
+        </Button>
+      )}
+      <span className="mr-auto" />
+      <Button onClick={() => setVerb("pause")}>Pause…</Button>
+      <Button onClick={() => setVerb("resume")}>Resume…</Button>
+      <Button onClick={() => setVerb("destroy")}>Destroy…</Button>
+      <Button look="ghost" onClick={onClear}>
+        Clear
+      </Button>
+      {verb && (
+        <BulkDialog
+          verb={verb}
+          sessions={[...selected.values()]}
+          onClose={() => setVerb(null)}
+          onDone={() => {
+            setVerb(null);
+            onClear();
+          }}
+        />
+      )}
+    </div>
+  );
+}
+
+const MOST = 500;
+
+async function allRows(query: SummaryQuery): Promise<Selection> {
+  const rows = new Map<string, SessionSummary>();
+  for (let offset = 0; ; offset += MOST) {
+    const { sessions } = await get<Summaries>("/api/session-summaries", { ...query, limit: MOST, offset });
+    for (const row of sessions) rows.set(row.session_id, row);
+    if (sessions.length < MOST) return rows;
+  }
+}

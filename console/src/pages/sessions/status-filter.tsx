@@ -1,0 +1,54 @@
+import type { ReactNode } from "react";
+import type { SessionStatus } from "../../data/queries.ts";
+import { count } from "../../ui/format.ts";
+import { Status } from "../../ui/status.tsx";
+
+const ORDER: SessionStatus[] = ["running", "waiting", "paused", "stopping", "error", "done", "stopped"];
+
+type StatusFilterProps = {
+  counts: Record<SessionStatus, number> | undefined;
+  chosen: string;
+  onChoose: (status: string) => void;
+  agent_id: string | null;
+  onAnyAgent: () => void;
+};
+
+/** How many there are of each status; a click shows only those. */
+export function StatusFilter({ counts, chosen, onChoose, agent_id, onAnyAgent }: StatusFilterProps) {
+  const total = counts ? Object.values(counts).reduce((sum, value) => sum + value, 0) : 0;
+  const shown = ORDER.filter((status) => (counts?.[status] ?? 0) > 0 || status === chosen);
+  return (
+    <div role="group" aria-label="Status" className="-mx-1 flex gap-1 overflow-x-auto px-1 py-0.5">
+      <Chip isOn={chosen === ""} onClick={() => onChoose("")}>
+        <span className="font-medium">All</span>
+        <Figure value={total} />
+      </Chip>
+      {shown.map((status) => (
+        <Chip key={status} isOn={chosen === status} onClick={() => onChoose(chosen === status ? "" : status)}>
+          <Status status={status} />
+          <Figure value={counts?.[status] ?? 0} />
+        </Chip>
+      ))}
+      {agent_id !== null && (
+        <Chip isOn onClick={onAnyAgent}>
+          agent {agent_id} <span aria-hidden>✕</span>
+          <span className="sr-only">, show every agent</span>
+        </Chip>
+      )}
+    </div>
+  );
+}
+
+type ChipProps = { isOn: boolean; onClick: () => void; children: ReactNode };
+const Chip = ({ isOn, onClick, children }: ChipProps) => (
+  <button
+    type="button"
+    aria-pressed={isOn}
+    onClick={onClick}
+    className="flex shrink-0 items-center gap-2 rounded-full border border-line px-2.5 py-0.5 hover:bg-sunken aria-pressed:border-accent aria-pressed:bg-accent-soft"
+  >
+    {children}
+  </button>
+);
+
+const Figure = ({ value }: { value: number }) => <span className="tabular-nums text-ink">{count(value)}</span>;

@@ -1,0 +1,24 @@
+import { keepPreviousData, useQueries, useQuery } from "@tanstack/react-query";
+import { useState } from "react";
+import { PAGE, type SessionSummary, type SummaryQuery, summariesPage } from "../../data/queries.ts";
+
+/** Rows of a list of any length: only the pages in view are read. */
+export function useSessionRows(query: SummaryQuery) {
+  const [range, setRange] = useState({ from: 0, to: 0 });
+  const first = useQuery({ ...summariesPage(query, 0), placeholderData: keepPreviousData });
+  const total = first.data?.total ?? 0;
+  const last = Math.min(range.to, Math.max(0, Math.ceil(total / PAGE) - 1));
+  const pages = Array.from({ length: Math.max(0, last - range.from + 1) }, (_, index) => range.from + index);
+  const loaded = useQueries({
+    queries: pages.map((page) => ({ ...summariesPage(query, page), placeholderData: keepPreviousData })),
+  });
+  const byPage = new Map(pages.map((page, index) => [page, loaded[index]?.data?.sessions]));
+  if (first.data) byPage.set(0, first.data.sessions);
+
+  const rowAt = (index: number): SessionSummary | undefined => byPage.get(Math.floor(index / PAGE))?.[index % PAGE];
+  const show = (from: number, to: number) => {
+    const next = { from: Math.floor(from / PAGE), to: Math.floor(to / PAGE) };
+    if (next.from !== range.from || next.to !== range.to) setRange(next);
+  };
+  return { total, counts: first.data?.counts, error: first.error, isLoading: first.isPending, rowAt, show };
+}

@@ -1,0 +1,152 @@
+import { type FormEvent, useState } from "react";
+import { go, sessionHref, useQueryState } from "../../app/router.ts";
+import { ApiError, post } from "../../data/api.ts";
+import { type MonikerInfo, useMonikers } from "../../data/queries.ts";
+import { Button } from "../../ui/button.tsx";
+import { Failure } from "../../ui/empty.tsx";
+import { Section } from "../../ui/section.tsx";
+import { Field } from "./field.tsx";
+import { readFields } from "./read-fields.ts";
+
+const OPTIONS: [name: string, label: string, hint: string][] = [
+  ["max_steps", "Most steps", "It stops after so many."],
+  ["max_tokens", "Most tokens", "It stops once it used so many."],
+  ["max_runtime_s", "Longest time, in seconds", "Counted from its start."],
+  ["step_interval_ms", "Pause between steps, in milliseconds", ""],
+];
+
+/** A form made from the moniker's own parameters. */
+export default function StartPage() {
+  const { data: monikers, error } = useMonikers();
+  const [search, change] = useQueryState();
+  if (error) return <Failure error={error} />;
+  if (!monikers) return <p className="p-6 text-muted">Loading…</p>;
+  const chosen = monikers.find(({ name }) => name === search.get("moniker"));
+  return (
+    <div className="min-h-0 flex-1 overflow-y-auto">
+      <header className="flex h-[49px] shrink-0 items-center border-b border-line bg-surface px-4">
+        <h1 className="text-[16px] font-semibold">Start an agent</h1>
+      </header>
+      <div className="mx-auto flex max-w-4xl flex-col gap-6 p-4 md:flex-row">
+        <fieldset className="flex flex-col gap-1.5 md:w-64 md:shrink-0">
+          <legend className="caption mb-1.5">What it should do</legend>
+          {monikers.map((moniker) => (
+            <MonikerChoice
+              key={moniker.name}
+              moniker={moniker}
+              isChosen={moniker === chosen}
+              onChoose={() => change({ moniker: moniker.name })}
+            />
+          ))}
+        </fieldset>
+        {chosen ? (
+          <StartForm key={chosen.name} moniker={chosen} conversation_id={search.get("conversation")} />
+        ) : (
+          <p className="py-8 text-muted">Choose a task; its own parameters show here.</p>
+        )}
+      </div>
+    </div>
+  );
+}
+
+function MonikerChoice({
+  moniker,
+  isChosen,
+  onChoose,
+}: {
+  moniker: MonikerInfo;
+  isChosen: boolean;
+  onChoose: () => void;
+}) {
+  return (
+    <label
+      className={`panel flex cursor-pointer gap-2.5 px-3 py-2 has-focus-visible:outline-2 has-focus-visible:outline-accent ${isChosen ? "border-accent bg-accent-soft" : "hover:bg-sunken"}`}
+    >
+      <input type="radio" name="moniker" className="mt-1 self-start" checked={isChosen} onChange={onChoose} />
+      <span>
+        <span className="font-medium">{moniker.name}</span>
+        <span className="ml-2 text-[12px] text-muted">{moniker.kind}</span>
+        <span className="block text-[12px] text-muted">{moniker.description}</span>
+      </span>
+    </label>
+  );
+}
+
+type StartFormProps = { moniker: MonikerInfo; conversation_id: string | null };
+
+function StartForm({ moniker, conversation_id }: StartFormProps) {
+  const [problems, setProblems] = useState<ReadonlyMap<string, string>>(new Map());
+  const [isSending, setSending] = useState(false);
+  const { properties = {}, required = [] } = moniker.params_schema;
+  const start = async (event: FormEvent<HTMLFormElement>) => {
+    event.preventDefault();
+    const read = readFields(new FormData(event.currentTarget), moniker.params_schema);
+    if ("problems" in read) return setProblems(read.problems);
+    setSending(true);
+    try {
+      const body = { ...read.body, moniker: moniker.name, ...(conversation_id ? { conversation_id } : {}) };
+      const { session_id } = await post<{ session_id: string }>("/api/agents", body);
+      go(sessionHref(session_id));
+    } catch (error) {
+      setProblems(problemsIn(error));
+      setSending(false);
+    }
+  };
+  return (
+    <form className="flex min-w-0 flex-1 flex-col gap-5" noValidate onSubmit={(event) => void start(event)}>
+      {problems.has("") && (
+        <p role="alert" className="rounded-md bg-bad-soft px-3 py-2 text-bad">
+          {problems.get("")}
+        </p>
+      )}
+      <Field
+        name="agent_id"
+        label="Agent's name"
+        schema={{ type: "string", description: "Sessions of the same name belong together.", default: moniker.name }}
+        isRequired
+        problem={problems.get("agent_id")}
+      />
+      <Section title={`Parameters of ${moniker.name}`}>
+        <div className="flex flex-col gap-3.5">
+          {Object.entries(properties).map(([name, schema]) => (
+            <Field
+              key={name}
+              name={`params.${name}`}
+              label={name}
+              schema={schema}
+              isRequired={required.includes(name) && schema.default === undefined}
+              problem={problems.get(`params.${name}`)}
+            />
+          ))}
+          {Object.keys(properties).length === 0 && <p className="text-muted">It takes none.</p>}
+        </div>
+      </Section>
+      <details>
+        <summary className="caption">Limits and pace</summary>
+        <div className="mt-3 grid gap-3.5 sm:grid-cols-2">
+          {OPTIONS.map(([name, label, description]) => (
+            <Field
+              key={name}
+              name={`options.${name}`}
+              label={label}
+              schema={{ type: "number", minimum: 0, description }}
+              isRequired={false}
+              problem={problems.get(`options.${name}`)}
+            />
+          ))}
+        </div>
+      </details>
+      <div>
+        <Button type="submit" look="primary" className="h-8 px-4" disabled={isSending}>
+          Start {moniker.name}
+        </Button>
+      </div>
+    </form>
+  );
+}
+
+function problemsIn(error: unknown): Map<string, string> {
+  if (!(error instanceof ApiError)) return new Map([["", String(error)]]);
+  const fields = error.errors.map(({ path, message }): [string, string] => [path, message]);
+  return new Map([["", error.message], ...fields]);
+}

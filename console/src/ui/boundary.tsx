@@ -1,0 +1,16 @@
+import { Component, type ReactNode } from "react";
+
+type Props = { children: ReactNode; fallback: ReactNode };
+
+/** What fails inside does not take the page with it. */
+export class Boundary extends Component<Props, { hasFailed: boolean }> {
+  override state = { hasFailed: false };
+
+  static getDerivedStateFromError(): { hasFailed: boolean } {
+    return { hasFailed: true };
+  }
+
+  override render(): ReactNode {
+    return this.state.hasFailed ? this.props.fallback : this.props.children;
+  }
+}

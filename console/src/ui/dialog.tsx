@@ -1,0 +1,33 @@
+import { Dialog as Radix } from "radix-ui";
+import type { ReactNode } from "react";
+
+type DialogProps = {
+  title: string;
+  description?: ReactNode;
+  children: ReactNode;
+  onClose: () => void;
+  wide?: boolean;
+};
+
+/** A question over the page. Escape and a click outside close it; focus stays inside and returns. */
+export function Dialog({ title, description, children, onClose, wide = false }: DialogProps) {
+  return (
+    <Radix.Root open onOpenChange={(open) => !open && onClose()}>
+      <Radix.Portal>
+        <Radix.Overlay className="fixed inset-0 z-40 bg-black/45" />
+        <Radix.Content
+          className={`panel fixed top-[12vh] left-1/2 z-50 max-h-[80vh] w-[calc(100vw-24px)] ${wide ? "max-w-2xl" : "max-w-md"} -translate-x-1/2 overflow-y-auto bg-raised p-5 shadow-2xl`}
+          {...(description === undefined ? { "aria-describedby": undefined } : {})}
+        >
+          <Radix.Title className="text-[15px] font-semibold">{title}</Radix.Title>
+          {description !== undefined && (
+            <Radix.Description asChild>
+              <div className="mt-1 text-muted">{description}</div>
+            </Radix.Description>
+          )}
+          <div className="mt-4">{children}</div>
+        </Radix.Content>
+      </Radix.Portal>
+    </Radix.Root>
+  );
+}

@@ -1,0 +1,24 @@
+const whole = new Intl.NumberFormat();
+const compact = new Intl.NumberFormat(undefined, { notation: "compact", maximumFractionDigits: 1 });
+
+export const count = (value: number): string => whole.format(value);
+export const shortCount = (value: number): string => (value < 10_000 ? whole.format(value) : compact.format(value));
+export const plural = (value: number, one: string, many = `${one}s`): string =>
+  `${whole.format(value)} ${value === 1 ? one : many}`;
+
+export function milliseconds(ms: number): string {
+  if (ms === 0) return "0 ms";
+  if (ms < 1) return `${ms.toFixed(2)} ms`;
+  if (ms < 1000) return `${Math.round(ms)} ms`;
+  return ms < 60_000 ? `${(ms / 1000).toFixed(1)} s` : `${(ms / 60_000).toFixed(1)} min`;
+}
+
+export const bytes = (value: number): string => `${(value / 1024 / 1024).toFixed(0)} MB`;
+
+/** What was said, as text: a plain string, the text of an object, or JSON. */
+export function spoken(guidance: unknown): string {
+  if (typeof guidance === "string") return guidance;
+  if (typeof guidance === "object" && guidance !== null && "text" in guidance && typeof guidance.text === "string")
+    return guidance.text;
+  return JSON.stringify(guidance);
+}

@@ -1,0 +1,57 @@
+import { z } from "zod";
+import { isObject, type JsonValue } from "./json.ts";
+import { isLive, isStoppedByLimit, type Session, sessionSchema } from "./session.ts";
+
+/** What a list of sessions shows: a session without its state, parameters and whole result. */
+export const sessionSummarySchema = sessionSchema
+  .pick({
+    agent_id: true,
+    session_id: true,
+    conversation_id: true,
+    moniker: true,
+    options: true,
+    status: true,
+    stop_reason: true,
+    iteration: true,
+    last_error: true,
+    tokens_used: true,
+    parent_session_id: true,
+    parent_iteration: true,
+    created_at: true,
+    updated_at: true,
+    ended_at: true,
+  })
+  .extend({
+    /** The beginning of the last result. */
+    text: z.string().nullable(),
+    /** What the session asks a person and waits to be told. */
+    question: z.string().nullable(),
+  });
+export type SessionSummary = z.infer<typeof sessionSummarySchema>;
+
+const LONGEST_TEXT = 300;
+
+export const summaryOf = (session: Session): SessionSummary => summaryFrom(session, questionOf(session));
+
+export function summaryFrom(row: Omit<Session, "context" | "params">, question: string | null): SessionSummary {
+  const kept = Object.keys(sessionSummarySchema.shape).filter((key) => key in row);
+  const fields = Object.fromEntries(kept.map((key) => [key, row[key as keyof typeof row]]));
+  return { ...fields, text: beginningOf(row.result), question } as SessionSummary;
+}
+
+/** A moniker that waits for an answer keeps `question: {text}` in its state. An ended session waits for none. */
+export function questionOf({ status, context }: Pick<Session, "status" | "context">): string | null {
+  const question = context["question"];
+  if (!isLive(status) || !isObject(question)) return null;
+  return typeof question["text"] === "string" ? question["text"] : null;
+}
+
+/** Whether a person should look: it asks something, it failed, or a limit stopped it. */
+export const needsPerson = (summary: Pick<SessionSummary, "status" | "stop_reason" | "question">): boolean =>
+  summary.question !== null || summary.status === "error" || isStoppedByLimit(summary);
+
+function beginningOf(result: JsonValue): string | null {
+  if (result === null) return null;
+  const text = typeof result === "string" ? result : JSON.stringify(result);
+  return text.length > LONGEST_TEXT ? `${text.slice(0, LONGEST_TEXT).toWellFormed()}…` : text;
+}

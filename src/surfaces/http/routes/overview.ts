@@ -1,0 +1,57 @@
+import { z } from "zod";
+import { SESSION_STATUSES } from "../../../domain/session.ts";
+import type { Routes } from "../context.ts";
+import { answers, sharersSchema } from "../schemas.ts";
+
+const count = z.int().min(0);
+const workerSchema = z.object({
+  worker_id: z.string(),
+  pid: z.int(),
+  started_at: z.string(),
+  running_steps: count.describe("Steps under way."),
+  waiting_steps: count.describe("Steps that wait for a place among the running ones."),
+  max_running_steps: count,
+});
+
+const overviewSchema = z.object({
+  store: z.string(),
+  sessions: z.object(Object.fromEntries(SESSION_STATUSES.map((status) => [status, count]))),
+  queue_depth: count,
+  queue_lag_ms: z.number().min(0),
+  workers: z.array(workerSchema).describe("The workers that this process knows."),
+  sharers: sharersSchema,
+  process: z.object({ node: z.string(), uptime_s: z.number(), memory_bytes: count }),
+  samples: z
+    .array(z.object({ at: z.string(), steps: count, errors: count, tokens: count, latency_ms: z.number() }))
+    .describe("What this process did in the last half hour, in pieces of five seconds."),
+});
+
+export const overviewRoutes: Routes = (app, { store, metrics, workers }) => {
+  app.get(
+    "/api/system",
+    {
+      schema: {
+        tags: ["system"],
+        summary: "The queue, the workers, the store and the throughput of the last half hour",
+        response: answers(200, overviewSchema),
+      },
+    },
+    async () => {
+      const { sessions, queue_depth, oldest_pending_at } = await store.counts();
+      return {
+        store: store.kind,
+        sessions,
+        queue_depth,
+        queue_lag_ms: oldest_pending_at === null ? 0 : Math.max(0, Date.now() - Date.parse(oldest_pending_at)),
+        workers: workers(),
+        sharers: await store.listWorkers?.(),
+        process: {
+          node: process.version,
+          uptime_s: Math.round(process.uptime()),
+          memory_bytes: process.memoryUsage.rss(),
+        },
+        samples: metrics.throughput.samples(),
+      };
+    },
+  );
+};

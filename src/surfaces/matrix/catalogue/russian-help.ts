@@ -1,0 +1,42 @@
+import type { Catalogue } from "./catalogue.ts";
+
+/** A date as a person reads it: the day and the minute, UTC. */
+export const day = (time: string): string => {
+  const [year, month, date] = time.slice(0, 10).split("-");
+  return `${date}.${month}.${year} ${time.slice(11, 16)}`;
+};
+
+export const russianHelp: Catalogue["help"] = {
+  title: "Всё, что вы пишете, получает агент. Кроме того, я знаю:",
+  operators: "Для операторов:",
+  more: "`!help команда` расскажет подробнее.",
+  commands: {
+    save: {
+      usage: "!save [имя]",
+      about: "Агент сохранит разговор в `contexts/ИМЯ.md`. Без имени название составляется по времени.",
+    },
+    load: {
+      usage: "!load [имя]",
+      about: "Агент возьмёт сохранённый разговор за основу. Без имени покажу ваш список; ответьте номером.",
+    },
+    more: { usage: "!more", about: "Следующая страница списка, который открыл `!load`." },
+    reset: { usage: "!reset", about: "Агент забудет разговор, после вашего подтверждения." },
+    context: { usage: "!context", about: "Что загружено, как дела у агента, токены, ваши сохранения." },
+    new: { usage: "!new [имя]", about: "Создам ещё одну комнату и приглашу вас." },
+    settings: { usage: "!settings", about: "Ваш язык и показ ответа по мере написания." },
+    help: { usage: "!help [команда]", about: "Этот список или подробности о команде." },
+    yes: { usage: "!yes", about: "Согласие с моим последним вопросом. Реакция 👍 на вопрос тоже подойдёт." },
+    no: { usage: "!no", about: "Отказ. Реакция 👎 на вопрос тоже подойдёт." },
+    cancel: { usage: "!cancel", about: "Выйти из любого ожидания." },
+    stop: { usage: "!stop", about: "Остановить ответ в этой комнате." },
+    agents: { usage: "!agents", about: "Агенты и их последние сессии." },
+    watch: {
+      usage: "!watch SESSION",
+      about: "Показывать здесь шаги сессии, пока она не закончится или до `!watch off`.",
+    },
+    guide: { usage: "!guide SESSION текст", about: "Дать сессии указание для следующего шага." },
+    pause: { usage: "!pause SESSION", about: "Новые шаги не начнутся; текущий сохранится." },
+    resume: { usage: "!resume SESSION", about: "Продолжить или повторить неудавшийся шаг." },
+    destroy: { usage: "!destroy SESSION", about: "Завершить сессию навсегда, после вашего подтверждения." },
+  },
+};

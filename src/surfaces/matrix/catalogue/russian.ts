@@ -1,0 +1,130 @@
+import type { Question } from "../state/dialogs.ts";
+import type { Catalogue } from "./catalogue.ts";
+import { day, russianHelp } from "./russian-help.ts";
+
+const DONE = { pause: "приостановлена", resume: "продолжена", destroy: "завершена" } as const;
+const STATUS = { ready: "готов", busy: "отвечает", away: "недоступен" } as const;
+
+/** Russian counts in three forms: 1 вопрос, 2 вопроса, 5 вопросов. */
+const plural = (count: number, one: string, few: string, many: string): string => {
+  const form = new Intl.PluralRules("ru").select(count);
+  return `${count} ${form === "one" ? one : form === "few" ? few : many}`;
+};
+
+export const russian: Catalogue = {
+  welcome: "Здравствуйте. Всё, что вы здесь пишете, получает агент; `!help` покажет, что ещё я умею.",
+  encrypted:
+    "Эта комната зашифрована, а зашифрованные сообщения я читать не умею. Создайте комнату без шифрования и пригласите меня туда.",
+  text_only: "Я понимаю только текст.",
+  unknown_command: (name) => `Команды \`!${name}\` я не знаю. Список команд: \`!help\`.`,
+  queued: (ahead) =>
+    `В очереди: перед вами ${plural(ahead, "вопрос", "вопроса", "вопросов")}. Ответы придут по порядку.`,
+  agent_away: "Агент сейчас недоступен. Вопрос сохранён, ответ придёт, как только агент вернётся.",
+  agent_failed: (reason) => `Агент не смог ответить: ${reason}`,
+  agent_silent: "Агент ответил пустым сообщением.",
+  undeliverable: "Ответ готов, но сервер отказался его принять.",
+
+  name_rule: "Такое имя не подходит: от 1 до 64 букв, цифр, `-` и `_`, в начале буква или цифра.",
+  overwrite: (name, saved_at, isOwn) =>
+    `${isOwn ? "Вы уже сохранили" : "Кто-то другой уже сохранил"} \`${name}\` ${day(saved_at)}. Перезаписать?`,
+  saved: (name) => `Сохранено как \`${name}\`.`,
+  save_failed: (name, reason) => `\`${name}\` не сохранено. Агент ответил: ${reason}`,
+  save_failed_no_reset: "Сброса не было.",
+
+  load_none: "Вы ещё ничего не сохраняли. Сохранить: `!save имя`.",
+  load_list: (lines, total) =>
+    `Ваши сохранения (${lines[0]?.number}–${lines.at(-1)?.number} из ${total}):\n\n${lines
+      .map(({ number, name, saved_at }) => `${number}\\. \`${name}\` (${day(saved_at)})`)
+      .join("\n")}`,
+  load_no_more: "Открытого списка с продолжением нет. Открыть список: `!load`.",
+  load_out_of_range: (number, total) => `Номера ${number} нет. Выберите от 1 до ${total}; 0 — выйти.`,
+  load_unknown: (name) => `У вас нет сохранения \`${name}\`. Список: \`!load\`.`,
+  loaded: (name) => `Загружено: \`${name}\`.`,
+  load_failed: (name, reason) => `\`${name}\` не загружено. Агент ответил: ${reason}`,
+
+  reset_question: (name) =>
+    `Агент забудет этот разговор, причём для всех, кто с ним говорит${name === null ? "" : ` (контекст \`${name}\`)`}. Сохранённое останется. Сбросить?`,
+  reset_outcome(outcome) {
+    switch (outcome.kind) {
+      case "reset":
+        return "Агент начинает с чистого листа.";
+      case "missing":
+        return "Сброс недоступен: у этого агента нет такой функции. Обратитесь к администратору. Ничего не потеряно.";
+      case "timeout":
+        return "Агент не ответил на сброс вовремя. Ничего не потеряно, попробуйте позже.";
+      case "refused":
+        return `Агент отказался от сброса (${outcome.reason}). Ничего не потеряно.`;
+    }
+    return outcome satisfies never;
+  },
+  destroy_question: (session_id) => `Сессия \`${session_id}\` завершится навсегда. Завершить?`,
+  superseded: (question) => `(Мой прежний вопрос, ${about(question)}, снят.)`,
+  nothing_waiting: "Ничего не ждёт ответа.",
+  left: "Оставил как есть.",
+  effects: {
+    do_it: "да",
+    save_first: "сначала сохранить, потом выполнить",
+    leave: "нет, оставить",
+    pick: "номер того, что загрузить",
+    more: "следующая страница",
+  },
+
+  context: ({ name, status, waiting, tokens_last, tokens_total, saves }) =>
+    [
+      `**Контекст:** ${name === null ? "не сохранён" : `\`${name}\``}`,
+      `**Агент:** ${STATUS[status]}${waiting > 0 ? `, в очереди ${plural(waiting, "вопрос", "вопроса", "вопросов")}` : ""}`,
+      `**Токены:** ${tokens_last} на последний ответ, ${tokens_total} всего`,
+      `**Ваши сохранения:** ${saves.length === 0 ? "нет" : saves.map((save) => `\`${save.name}\` (${day(save.saved_at)})`).join(", ")}`,
+    ].join("\n"),
+  new_room: (link) => `Комната создана, приглашение отправлено: ${link}`,
+  new_room_failed: (reason) => `Комнату создать не удалось: ${reason}`,
+  room_topic: "Всё, что здесь написано, получает агент.",
+  settings: ({ language, streaming }) =>
+    `**Язык:** ${language} (\`!settings language en\` или \`ru\`)\n**Показ ответа по мере написания:** ${streaming ? "включён" : "выключен"} (\`!settings streaming on\` или \`off\`)`,
+  settings_usage: "Напишите `!settings language en|ru` или `!settings streaming on|off`.",
+  stopped: "*(остановлено)*",
+  nothing_to_stop: "В этой комнате сейчас нет ответа, который можно остановить.",
+
+  operators_only: "Это могут только операторы.",
+  runtime_unreachable: (reason) => `Не получилось: ${reason}`,
+  agents: (lines) =>
+    lines.length === 0
+      ? "Агентов нет."
+      : lines
+          .map(
+            ({ agent_id, moniker, status, steps, session_id }) =>
+              `- **${agent_id}** (${moniker}): ${status}, ${plural(steps, "шаг", "шага", "шагов")}, сессия \`${session_id}\``,
+          )
+          .join("\n"),
+  session_missing: (command) => `Какая сессия? \`!${command} SESSION\`; список: \`!agents\`.`,
+  session_unknown: (session) => `Сессии \`${session}\` нет. Список: \`!agents\`.`,
+  session_ambiguous: (session, count) =>
+    `С \`${session}\` начинается ${plural(count, "сессия", "сессии", "сессий")}. Уточните имя.`,
+  watching: (session_id) => `Слежу за \`${session_id}\`. Перестать: \`!watch off\`.`,
+  watch_over: (session_id, status) => `Состояние \`${session_id}\`: ${status}.`,
+  watch_stopped: (session_ids) =>
+    session_ids.length === 0
+      ? "Здесь я ни за чем не слежу."
+      : `Больше не слежу за ${session_ids.map((id) => `\`${id}\``).join(", ")}.`,
+  step: (session_id, iteration, text) => `**${session_id} №${iteration}** ${text}`,
+  guided: (session_id) => `\`${session_id}\` получила указание и учтёт его на следующем шаге.`,
+  guide_usage: "Напишите `!guide SESSION текст`.",
+  controlled: (verb, session_id) => `Сессия \`${session_id}\` ${DONE[verb]}.`,
+  control_rejected: (verb, session_id, reason) => `Сессия \`${session_id}\` не ${DONE[verb]}: ${reason}`,
+
+  help: russianHelp,
+};
+
+function about(question: Question): string {
+  switch (question.kind) {
+    case "reset":
+      return "сбрасывать ли";
+    case "overwrite":
+      return `перезаписать ли \`${question.name}\``;
+    case "load":
+      return "что загрузить";
+    case "destroy":
+      return `завершить ли \`${question.session}\``;
+  }
+  return question satisfies never;
+}

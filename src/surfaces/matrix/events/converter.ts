@@ -1,0 +1,66 @@
+import { type Bot, bodyText, repliedTo } from "../text/body-text.ts";
+import type { RoomEvent } from "../transport/room-event.ts";
+import type { Incoming, IncomingMessage, Origin } from "./incoming.ts";
+
+const COMMAND = /^!(\p{L}[\p{L}\p{N}_-]*)(?:\s+([\s\S]*))?$/u;
+const YES = new Set(["✅", "👍", "✔", "☑"]);
+const NO = new Set(["❌", "👎", "✖"]);
+const MEDIA = new Set(["m.image", "m.file", "m.audio", "m.video", "m.location"]);
+
+/** An event of a room as the bot's handlers know it, or null for what does not concern them: its own echo, notices, the rest. */
+export function fromRoomEvent(event: RoomEvent, bot: Bot): Incoming | null {
+  if (event.sender === bot.user_id || event.state_key !== undefined) return null;
+  const { event_id, room_id, sender: user_id, origin_server_ts: sent_at } = event;
+  const origin: Origin = { event_id, room_id, user_id, sent_at };
+  if (event.type === "m.reaction") return fromReaction(event, origin);
+  return event.type === "m.room.message" ? fromMessage(event, origin, bot) : null;
+}
+
+function fromMessage(event: RoomEvent, origin: Origin, bot: Bot): Incoming | null {
+  const { content } = event;
+  const relation = relationOf(content);
+  if (relation.rel_type === "m.replace") {
+    const renewed = content["m.new_content"] as Record<string, unknown> | undefined;
+    if (!renewed || relation.event_id === null) return null;
+    const { text } = bodyText({ ...event, content: renewed }, bot);
+    return { ...origin, kind: "callback", action: "edit", target: relation.event_id, text };
+  }
+  const isText = content["msgtype"] === "m.text" || content["msgtype"] === "m.emote";
+  if (!isText && !MEDIA.has(String(content["msgtype"]))) return null;
+  const { text, is_addressed, quoted } = bodyText(event, bot);
+  const message: IncomingMessage = {
+    ...origin,
+    kind: "message",
+    text,
+    is_addressed,
+    quoted,
+    replied_to: repliedTo(content),
+    is_text: isText,
+  };
+  const command = isText ? COMMAND.exec(text) : null;
+  if (!command) return message;
+  return {
+    ...message,
+    kind: "command",
+    name: (command[1] ?? "").toLowerCase(),
+    argument: (command[2] ?? "").trim(),
+  };
+}
+
+function fromReaction({ content }: RoomEvent, origin: Origin): Incoming | null {
+  const { event_id, key } = relationOf(content);
+  if (event_id === null) return null;
+  // Clients add a variant of their own to the sign, or a colour of skin.
+  const sign = String.fromCodePoint(key.codePointAt(0) ?? 0);
+  const answer = YES.has(sign) ? "yes" : NO.has(sign) ? "no" : null;
+  return answer === null ? null : { ...origin, kind: "callback", action: "confirm", target: event_id, answer };
+}
+
+function relationOf(content: Record<string, unknown>): { rel_type: string; event_id: string | null; key: string } {
+  const { rel_type, event_id, key } = (content["m.relates_to"] ?? {}) as Record<string, unknown>;
+  return {
+    rel_type: typeof rel_type === "string" ? rel_type : "",
+    event_id: typeof event_id === "string" ? event_id : null,
+    key: typeof key === "string" ? key : "",
+  };
+}

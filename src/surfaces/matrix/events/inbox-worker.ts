@@ -1,0 +1,66 @@
+import type { Logger } from "pino";
+import { catalogue } from "../catalogue/catalogue.ts";
+import type { HandlerContext } from "../handlers/handler.ts";
+import { contentsOf } from "../outgoing/contents.ts";
+import { type Outgoing, textOf } from "../outgoing/outgoing.ts";
+import type { BotState } from "../state/bot-state.ts";
+import type { Bot } from "../text/body-text.ts";
+import type { Globs } from "../text/globs.ts";
+import type { RoomEvent } from "../transport/room-event.ts";
+import { fromRoomEvent } from "./converter.ts";
+import type { Dispatcher } from "./dispatcher.ts";
+import type { Incoming } from "./incoming.ts";
+
+export type InboxWorkerOptions = {
+  state: BotState;
+  dispatcher: Dispatcher;
+  bot: Bot;
+  isAllowed: Globs;
+  context: Omit<HandlerContext, "state" | "say">;
+  log: Logger;
+};
+
+/** Acts on journalled events, one after the other; each with all that follows from it is one transaction. */
+export class InboxWorker {
+  readonly #options: InboxWorkerOptions;
+
+  constructor(options: InboxWorkerOptions) {
+    this.#options = options;
+  }
+
+  /** Everything that waits. */
+  work(): void {
+    const { state, log } = this.#options;
+    for (let row = state.inbox.next(); row; row = state.inbox.next()) {
+      const { position, event } = row;
+      try {
+        state.transaction(() => {
+          this.#handle(event);
+          state.inbox.done(position);
+        });
+      } catch (error) {
+        // One event that cannot be handled must not keep all others waiting.
+        log.error({ err: error, event_id: event.event_id }, "an event could not be handled");
+        state.transaction(() => state.inbox.done(position));
+      }
+    }
+  }
+
+  #handle(event: RoomEvent): void {
+    const { bot, isAllowed, dispatcher, context, state } = this.#options;
+    const incoming = isAllowed(event.sender) ? fromRoomEvent(event, bot) : null;
+    if (!incoming) return;
+    const say = catalogue(state.people.settings(incoming.user_id).language);
+    for (const outgoing of dispatcher.dispatch(incoming, { ...context, state, say })) this.#say(incoming, outgoing);
+  }
+
+  #say(to: Incoming, outgoing: Outgoing): void {
+    const { state } = this.#options;
+    const say = catalogue(state.people.settings(to.user_id).language);
+    const before = outgoing.kind === "ui" ? (state.dialogs.current(to)?.question ?? null) : null;
+    const text = before === null ? textOf(outgoing) : `${say.superseded(before)}\n\n${textOf(outgoing)}`;
+    const options = outgoing.kind === "ui" ? { is_notice: true } : outgoing;
+    const [first = ""] = contentsOf(text, options).map((content) => state.outbox.add(to.room_id, content));
+    if (outgoing.kind === "ui") state.dialogs.open(to, outgoing.question, first);
+  }
+}

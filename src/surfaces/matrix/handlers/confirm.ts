@@ -1,0 +1,55 @@
+import type { IncomingCallback, IncomingCommand, Origin } from "../events/incoming.ts";
+import { notice, type Outgoing } from "../outgoing/outgoing.ts";
+import type { Question } from "../state/dialogs.ts";
+import type { Task } from "../state/jobs.ts";
+import type { Handler, HandlerContext } from "./handler.ts";
+
+/** `!yes` means the one question that is open for this person in this room, and that is always the newest. */
+export const yes: Handler<IncomingCommand> = (event, context) => agree(event, context);
+export const no: Handler<IncomingCommand> = (event, context) => decline(event, context);
+
+/** A reaction counts where it stands on the open question itself. */
+export const reacted: Handler<IncomingCallback> = (event, context) => {
+  if (event.action !== "confirm") return [];
+  const dialog = context.state.dialogs.current(event);
+  const asked = context.state.outbox.findByEvent(event.target);
+  if (!dialog || asked?.transaction_id !== dialog.transaction_id) return [];
+  return event.answer === "yes" ? agree(event, context) : decline(event, context);
+};
+
+/** An edit of a question that waits changes what will be asked; any other is left alone. */
+export const edited: Handler<IncomingCallback> = (event, { state }) => {
+  if (event.action === "edit" && event.text !== "") state.jobs.reword(event.target, event.user_id, event.text);
+  return [];
+};
+
+function agree(event: Origin, { state, say, isOperator }: HandlerContext): Outgoing[] {
+  const question = state.dialogs.current(event)?.question;
+  const task = question && taskOf(question);
+  // A list wants a number, not a yes.
+  if (!question || !task) return [notice(say.nothing_waiting)];
+  state.dialogs.close(event);
+  if (question.kind === "destroy" && !isOperator(event.user_id)) return [notice(say.operators_only)];
+  state.jobs.add(event, task);
+  return [];
+}
+
+function decline(event: Origin, { state, say }: HandlerContext): Outgoing[] {
+  if (!state.dialogs.current(event)) return [notice(say.nothing_waiting)];
+  state.dialogs.close(event);
+  return [notice(say.left)];
+}
+
+function taskOf(question: Question): Task | null {
+  switch (question.kind) {
+    case "reset":
+      return { kind: "reset" };
+    case "overwrite":
+      return { kind: "save", name: question.name, then_reset: question.then_reset };
+    case "destroy":
+      return { kind: "control", verb: "destroy", session: question.session };
+    case "load":
+      return null;
+  }
+  return question satisfies never;
+}

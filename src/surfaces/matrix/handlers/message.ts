@@ -1,0 +1,50 @@
+import type { IncomingMessage } from "../events/incoming.ts";
+import { contentOf } from "../outgoing/content.ts";
+import { notice, type Outgoing } from "../outgoing/outgoing.ts";
+import { isAgentJob } from "../state/jobs.ts";
+import type { Handler, HandlerContext } from "./handler.ts";
+import { pickLoad } from "./load.ts";
+
+const LONGEST_QUOTE = 1000;
+/** The agent takes no frame above 256 KB; a Matrix event is smaller, but its quotation comes on top. */
+const isNumber = (text: string): boolean => /^\d{1,6}$/.test(text);
+
+/** A question to the agent, unless it is the number that the person was asked for. */
+export const message: Handler<IncomingMessage> = (event, context) => {
+  const { state, say } = context;
+  if (!event.is_text) return [notice(say.text_only)];
+  if (event.text === "") return [];
+  const dialog = state.dialogs.current(event);
+  if (dialog?.question.kind === "load" && isNumber(event.text))
+    return pickLoad(Number(event.text), dialog.question, event, context);
+  return ask(event, context);
+};
+
+function ask(event: IncomingMessage, { state, say, agent_status }: HandlerContext): Outgoing[] {
+  const ahead = state.jobs.open().filter(isAgentJob);
+  const position = state.jobs.add(event, { kind: "ask", text: withQuote(event, quotedText(event, state)) });
+  const isAway = agent_status() === "away";
+  if (ahead.length === 0 && !isAway) return [];
+  // Who was told once that all is answered in turn needs not be told for each further question.
+  const isTold = ahead.some(
+    ({ user_id, room_id, notice: told }) => user_id === event.user_id && room_id === event.room_id && told !== null,
+  );
+  if (isTold) return [];
+  const text = isAway ? say.agent_away : say.queued(ahead.length);
+  const content = contentOf(text, { is_notice: true, reply_to: event.event_id });
+  state.jobs.setNotice(position, state.outbox.add(event.room_id, content, { rank: "preview" }));
+  return [];
+}
+
+/** What the answered message said: as the client quotes it, or as it is remembered here. */
+function quotedText({ replied_to, quoted }: IncomingMessage, state: HandlerContext["state"]): string | null {
+  if (quoted !== null || replied_to === null) return quoted;
+  const body = state.outbox.findByEvent(replied_to)?.content.body ?? state.inbox.find(replied_to)?.content["body"];
+  return typeof body === "string" ? body : null;
+}
+
+function withQuote({ text }: IncomingMessage, quoted: string | null): string {
+  if (quoted === null || quoted === "") return text;
+  const short = quoted.length > LONGEST_QUOTE ? `${quoted.slice(0, LONGEST_QUOTE)}…` : quoted;
+  return `${short.replaceAll(/^/gm, "> ")}\n\n${text}`.toWellFormed();
+}

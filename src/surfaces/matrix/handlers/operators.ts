@@ -1,0 +1,58 @@
+import type { IncomingCommand } from "../events/incoming.ts";
+import { notice } from "../outgoing/outgoing.ts";
+import type { Task } from "../state/jobs.ts";
+import type { Handler } from "./handler.ts";
+
+/** Only for operators; everyone else is told so. */
+function forOperators(handler: Handler<IncomingCommand>): Handler<IncomingCommand> {
+  return (event, context) =>
+    context.isOperator(event.user_id) ? handler(event, context) : [notice(context.say.operators_only)];
+}
+
+const onSession = (command: string, toTask: (session: string) => Task): Handler<IncomingCommand> =>
+  forOperators((event, { state, say }) => {
+    const [session] = event.argument.split(/\s+/);
+    if (!session) return [notice(say.session_missing(command))];
+    state.jobs.add(event, toTask(session));
+    return [];
+  });
+
+export const agents = forOperators((event, { state }) => {
+  state.jobs.add(event, { kind: "agents" });
+  return [];
+});
+
+export const pause = onSession("pause", (session) => ({ kind: "control", verb: "pause", session }));
+export const resume = onSession("resume", (session) => ({ kind: "control", verb: "resume", session }));
+
+export const destroy = forOperators((event, { say }) => {
+  const [session] = event.argument.split(/\s+/);
+  if (!session) return [notice(say.session_missing("destroy"))];
+  return [
+    {
+      kind: "ui",
+      text: say.destroy_question(session),
+      choices: [
+        { command: "!yes", effect: say.effects.do_it },
+        { command: "!no", effect: say.effects.leave },
+      ],
+      question: { kind: "destroy", session },
+    },
+  ];
+});
+
+export const guide = forOperators((event, { state, say }) => {
+  const match = /^(\S+)\s+([\s\S]+)$/.exec(event.argument);
+  if (!match) return [notice(say.guide_usage)];
+  state.jobs.add(event, { kind: "guide", session: match[1] as string, text: match[2] as string });
+  return [];
+});
+
+export const watch = forOperators((event, context) => {
+  const { state, say } = context;
+  if (event.argument.toLowerCase() !== "off")
+    return onSession("watch", (session) => ({ kind: "watch", session }))(event, context);
+  const watches = state.watches.in(event.room_id);
+  for (const each of watches) state.watches.end(each);
+  return [notice(say.watch_stopped(watches.map(({ session_id }) => session_id)))];
+});

@@ -1,0 +1,64 @@
+import type { Logger } from "pino";
+import { catalogue } from "./catalogue/catalogue.ts";
+import { contentsOf } from "./outgoing/contents.ts";
+import type { BotState } from "./state/bot-state.ts";
+import type { Globs } from "./text/globs.ts";
+import { Backoff, pause } from "./transport/backoff.ts";
+import { failureOf } from "./transport/failure.ts";
+import type { Homeserver } from "./transport/homeserver.ts";
+import type { Sender } from "./transport/sender.ts";
+import type { Invite } from "./transport/sync-loop.ts";
+
+export type InvitationsOptions = {
+  homeserver: Homeserver;
+  state: BotState;
+  sender: Sender;
+  isAllowed: Globs;
+  log: Logger;
+  signal: AbortSignal;
+};
+
+/** Joins the rooms that allowed people invite to. Other invites stay open: a later start may allow them. */
+export class Invitations {
+  readonly #options: InvitationsOptions;
+  readonly #joining = new Map<string, Promise<void>>();
+
+  constructor(options: InvitationsOptions) {
+    this.#options = options;
+  }
+
+  take(invites: Invite[]): void {
+    const { isAllowed, log } = this.#options;
+    for (const { room_id, user_id } of invites) {
+      if (!isAllowed(user_id)) log.info({ room_id, user_id }, "an invite of somebody who is not allowed was left open");
+      else if (!this.#joining.has(room_id))
+        this.#joining.set(
+          room_id,
+          this.#join(room_id, user_id).finally(() => this.#joining.delete(room_id)),
+        );
+    }
+  }
+
+  async settled(): Promise<void> {
+    await Promise.all(this.#joining.values());
+  }
+
+  async #join(room_id: string, user_id: string): Promise<void> {
+    const { homeserver, state, sender, log, signal } = this.#options;
+    const backoff = new Backoff(200, 10_000);
+    while (!signal.aborted)
+      try {
+        await homeserver.join(room_id);
+        const { welcome } = catalogue(state.people.settings(user_id).language);
+        state.transaction(() => {
+          for (const content of contentsOf(welcome, { is_notice: true })) state.outbox.add(room_id, content);
+        });
+        return sender.wake();
+      } catch (error) {
+        const failure = failureOf(error);
+        if (failure.kind === "refused") return log.warn({ room_id, failure }, "a room could not be joined");
+        if (failure.kind === "limited") await pause(failure.retry_after_ms, signal);
+        else await backoff.wait(signal);
+      }
+  }
+}

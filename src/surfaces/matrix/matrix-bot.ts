@@ -1,0 +1,135 @@
+import type { Logger } from "pino";
+import { catalogue } from "./catalogue/catalogue.ts";
+import type { MatrixConfig } from "./config.ts";
+import { InboxWorker } from "./events/inbox-worker.ts";
+import { registeredHandlers } from "./handlers/register.ts";
+import type { Health } from "./health.ts";
+import { Invitations } from "./invitations.ts";
+import { Journal } from "./journal.ts";
+import { contentOf } from "./outgoing/content.ts";
+import type { PlatformClient } from "./platform/platform-client.ts";
+import { BotState } from "./state/bot-state.ts";
+import type { Database } from "./state/database.ts";
+import { Facts } from "./state/facts.ts";
+import type { Bot } from "./text/body-text.ts";
+import type { Homeserver } from "./transport/homeserver.ts";
+import { Login } from "./transport/login.ts";
+import { Sender } from "./transport/sender.ts";
+import { SyncLoop } from "./transport/sync-loop.ts";
+import { AgentLane } from "./work/agent-lane.ts";
+import { SideJobs } from "./work/side-jobs.ts";
+import { WatchList } from "./work/watch-list.ts";
+
+const PRUNE_EVERY_MS = 6 * 3_600_000;
+
+export type MatrixBotParts = {
+  config: MatrixConfig;
+  database: Database;
+  homeserver: Homeserver;
+  platform: PlatformClient;
+  health: Health;
+  log: Logger;
+};
+
+/**
+ * The bot, put together: the stream is journalled, events become words and jobs, jobs become answers, answers are sent.
+ * Each arrow is a transaction, so that it can end anywhere and go on from there.
+ */
+export class MatrixBot {
+  readonly #parts: MatrixBotParts;
+  readonly #stopping = new AbortController();
+  readonly #failed = Promise.withResolvers<never>();
+  readonly #stops: (() => Promise<void> | void)[] = [];
+
+  constructor(parts: MatrixBotParts) {
+    this.#parts = parts;
+    this.#failed.promise.catch(() => {});
+  }
+
+  /** Rejects when the bot cannot go on. */
+  get failed(): Promise<never> {
+    return this.#failed.promise;
+  }
+
+  /** Resolves once the stream is followed. */
+  async start(): Promise<void> {
+    const { config, database, homeserver, platform, log } = this.#parts;
+    const { signal } = this.#stopping;
+    platform.connect();
+    this.#stops.push(() => platform.close());
+    const login = new Login(homeserver, new Facts(database), config, log);
+    const device_id = await login.open(signal);
+    signal.throwIfAborted();
+    const state = new BotState(database, device_id, config.MATRIX_LANGUAGE);
+    state.prune();
+    const pruning = setInterval(() => state.prune(), PRUNE_EVERY_MS);
+    this.#stops.push(() => clearInterval(pruning));
+    const bot: Bot = { user_id: config.MATRIX_USER_ID, display_name: null };
+    // Only for being called by name; it may come later.
+    homeserver.displayName(bot.user_id).then(
+      (name) => {
+        bot.display_name = name;
+      },
+      () => {},
+    );
+    this.#run(state, bot, login);
+    await this.#parts.health.first;
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    for (const stop of this.#stops.splice(0).toReversed()) await stop();
+  }
+
+  #run(state: BotState, bot: Bot, login: Login): void {
+    const { config, homeserver, platform, health, log } = this.#parts;
+    const { signal } = this.#stopping;
+    const isAllowed = config.MATRIX_ALLOWED_USERS;
+    const undeliverable = contentOf(catalogue(config.MATRIX_LANGUAGE).undeliverable, { is_notice: true });
+    const sender = new Sender({ homeserver, state, log, undeliverable });
+    const context = { state, platform, homeserver, sender, user_id: bot.user_id, log };
+    const watches = new WatchList(context);
+    const lane = new AgentLane(context, () => jobs.wake());
+    const jobs = new SideJobs(context, lane, watches);
+    const inbox = new InboxWorker({
+      state,
+      dispatcher: registeredHandlers(),
+      bot,
+      isAllowed,
+      context: { agent_status: () => platform.status, isOperator: config.MATRIX_OPERATORS },
+      log,
+    });
+    const invitations = new Invitations({ homeserver, state, sender, isAllowed, log, signal });
+    const journal = new Journal(state, bot.user_id);
+    const wake = (): void => {
+      for (const part of [lane, jobs, sender]) part.wake();
+      watches.refresh();
+    };
+    const loop = new SyncLoop(
+      homeserver,
+      bot.user_id,
+      {
+        since: () => journal.since,
+        told: (told) => {
+          journal.take(told, () => inbox.work());
+          health.beat();
+          wake();
+        },
+        invited: (invites) => invitations.take(invites),
+        unauthorized: () => login.renew(signal).catch((error: unknown) => this.#failed.reject(error as Error)),
+      },
+      log,
+    );
+    this.#stops.push(
+      () => sender.stop(),
+      () => watches[Symbol.dispose](),
+      () => jobs.stop(),
+      () => lane.stop(),
+      () => invitations.settled(),
+      () => loop.stop(),
+    );
+    inbox.work();
+    for (const part of [sender, lane, loop]) part.start();
+    wake();
+  }
+}

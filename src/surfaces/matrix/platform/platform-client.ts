@@ -1,0 +1,77 @@
+import type { Session } from "../../../domain/session.ts";
+import type { Step } from "../../../domain/step.ts";
+import type { Control } from "../state/jobs.ts";
+
+export type AgentStatus = "ready" | "busy" | "away";
+
+export type ResetOutcome =
+  | { kind: "reset" }
+  /** The agent has no such endpoint. */
+  | { kind: "missing" }
+  | { kind: "timeout" }
+  | { kind: "refused"; reason: string };
+
+/** What became of a question that was begun and whose end nobody saw. */
+export type Recovered =
+  | { kind: "answered"; text: string; tokens_used: number }
+  | { kind: "failed"; reason: string }
+  /** The agent has it and works on it. */
+  | { kind: "pending" }
+  /** It never arrived, or the agent cannot tell. */
+  | { kind: "unknown" };
+
+/** A question that was asked under this id, in this session of the agent. */
+export type Asked = { request_id: string; session_id: string | null };
+
+export type ControlOutcome = { kind: "done" } | { kind: "rejected"; reason: string };
+
+/** The call could not be made; the reason is for a person. */
+export class PlatformError extends Error {
+  override readonly name = "PlatformError";
+}
+
+/** The agent failed to answer, for a reason of its own: asking again is up to the person. */
+export class AgentFailedError extends Error {
+  override readonly name = "AgentFailedError";
+}
+
+/** The way to the agent was lost in the middle of a question: nothing is known of its answer. */
+export class AgentLostError extends Error {
+  override readonly name = "AgentLostError";
+}
+
+/**
+ * The only way from the bot to the agent and to the runtime behind it.
+ *
+ * - There is one chat, shared by everyone; nothing here names a thread.
+ * - `connect` begins to hold a connection, which comes back by itself whenever it is lost; `close` ends it.
+ * - `ask` is called for one question at a time, once `ready` resolved.
+ * - What concerns sessions throws `PlatformError` where the runtime cannot be reached or says no.
+ */
+export interface PlatformClient {
+  connect(): void;
+  close(): Promise<void>;
+  readonly status: AgentStatus;
+  readonly session_id: string | null;
+  /** The count of the last answer's tokens. */
+  readonly last_tokens_used: number;
+  /** Resolves when a question can be asked. */
+  ready(signal: AbortSignal): Promise<void>;
+  /** The answer's text as it comes. Throws `AgentFailedError` or `AgentLostError`. */
+  ask(text: string, request_id: string): AsyncGenerator<string, void, undefined>;
+  recover(asked: Asked): Promise<Recovered>;
+  /** Cuts the answer in flight short, as far as the agent can. */
+  stop(): Promise<void>;
+  reset(): Promise<ResetOutcome>;
+
+  sessions(): Promise<Session[]>;
+  /** By its id, its agent's id, or the beginning of its id. */
+  findSessions(name: string): Promise<Session[]>;
+  control(session_id: string, verb: Control): Promise<ControlOutcome>;
+  /** Once, however often it is called with the same id. */
+  guide(session_id: string, text: string, request_id: string): Promise<ControlOutcome>;
+  /** Steps after an iteration and those to come, until the session ends. */
+  watch(session_id: string, after_iteration: number, follower: SessionFollower): Disposable;
+}
+
+export type SessionFollower = { step(step: Step): void; ended(status: string): void };

@@ -1,0 +1,206 @@
+import { setTimeout as wait } from "node:timers/promises";
+import { AgentApi, AgentApiError, AgentBusyError } from "../../../agent-api/agent-api.ts";
+import type { Action } from "../../../domain/action.ts";
+import type { Session } from "../../../domain/session.ts";
+import type { Control } from "../state/jobs.ts";
+import { Backoff, pause } from "../transport/backoff.ts";
+import {
+  AgentFailedError,
+  AgentLostError,
+  type AgentStatus,
+  type Asked,
+  type ControlOutcome,
+  type PlatformClient,
+  PlatformError,
+  type Recovered,
+  type ResetOutcome,
+  type SessionFollower,
+} from "./platform-client.ts";
+import { RuntimeHttp } from "./runtime-http.ts";
+import { watchSession } from "./watch-session.ts";
+
+const READY_CHECK_MS = 50;
+const SETTLE_MS = 5000;
+const STOP_WORDS = "Stop here: the person does not want this answer any more. Reply only with: Stopped.";
+
+export type RealPlatformOptions = { ws_url: string; base_url: string; token: string | undefined };
+
+/** The agent behind AgentApi over one connection, and the HTTP API of the runtime beside it. */
+export class RealPlatform implements PlatformClient {
+  readonly #api: AgentApi;
+  readonly #http: RuntimeHttp;
+  readonly #options: RealPlatformOptions;
+  readonly #closing = new AbortController();
+  #connecting: Promise<void> | undefined;
+  #isAsking = false;
+  readonly #waiting = new Set<() => void>();
+
+  constructor(options: RealPlatformOptions) {
+    const { ws_url, base_url, token } = options;
+    this.#options = options;
+    this.#http = new RuntimeHttp(base_url, token);
+    this.#api = new AgentApi("matrix", ws_url, {
+      ...(token === undefined ? {} : { token }),
+      callback: () => this.#news(),
+    });
+  }
+
+  connect(): void {
+    this.#connecting ??= this.#connect();
+  }
+
+  /** A connection that stood comes back by itself; until the first one stands it is asked for again and again. */
+  async #connect(): Promise<void> {
+    const { signal } = this.#closing;
+    const backoff = new Backoff(100, 2000);
+    while (!signal.aborted)
+      try {
+        await this.#api.connect();
+        return;
+      } catch {
+        await backoff.wait(signal);
+      }
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort();
+    await this.#api.close();
+    await this.#connecting;
+    await this.#api.close();
+  }
+
+  get status(): AgentStatus {
+    return !this.#api.isConnected ? "away" : this.#isAsking ? "busy" : "ready";
+  }
+
+  get session_id(): string | null {
+    return this.#api.session_id;
+  }
+
+  get last_tokens_used(): number {
+    return this.#api.last_tokens_used;
+  }
+
+  async ready(signal: AbortSignal): Promise<void> {
+    while (!this.#api.isConnected && !signal.aborted) {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      this.#waiting.add(resolve);
+      await Promise.race([promise, pause(READY_CHECK_MS, signal)]);
+      this.#waiting.delete(resolve);
+    }
+  }
+
+  #news(): void {
+    for (const wake of this.#waiting) wake();
+  }
+
+  async *ask(text: string, request_id: string): AsyncGenerator<string, void, undefined> {
+    this.#isAsking = true;
+    try {
+      yield* await this.#send(text, request_id);
+    } catch (error) {
+      if (!(error instanceof AgentApiError)) throw error;
+      const isLost = error.code === "disconnected" || error.code === "closed" || error.code === "timeout";
+      throw isLost
+        ? new AgentLostError(error.message, { cause: error })
+        : new AgentFailedError(error.message, { cause: error });
+    } finally {
+      this.#isAsking = false;
+    }
+  }
+
+  /** An answer that was cut short here may still be under way there; the agent takes no other before its end. */
+  async #send(text: string, request_id: string): Promise<AsyncGenerator<string, void, undefined>> {
+    for (;;)
+      try {
+        return this.#api.sendMessage(text, { request_id });
+      } catch (error) {
+        if (!(error instanceof AgentBusyError)) throw error;
+        await wait(READY_CHECK_MS);
+      }
+  }
+
+  /** The runtime keeps every question as an action. An agent that has no such record cannot tell. */
+  async recover({ request_id, session_id }: Asked): Promise<Recovered> {
+    if (session_id === null) return { kind: "unknown" };
+    try {
+      const action = await this.#findAction(session_id, request_id);
+      return action ? await this.#recovered(action) : { kind: "unknown" };
+    } catch (error) {
+      if (error instanceof PlatformError) return { kind: "unknown" };
+      throw error;
+    }
+  }
+
+  async #recovered(action: Action): Promise<Recovered> {
+    if (action.outcome === "rejected" || action.outcome === "failed" || action.receipt === "bounced")
+      return { kind: "failed", reason: action.error ?? "the agent did not take the question" };
+    if (action.consumed_iteration === null) return this.#isStuck(action.session_id);
+    const step = await this.#http.step(action.session_id, action.consumed_iteration);
+    return step ? { kind: "answered", text: step.text ?? "", tokens_used: step.tokens_used } : { kind: "pending" };
+  }
+
+  async #isStuck(session_id: string): Promise<Recovered> {
+    const [session] = await this.#http.findSessions(session_id);
+    return session?.status === "error"
+      ? { kind: "failed", reason: session.last_error ?? "the agent failed" }
+      : { kind: "pending" };
+  }
+
+  async #findAction(session_id: string, request_id: string): Promise<Action | null> {
+    const actions = await this.#http.actions(session_id);
+    return actions.find(({ metadata }) => metadata["request_id"] === request_id) ?? null;
+  }
+
+  async stop(): Promise<void> {
+    const session_id = this.#api.session_id;
+    if (session_id === null) return;
+    await this.#http.submit(session_id, "interrupt", { guidance: STOP_WORDS, mode: "now" });
+  }
+
+  async reset(): Promise<ResetOutcome> {
+    try {
+      const { status, body } = await this.#http.call("POST", "/reset", {});
+      if (status === 200) return { kind: "reset" };
+      if (status === 404) return { kind: "missing" };
+      const detail = (body as { detail?: unknown } | null)?.detail;
+      return { kind: "refused", reason: typeof detail === "string" ? detail : `HTTP ${status}` };
+    } catch (error) {
+      if ((error as Error).name === "TimeoutError") return { kind: "timeout" };
+      return { kind: "refused", reason: `${this.#options.base_url} does not answer` };
+    }
+  }
+
+  sessions(): Promise<Session[]> {
+    return this.#http.sessions();
+  }
+
+  findSessions(name: string): Promise<Session[]> {
+    return this.#http.findSessions(name);
+  }
+
+  async control(session_id: string, verb: Control): Promise<ControlOutcome> {
+    return this.#settled(await this.#http.submit(session_id, verb, {}));
+  }
+
+  async guide(session_id: string, text: string, request_id: string): Promise<ControlOutcome> {
+    const before = await this.#findAction(session_id, request_id);
+    return this.#settled(before?.action_id ?? (await this.#http.guide(session_id, text, request_id)));
+  }
+
+  async #settled(action_id: string): Promise<ControlOutcome> {
+    const until = Date.now() + SETTLE_MS;
+    for (;;) {
+      const { processed, outcome, error } = await this.#http.action(action_id);
+      if (processed && outcome !== "ok") return { kind: "rejected", reason: error ?? String(outcome) };
+      if (processed || Date.now() > until) return { kind: "done" };
+      await wait(READY_CHECK_MS);
+    }
+  }
+
+  watch(session_id: string, after_iteration: number, follower: SessionFollower): Disposable {
+    const { base_url, token } = this.#options;
+    const look = async (): Promise<Session | undefined> => (await this.#http.findSessions(session_id))[0];
+    return watchSession({ base_url, token, session_id, after_iteration, look }, follower);
+  }
+}

@@ -1,0 +1,59 @@
+import { once } from "node:events";
+import { pino } from "pino";
+import { type MatrixConfig, readMatrixConfig } from "./config.ts";
+import { Health, isHealthy } from "./health.ts";
+import { MatrixBot } from "./matrix-bot.ts";
+import { MockPlatform } from "./platform/mock-platform.ts";
+import type { PlatformClient } from "./platform/platform-client.ts";
+import { RealPlatform } from "./platform/real-platform.ts";
+import { Database } from "./state/database.ts";
+import { Homeserver } from "./transport/homeserver.ts";
+
+/** The bot until SIGINT or SIGTERM. What is under way then goes on at the next start. */
+export async function runMatrix(): Promise<void> {
+  const config = readMatrixConfig(process.env);
+  const stopped = Promise.race([once(process, "SIGINT"), once(process, "SIGTERM")]);
+  const log = pino({ level: config.EVERSTEP_LOG_LEVEL }, pino.destination(2));
+  using database = Database.open(config.MATRIX_STATE);
+  const bot = new MatrixBot({
+    config,
+    database,
+    homeserver: new Homeserver(config.MATRIX_HOMESERVER),
+    platform: openPlatform(config),
+    health: new Health(config.MATRIX_STATE),
+    log,
+  });
+  try {
+    const started = bot.start().then(() => greet(config));
+    await Promise.race([started.then(() => stopped), stopped, bot.failed]);
+    log.info("stopping");
+  } finally {
+    await bot.stop();
+  }
+}
+
+/** For a container's health check: whether the bot on this state follows its homeserver. */
+export function checkMatrixHealth(): void {
+  const folder = process.env["MATRIX_STATE"] || "./matrix-state";
+  if (isHealthy(folder)) return console.log("the bot follows its homeserver");
+  console.log(`no bot on ${folder} has heard from its homeserver lately`);
+  process.exitCode = 1;
+}
+
+function openPlatform({
+  MATRIX_PLATFORM_BACKEND,
+  AGENT_WS_URL,
+  AGENT_BASE_URL,
+  EVERSTEP_TOKEN,
+}: MatrixConfig): PlatformClient {
+  return MATRIX_PLATFORM_BACKEND === "mock"
+    ? new MockPlatform()
+    : new RealPlatform({ ws_url: AGENT_WS_URL, base_url: AGENT_BASE_URL, token: EVERSTEP_TOKEN });
+}
+
+function greet({ MATRIX_USER_ID, MATRIX_HOMESERVER, AGENT_WS_URL, MATRIX_PLATFORM_BACKEND }: MatrixConfig): void {
+  const agent = MATRIX_PLATFORM_BACKEND === "mock" ? "a mock" : AGENT_WS_URL;
+  console.log(
+    `${MATRIX_USER_ID} is up at ${MATRIX_HOMESERVER} and speaks for ${agent}. Invite it to a room and say !help.`,
+  );
+}

@@ -1,0 +1,56 @@
+import type { Language } from "../catalogue/catalogue.ts";
+import { Database } from "./database.ts";
+import { Dialogs } from "./dialogs.ts";
+import { EncryptedRooms } from "./encrypted-rooms.ts";
+import { Facts } from "./facts.ts";
+import { Inbox } from "./inbox.ts";
+import { Jobs } from "./jobs.ts";
+import { Outbox } from "./outbox.ts";
+import { People } from "./people.ts";
+import { Saves } from "./saves.ts";
+import { Watches } from "./watches.ts";
+
+/** Rows that were dealt with are kept for replies to them and against repetition, but not for ever. */
+const KEPT_ROWS = 20_000;
+
+/** All that the bot keeps. Everything in it is written inside `transaction`. */
+export class BotState {
+  readonly inbox: Inbox;
+  readonly outbox: Outbox;
+  readonly jobs: Jobs;
+  readonly dialogs: Dialogs;
+  readonly saves: Saves;
+  readonly people: People;
+  readonly encrypted_rooms: EncryptedRooms;
+  readonly watches: Watches;
+  readonly facts: Facts;
+  readonly #database: Database;
+
+  constructor(database: Database, device_id: string, language: Language) {
+    this.#database = database;
+    this.inbox = new Inbox(database);
+    this.outbox = new Outbox(database, device_id);
+    this.jobs = new Jobs(database);
+    this.dialogs = new Dialogs(database);
+    this.saves = new Saves(database);
+    this.people = new People(database, language);
+    this.encrypted_rooms = new EncryptedRooms(database);
+    this.watches = new Watches(database);
+    this.facts = new Facts(database);
+  }
+
+  transaction<Result>(work: () => Result): Result {
+    return this.#database.transaction(work);
+  }
+
+  prune(): void {
+    for (const [table, done] of [
+      ["inbox", "is_done = 1"],
+      ["outbox", "outcome IS NOT NULL"],
+      ["jobs", "state = 'done'"],
+    ] as const)
+      this.#database.run(
+        `DELETE FROM ${table} WHERE ${done} AND position <= (SELECT max(position) FROM ${table}) - ${KEPT_ROWS}`,
+      );
+  }
+}

@@ -1,0 +1,110 @@
+import { chmodSync, mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { DatabaseSync, type SQLInputValue, type StatementSync } from "node:sqlite";
+import { EverstepError } from "../../../domain/errors.ts";
+import { MIGRATIONS } from "./migrations.ts";
+
+/**
+ * The bot's own durable state: one SQLite file that one process owns.
+ *
+ * D1  A transaction that returned is on disk.
+ * D2  What belongs together (an event with the place in the stream, an answer with the question it settles) is one
+ *     transaction, so that no crash falls between.
+ */
+export class Database implements Disposable {
+  readonly #sqlite: DatabaseSync;
+  readonly #statements = new Map<string, StatementSync>();
+  #isOpen = false;
+
+  private constructor(sqlite: DatabaseSync) {
+    this.#sqlite = sqlite;
+  }
+
+  static open(folder: string): Database {
+    const path = join(folder, "state.sqlite");
+    let sqlite: DatabaseSync | undefined;
+    try {
+      mkdirSync(folder, { recursive: true, mode: 0o700 });
+      sqlite = new DatabaseSync(path);
+      // It holds an access token and what people say.
+      chmodSync(path, 0o600);
+      // Exclusive: a second bot on the same state would answer everything twice. D1: FULL waits for the disk.
+      sqlite.exec(
+        "PRAGMA busy_timeout = 0; PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL",
+      );
+      sqlite.exec("BEGIN IMMEDIATE");
+      migrate(sqlite);
+      sqlite.exec("COMMIT");
+    } catch (error) {
+      sqlite?.close();
+      if (error instanceof EverstepError) throw error;
+      throw cannotOpen(folder, error as Error);
+    }
+    return new Database(sqlite);
+  }
+
+  /** All of it or nothing. One inside another can fail alone, and reaches the disk with the outer one. */
+  transaction<Result>(work: () => Result): Result {
+    const isInner = this.#isOpen;
+    this.#sqlite.exec(isInner ? "SAVEPOINT inner" : "BEGIN IMMEDIATE");
+    this.#isOpen = true;
+    try {
+      const result = work();
+      this.#sqlite.exec(isInner ? "RELEASE inner" : "COMMIT");
+      return result;
+    } catch (error) {
+      this.#sqlite.exec(isInner ? "ROLLBACK TO inner; RELEASE inner" : "ROLLBACK");
+      throw error;
+    } finally {
+      this.#isOpen = isInner;
+    }
+  }
+
+  run(sql: string, ...values: SQLInputValue[]): { changes: number; id: number } {
+    const { changes, lastInsertRowid } = this.#statement(sql).run(...values);
+    return { changes: Number(changes), id: Number(lastInsertRowid) };
+  }
+
+  all<Row>(sql: string, ...values: SQLInputValue[]): Row[] {
+    return this.#statement(sql).all(...values) as Row[];
+  }
+
+  [Symbol.dispose](): void {
+    this.#statements.clear();
+    this.#sqlite.close();
+  }
+
+  #statement(sql: string): StatementSync {
+    const known = this.#statements.get(sql) ?? this.#sqlite.prepare(sql);
+    this.#statements.set(sql, known);
+    return known;
+  }
+}
+
+function migrate(sqlite: DatabaseSync): void {
+  const { user_version } = sqlite.prepare("PRAGMA user_version").get() as { user_version: number };
+  if (user_version > MIGRATIONS.length)
+    throw new EverstepError(
+      "store_newer",
+      "the bot's state was written by a newer version",
+      "run that version or a later one, or point MATRIX_STATE at another folder",
+    );
+  for (const migration of MIGRATIONS.slice(user_version)) sqlite.exec(migration);
+  sqlite.exec(`PRAGMA user_version = ${MIGRATIONS.length}`);
+}
+
+function cannotOpen(folder: string, error: Error): EverstepError {
+  return /locked|busy/i.test(error.message)
+    ? new EverstepError(
+        "matrix_state_locked",
+        `another bot uses ${folder}`,
+        "stop it, or give this one a folder and a user of its own (MATRIX_STATE, MATRIX_USER_ID)",
+        error,
+      )
+    : new EverstepError(
+        "matrix_state_unusable",
+        `${folder} cannot be used (${error.message})`,
+        "see that the folder can be written, or set MATRIX_STATE",
+        error,
+      );
+}

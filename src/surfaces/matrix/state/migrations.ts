@@ -1,0 +1,75 @@
+/** In order; each is applied once and never changed after it landed. */
+export const MIGRATIONS: readonly string[] = [
+  `
+  CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;
+
+  CREATE TABLE inbox (
+    position INTEGER PRIMARY KEY,
+    event_id TEXT NOT NULL UNIQUE,
+    room_id TEXT NOT NULL,
+    event TEXT NOT NULL,
+    is_done INTEGER NOT NULL DEFAULT 0
+  ) STRICT;
+  CREATE INDEX inbox_open ON inbox (position) WHERE is_done = 0;
+
+  CREATE TABLE outbox (
+    position INTEGER PRIMARY KEY,
+    transaction_id TEXT NOT NULL UNIQUE,
+    device_id TEXT NOT NULL,
+    room_id TEXT NOT NULL,
+    content TEXT NOT NULL,
+    edits TEXT,
+    event_id TEXT,
+    is_preview INTEGER NOT NULL DEFAULT 0,
+    attempts INTEGER NOT NULL DEFAULT 0,
+    outcome TEXT
+  ) STRICT;
+  CREATE INDEX outbox_open ON outbox (position) WHERE outcome IS NULL;
+  CREATE INDEX outbox_events ON outbox (event_id);
+
+  CREATE TABLE jobs (
+    position INTEGER PRIMARY KEY,
+    event_id TEXT NOT NULL,
+    room_id TEXT NOT NULL,
+    user_id TEXT NOT NULL,
+    task TEXT NOT NULL,
+    state TEXT NOT NULL,
+    session_id TEXT,
+    preview TEXT,
+    notice TEXT
+  ) STRICT;
+  CREATE INDEX jobs_open ON jobs (position) WHERE state <> 'done';
+
+  CREATE TABLE dialogs (
+    user_id TEXT NOT NULL,
+    room_id TEXT NOT NULL,
+    question TEXT NOT NULL,
+    transaction_id TEXT NOT NULL,
+    expires_at INTEGER NOT NULL,
+    PRIMARY KEY (user_id, room_id)
+  ) STRICT;
+
+  CREATE TABLE saves (
+    user_id TEXT NOT NULL,
+    name TEXT NOT NULL,
+    saved_at TEXT NOT NULL,
+    PRIMARY KEY (user_id, name)
+  ) STRICT;
+
+  CREATE TABLE people (
+    user_id TEXT PRIMARY KEY,
+    language TEXT,
+    streaming INTEGER
+  ) STRICT;
+
+  CREATE TABLE encrypted_rooms (room_id TEXT PRIMARY KEY) STRICT;
+
+  CREATE TABLE watches (
+    room_id TEXT NOT NULL,
+    session_id TEXT NOT NULL,
+    user_id TEXT NOT NULL,
+    after_iteration INTEGER NOT NULL,
+    PRIMARY KEY (room_id, session_id)
+  ) STRICT;
+  `,
+];

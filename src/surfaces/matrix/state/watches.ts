@@ -1,0 +1,34 @@
+import type { Database } from "./database.ts";
+
+export type Watch = { room_id: string; session_id: string; user_id: string; after_iteration: number };
+
+/** Sessions whose steps are told in a room, and up to which. */
+export class Watches {
+  readonly #database: Database;
+
+  constructor(database: Database) {
+    this.#database = database;
+  }
+
+  all(): Watch[] {
+    return this.#database.all<Watch>("SELECT * FROM watches ORDER BY room_id, session_id");
+  }
+
+  in(room_id: string): Watch[] {
+    return this.all().filter((watch) => watch.room_id === room_id);
+  }
+
+  set({ room_id, session_id, user_id, after_iteration }: Watch): void {
+    this.#database.run(
+      "INSERT OR REPLACE INTO watches (room_id, session_id, user_id, after_iteration) VALUES (?, ?, ?, ?)",
+      room_id,
+      session_id,
+      user_id,
+      after_iteration,
+    );
+  }
+
+  end({ room_id, session_id }: Pick<Watch, "room_id" | "session_id">): void {
+    this.#database.run("DELETE FROM watches WHERE room_id = ? AND session_id = ?", room_id, session_id);
+  }
+}

@@ -1,0 +1,52 @@
+import type { RoomEvent } from "../transport/room-event.ts";
+
+export type Bot = { user_id: string; display_name: string | null };
+
+/** What a person wrote, without what their client put before it, and whether it names the bot. */
+export type BodyText = { text: string; is_addressed: boolean; quoted: string | null };
+
+export function bodyText({ content }: RoomEvent, bot: Bot): BodyText {
+  const body = typeof content["body"] === "string" ? content["body"] : "";
+  const isReply = repliedTo(content) !== null;
+  const { quoted, text } = isReply ? withoutQuote(body) : { quoted: null, text: body };
+  const named = withoutName(text.trim(), bot);
+  return { text: named ?? text.trim(), is_addressed: named !== null || mentions(content, bot.user_id), quoted };
+}
+
+export function repliedTo(content: Record<string, unknown>): string | null {
+  const relation = content["m.relates_to"] as { "m.in_reply_to"?: { event_id?: unknown } } | undefined;
+  const event_id = relation?.["m.in_reply_to"]?.event_id;
+  return typeof event_id === "string" ? event_id : null;
+}
+
+/** Older clients put the message that is answered before the answer, in lines that begin with `>`. */
+function withoutQuote(body: string): { quoted: string | null; text: string } {
+  const match = /^((?:> ?[^\n]*\n)+)\n?([\s\S]*)$/.exec(body);
+  if (!match) return { quoted: null, text: body };
+  const quoted = (match[1] ?? "")
+    .split("\n")
+    .map((line) => line.replace(/^> ?/, ""))
+    .join("\n")
+    .replace(/^\* ?/, "")
+    .replace(/^<@[^>]+> ?/, "")
+    .trim();
+  return { quoted, text: match[2] ?? "" };
+}
+
+/** The text behind the bot's name, or null where it does not begin with it. */
+function withoutName(text: string, { user_id, display_name }: Bot): string | null {
+  const localpart = user_id.slice(1).split(":")[0] ?? "";
+  for (const name of [user_id, display_name, `@${localpart}`, localpart]) {
+    if (name === null || name === "" || !text.toLowerCase().startsWith(name.toLowerCase())) continue;
+    const rest = text.slice(name.length);
+    // A plain word is a name only where something shows that it is called.
+    const isCalled = name.startsWith("@") ? /^[\s:,]|^$/.test(rest) : /^[:,]/.test(rest);
+    if (isCalled) return rest.replace(/^[:,]?\s*/, "");
+  }
+  return null;
+}
+
+function mentions(content: Record<string, unknown>, user_id: string): boolean {
+  const { user_ids } = (content["m.mentions"] ?? {}) as { user_ids?: unknown };
+  return Array.isArray(user_ids) && user_ids.includes(user_id);
+}

@@ -1,0 +1,92 @@
+import type { Logger } from "pino";
+import { EverstepError } from "../../../domain/errors.ts";
+import type { MatrixConfig } from "../config.ts";
+import type { Facts } from "../state/facts.ts";
+import { Backoff, pause } from "./backoff.ts";
+import { failureOf } from "./failure.ts";
+import type { Homeserver } from "./homeserver.ts";
+
+/**
+ * Logs the bot in and answers its device. With a password the device and its token are kept: a homeserver remembers
+ * transaction ids by device, and a new one at each start would make repeated messages new ones.
+ */
+export class Login {
+  readonly #homeserver: Homeserver;
+  readonly #facts: Facts;
+  readonly #config: MatrixConfig;
+  readonly #log: Logger;
+
+  constructor(homeserver: Homeserver, facts: Facts, config: MatrixConfig, log: Logger) {
+    this.#homeserver = homeserver;
+    this.#facts = facts;
+    this.#config = config;
+    this.#log = log;
+  }
+
+  /** Waits for a homeserver that is away. Throws where it says no. */
+  async open(signal: AbortSignal): Promise<string> {
+    const backoff = new Backoff(100, 2000);
+    for (;;) {
+      signal.throwIfAborted();
+      try {
+        return await this.#device();
+      } catch (error) {
+        if (error instanceof EverstepError) throw error;
+        const failure = failureOf(error);
+        if (failure.kind === "unauthorized" || failure.kind === "refused") throw this.#refused(error);
+        this.#log.warn({ failure }, "the homeserver cannot be reached; trying again");
+        if (failure.kind === "limited") await pause(failure.retry_after_ms, signal);
+        else await backoff.wait(signal);
+      }
+    }
+  }
+
+  /** A token that the homeserver forgot: a password makes another for the same device. */
+  async renew(signal: AbortSignal): Promise<void> {
+    if (this.#config.MATRIX_PASSWORD === undefined) throw this.#refused(null);
+    this.#facts.clear("access_token");
+    await this.open(signal);
+  }
+
+  async #device(): Promise<string> {
+    const { MATRIX_ACCESS_TOKEN, MATRIX_PASSWORD, MATRIX_USER_ID } = this.#config;
+    const token = MATRIX_ACCESS_TOKEN ?? this.#facts.get("access_token");
+    if (token !== null) {
+      this.#homeserver.authorize(token);
+      try {
+        return await this.#whoami();
+      } catch (error) {
+        if (MATRIX_PASSWORD === undefined || failureOf(error).kind !== "unauthorized") throw error;
+      }
+    }
+    const device_id = this.#facts.get("device_id");
+    const given = await this.#homeserver.login(MATRIX_USER_ID, MATRIX_PASSWORD ?? "", device_id);
+    this.#homeserver.authorize(given.access_token);
+    this.#facts.set("access_token", given.access_token);
+    this.#facts.set("device_id", given.device_id);
+    return given.device_id;
+  }
+
+  async #whoami(): Promise<string> {
+    const { user_id, device_id } = await this.#homeserver.whoami();
+    const { MATRIX_USER_ID } = this.#config;
+    if (user_id !== MATRIX_USER_ID)
+      throw new EverstepError(
+        "config_invalid",
+        `MATRIX_USER_ID is ${MATRIX_USER_ID} and the token belongs to ${user_id}`,
+        "set both for the same user",
+      );
+    this.#facts.set("device_id", device_id ?? "none");
+    return device_id ?? "none";
+  }
+
+  #refused(cause: unknown): EverstepError {
+    const { MATRIX_HOMESERVER, MATRIX_USER_ID } = this.#config;
+    return new EverstepError(
+      "matrix_login_failed",
+      `${MATRIX_HOMESERVER} does not let ${MATRIX_USER_ID} in (${cause instanceof Error ? cause.message : "the token is not known any more"})`,
+      "check MATRIX_USER_ID, and MATRIX_ACCESS_TOKEN or MATRIX_PASSWORD",
+      cause,
+    );
+  }
+}

@@ -1,0 +1,201 @@
+import type { Logger } from "pino";
+import { asEdit, type MessageContent } from "../outgoing/content.ts";
+import type { BotState } from "../state/bot-state.ts";
+import type { OutboxRow } from "../state/outbox.ts";
+import { pause } from "./backoff.ts";
+import { failureOf } from "./failure.ts";
+import { type Glimpse, Glimpses } from "./glimpses.ts";
+import type { Homeserver } from "./homeserver.ts";
+
+const MOST_IN_FLIGHT = 6;
+const FIRST_RETRY_MS = 200;
+const LONGEST_RETRY_MS = 2000;
+/** A message that the homeserver itself breaks on is tried this often; one that it cannot be reached for, until it can. */
+const MOST_BROKEN_TRIES = 8;
+
+export type SenderOptions = {
+  homeserver: Homeserver;
+  state: BotState;
+  log: Logger;
+  /** What to say in a room where a message was refused for what is in it. */
+  undeliverable: MessageContent;
+};
+
+/**
+ * Sends what is in the outbox, in each room in its order, one at a time; rooms do not wait for each other.
+ *
+ * N1  A row leaves the outbox when the homeserver took it, or when it never will.
+ * N2  When the homeserver limits the bot, everything waits as long as it says, and answers go before previews.
+ */
+export class Sender {
+  readonly #options: SenderOptions;
+  readonly #glimpses = new Glimpses();
+  readonly #busyRooms = new Set<string>();
+  readonly #flights = new Set<Promise<void>>();
+  readonly #stopping = new AbortController();
+  readonly #listeners = new Set<() => void>();
+  #wake = () => {};
+  #running: Promise<void> | undefined;
+  #limitedUntil = 0;
+
+  constructor(options: SenderOptions) {
+    this.#options = options;
+  }
+
+  start(): void {
+    this.#running ??= this.#run();
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    this.#wake();
+    await this.#running;
+    await Promise.all(this.#flights);
+  }
+
+  /** The outbox has something new. */
+  wake(): void {
+    this.#wake();
+  }
+
+  /** Called whenever a row was sent or given up. */
+  onSettled(listener: () => void): void {
+    this.#listeners.add(listener);
+  }
+
+  /** Shows how far an answer is, when there is room for it. It is not kept: only the last one counts, and the answer itself comes after it. */
+  glimpse(glimpse: Glimpse): void {
+    this.#glimpses.offer(glimpse);
+    this.#wake();
+  }
+
+  forgetGlimpse(room_id: string): void {
+    this.#glimpses.forget(room_id);
+  }
+
+  async #run(): Promise<void> {
+    const { signal } = this.#stopping;
+    while (!signal.aborted) {
+      const woken = new Promise<void>((resolve) => {
+        this.#wake = resolve;
+      });
+      const wait_ms = this.#launch();
+      if (wait_ms === null) await woken;
+      else if (wait_ms > 0) {
+        const early = new AbortController();
+        void woken.then(() => early.abort());
+        await pause(wait_ms, AbortSignal.any([signal, early.signal]));
+      }
+    }
+  }
+
+  /** Starts what can be started. Answers the milliseconds until there may be more to do; null: not before it is woken. */
+  #launch(): number | null {
+    const limited_ms = this.#limitedUntil - Date.now();
+    if (limited_ms > 0) return limited_ms;
+    const open = this.#options.state.outbox.open();
+    for (const row of nextOfRooms(open)) {
+      if (this.#flights.size >= MOST_IN_FLIGHT) return null;
+      if (!this.#busyRooms.has(row.room_id)) this.#fly(row.room_id, () => this.#send(row));
+    }
+    // N2
+    if (open.length > 0) return null;
+    const glimpse = this.#glimpses.due(this.#busyRooms);
+    if (glimpse === "none") return null;
+    if (typeof glimpse === "number") return glimpse;
+    this.#fly(glimpse.room_id, () => this.#show(glimpse));
+    return 0;
+  }
+
+  #fly(room_id: string, work: () => Promise<void>): void {
+    this.#busyRooms.add(room_id);
+    const flight = work()
+      .catch((error: unknown) => this.#options.log.error({ err: error }, "a message could not be handled"))
+      .finally(() => {
+        this.#busyRooms.delete(room_id);
+        this.#flights.delete(flight);
+        this.#wake();
+      });
+    this.#flights.add(flight);
+  }
+
+  async #send(row: OutboxRow): Promise<void> {
+    const { state, homeserver } = this.#options;
+    const { transaction_id, room_id } = row;
+    // A preview that was never tried can be taken back, so the first try is written down.
+    if (row.rank === "preview" && row.attempts === 0) state.transaction(() => state.outbox.tried(transaction_id));
+    try {
+      const event_id = await homeserver.send(room_id, transaction_id, this.#contentOf(row));
+      state.transaction(() => state.outbox.sent(transaction_id, event_id));
+    } catch (error) {
+      return this.#failed(row, error);
+    }
+    for (const listener of this.#listeners) listener();
+  }
+
+  #contentOf({ content, edits }: OutboxRow): MessageContent {
+    const event_id = edits === null ? null : (this.#options.state.outbox.find(edits)?.event_id ?? null);
+    return event_id === null ? content : asEdit(content, event_id);
+  }
+
+  async #failed(row: OutboxRow, error: unknown): Promise<void> {
+    const { state, log, undeliverable } = this.#options;
+    const failure = failureOf(error);
+    const { transaction_id, room_id } = row;
+    switch (failure.kind) {
+      case "limited":
+        this.#limitedUntil = Date.now() + failure.retry_after_ms;
+        this.#glimpses.slowDown();
+        return;
+      case "away":
+      case "unauthorized":
+        log.warn({ room_id, failure }, "a message waits for the homeserver");
+        return this.#pause(row.attempts);
+      case "broken": {
+        const attempts = state.transaction(() => state.outbox.tried(transaction_id));
+        if (attempts < MOST_BROKEN_TRIES) return this.#pause(attempts);
+        break;
+      }
+      case "refused":
+        break;
+      default:
+        failure satisfies never;
+    }
+    log.error({ room_id, failure }, "a message was given up");
+    state.transaction(() => {
+      state.outbox.failed(transaction_id);
+      // Not where the room itself is closed to the bot, and not for ever.
+      if (failure.kind === "broken" && row.content.body !== undeliverable.body)
+        state.outbox.add(room_id, undeliverable);
+    });
+    for (const listener of this.#listeners) listener();
+  }
+
+  async #pause(attempts: number): Promise<void> {
+    const ms = Math.min(LONGEST_RETRY_MS, FIRST_RETRY_MS * 2 ** Math.min(attempts, 10));
+    await pause(ms * (0.75 + Math.random() / 2), this.#stopping.signal);
+  }
+
+  async #show({ room_id, transaction_id, content }: Glimpse): Promise<void> {
+    const shown = this.#options.state.outbox.find(transaction_id)?.event_id;
+    if (!shown) return;
+    try {
+      await this.#options.homeserver.send(room_id, `${transaction_id}-${Date.now()}`, asEdit(content(), shown));
+      this.#glimpses.shown();
+    } catch (error) {
+      const failure = failureOf(error);
+      if (failure.kind === "limited") this.#limitedUntil = Date.now() + failure.retry_after_ms;
+      this.#glimpses.slowDown();
+    }
+  }
+}
+
+/** The oldest row of each room; rooms where an answer waits come first. */
+function nextOfRooms(open: OutboxRow[]): OutboxRow[] {
+  const heads = new Map<string, { row: OutboxRow; hasAnswer: boolean }>();
+  for (const row of open) {
+    const head = heads.get(row.room_id) ?? { row, hasAnswer: false };
+    heads.set(row.room_id, { row: head.row, hasAnswer: head.hasAnswer || row.rank === "answer" });
+  }
+  return [...heads.values()].sort((a, b) => Number(b.hasAnswer) - Number(a.hasAnswer)).map(({ row }) => row);
+}

@@ -1,0 +1,144 @@
+import type { Logger } from "pino";
+import { Backoff, pause } from "./backoff.ts";
+import { failureOf } from "./failure.ts";
+import { fillGap, sinceOwnJoin } from "./gap.ts";
+import type { Homeserver, StrippedEvent, SyncResponse } from "./homeserver.ts";
+import type { RoomEvent } from "./room-event.ts";
+
+/** Short, so that an outage of seconds costs not much more than it lasted. */
+const FIRST_WAIT_MS = 100;
+const LONGEST_WAIT_MS = 2000;
+
+export type Invite = { room_id: string; user_id: string };
+
+/** What one sync told, with everything that it left out. */
+export type Told = { since: string; events: RoomEvent[]; encrypted_room_ids: string[]; invites: Invite[] };
+
+export type SyncListener = {
+  since(): string | null;
+  /** Y1: journals the events together with the place in the stream, before anything is done about them. */
+  told(told: Told): void;
+  invited(invites: Invite[]): void;
+  unauthorized(): Promise<void>;
+};
+
+/**
+ * Follows the homeserver's stream.
+ *
+ * Y1  The place in the stream moves only together with the events before it.
+ * Y2  What a sync leaves out (`limited`) is fetched before the place moves.
+ * Y3  Nothing before the bot's own join counts, and nothing of the past at its very first start.
+ */
+export class SyncLoop {
+  readonly #homeserver: Homeserver;
+  readonly #user_id: string;
+  readonly #listener: SyncListener;
+  readonly #log: Logger;
+  readonly #stopping = new AbortController();
+  #running: Promise<void> | undefined;
+
+  constructor(homeserver: Homeserver, user_id: string, listener: SyncListener, log: Logger) {
+    this.#homeserver = homeserver;
+    this.#user_id = user_id;
+    this.#listener = listener;
+    this.#log = log;
+  }
+
+  start(): void {
+    this.#running ??= this.#run();
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    await this.#running;
+  }
+
+  async #run(): Promise<void> {
+    const { signal } = this.#stopping;
+    const backoff = new Backoff(FIRST_WAIT_MS, LONGEST_WAIT_MS);
+    let follows = false;
+    while (!signal.aborted) {
+      try {
+        const since = this.#listener.since();
+        if (since === null) {
+          await this.#begin(signal);
+          continue;
+        }
+        // The first one does not wait for news, so that it is known at once that the stream is followed.
+        const told = await this.#read(await this.#homeserver.sync(since, follows, signal), since, signal);
+        this.#listener.told(told);
+        this.#listener.invited(told.invites);
+        backoff.reset();
+        // Invites that were left open are listed only by a sync from nowhere.
+        if (!follows) this.#listener.invited(this.#invitesOf(await this.#homeserver.sync(null, false, signal)));
+        follows = true;
+      } catch (error) {
+        if (signal.aborted) return;
+        const failure = failureOf(error);
+        this.#log.warn({ failure }, "the homeserver could not be followed; trying again");
+        if (failure.kind === "unauthorized") await this.#listener.unauthorized();
+        if (failure.kind === "limited") await pause(failure.retry_after_ms, signal);
+        else await backoff.wait(signal);
+      }
+    }
+  }
+
+  /** Y3: at the very first start only the place in the stream is taken, and which rooms are encrypted. */
+  async #begin(signal: AbortSignal): Promise<void> {
+    const response = await this.#homeserver.sync(null, false, signal);
+    this.#listener.told({
+      since: response.next_batch,
+      events: [],
+      encrypted_room_ids: encryptedRooms(response),
+      invites: [],
+    });
+  }
+
+  async #read(response: SyncResponse, since: string, signal: AbortSignal): Promise<Told> {
+    const events: RoomEvent[] = [];
+    for (const [room_id, { timeline }] of Object.entries(response.rooms?.join ?? {})) {
+      const recent = (timeline?.events ?? []).map((event) => ({ ...event, room_id }));
+      const { after, hasJoin } = sinceOwnJoin(recent, this.#user_id);
+      // Y2
+      const isGap = timeline?.limited === true && timeline.prev_batch !== undefined && !hasJoin;
+      const missed = isGap
+        ? await fillGap(this.#homeserver, room_id, timeline.prev_batch as string, since, this.#user_id, signal)
+        : [];
+      events.push(...missed, ...after);
+    }
+    return {
+      since: response.next_batch,
+      events: inOrderOfTime(events),
+      encrypted_room_ids: encryptedRooms(response),
+      invites: this.#invitesOf(response),
+    };
+  }
+
+  #invitesOf(response: SyncResponse): Invite[] {
+    const isInvite = ({ type, state_key, content }: StrippedEvent): boolean =>
+      type === "m.room.member" && state_key === this.#user_id && content["membership"] === "invite";
+    return Object.entries(response.rooms?.invite ?? {}).flatMap(([room_id, { invite_state }]) => {
+      const invite = invite_state?.events?.find(isInvite);
+      return invite ? [{ room_id, user_id: invite.sender }] : [];
+    });
+  }
+}
+
+/** Rooms are told in no order. Their events are mixed by time, and each room's keep their own order. */
+function inOrderOfTime(events: RoomEvent[]): RoomEvent[] {
+  const latest = new Map<string, number>();
+  const timed = events.map((event) => {
+    const time = Math.max(latest.get(event.room_id) ?? 0, event.origin_server_ts);
+    latest.set(event.room_id, time);
+    return { event, time };
+  });
+  return timed.sort((a, b) => a.time - b.time).map(({ event }) => event);
+}
+
+function encryptedRooms(response: SyncResponse): string[] {
+  return Object.entries(response.rooms?.join ?? {})
+    .filter(([, { state, timeline }]) =>
+      [...(state?.events ?? []), ...(timeline?.events ?? [])].some(({ type }) => type === "m.room.encryption"),
+    )
+    .map(([room_id]) => room_id);
+}

@@ -1,0 +1,113 @@
+import { contentOf, type MessageContent } from "../outgoing/content.ts";
+import { contentsOf } from "../outgoing/contents.ts";
+import { LARGEST_PART, split } from "../outgoing/split.ts";
+import type { AgentJob } from "../state/jobs.ts";
+import type { WorkContext } from "./work-context.ts";
+
+/** An answer shorter than this many milliseconds is shown once, whole. */
+const FIRST_GLIMPSE_MS = 1000;
+/** A person needs not see that an answer comes which is there in a moment: each change of it costs everyone in the room a round. */
+const FIRST_TYPING_MS = 300;
+const TYPING_MS = 30_000;
+const TYPING_AGAIN_MS = 20_000;
+
+/** Shows an answer in its room while it is written: one message, edited as it grows, and the whole at the end. */
+export class AnswerStream implements Disposable {
+  readonly #context: WorkContext;
+  readonly #job: AgentJob;
+  readonly #streams: boolean;
+  readonly #timers: NodeJS.Timeout[] = [];
+  #preview: string | null;
+  #text = "";
+  #shown = "";
+  /** Whether it is time to show what there is. */
+  #isDue = false;
+  #isTyping = false;
+
+  constructor(context: WorkContext, job: AgentJob) {
+    this.#context = context;
+    this.#job = job;
+    this.#preview = job.preview;
+    this.#streams = job.task.kind === "ask" && context.state.people.settings(job.user_id).streaming;
+    this.#timers.push(setTimeout(() => this.#type(), FIRST_TYPING_MS));
+    if (this.#streams) this.#timers.push(setTimeout(() => this.#begin(), FIRST_GLIMPSE_MS));
+  }
+
+  get text(): string {
+    return this.#text;
+  }
+
+  push(chunk: string): void {
+    this.#text += chunk;
+    if (this.#isDue) this.#begin();
+  }
+
+  /** Begins anew, as the agent does. */
+  restart(): void {
+    this.#text = "";
+  }
+
+  /** The whole answer, in place of what was shown of it. Called inside the transaction that ends the job. */
+  conclude(text: string, is_notice: boolean): void {
+    const { outbox } = this.#context.state;
+    const { room_id, event_id } = this.#job;
+    this.#context.sender.forgetGlimpse(room_id);
+    const edits = this.#preview === null || outbox.takeBack(this.#preview) ? null : this.#preview;
+    const contents = contentsOf(text, { is_notice, reply_to: event_id });
+    for (const [index, content] of contents.entries())
+      outbox.add(room_id, content, { edits: index === 0 ? edits : null });
+  }
+
+  [Symbol.dispose](): void {
+    this.#isDue = false;
+    for (const timer of this.#timers) clearTimeout(timer);
+    this.#context.sender.forgetGlimpse(this.#job.room_id);
+    if (this.#isTyping) this.#typing(0);
+  }
+
+  #begin(): void {
+    const { state, sender } = this.#context;
+    // Nothing to show yet: the first words will be shown as soon as they come.
+    this.#isDue = true;
+    if (this.#text.trim() === "") return;
+    if (this.#preview !== null) return this.#show();
+    const content = this.#content();
+    const { room_id, position } = this.#job;
+    this.#preview = state.transaction(() => {
+      const preview = state.outbox.add(room_id, content, { rank: "preview" });
+      state.jobs.setPreview(position, preview);
+      return preview;
+    });
+    sender.wake();
+    this.#show();
+  }
+
+  #show(): void {
+    if (this.#preview === null) return;
+    this.#context.sender.glimpse({
+      room_id: this.#job.room_id,
+      transaction_id: this.#preview,
+      isNew: () => this.#shown !== this.#text && this.#text.trim() !== "",
+      content: () => this.#content(),
+    });
+  }
+
+  /** The beginning of the answer as far as it fits into one message. */
+  #content(): MessageContent {
+    this.#shown = this.#text;
+    const [first = ""] = split(this.#text, LARGEST_PART);
+    return contentOf(`${first.trimEnd()} …`, { is_notice: false, reply_to: this.#job.event_id });
+  }
+
+  #type(): void {
+    this.#isTyping = true;
+    this.#typing(TYPING_MS);
+    this.#timers.push(setTimeout(() => this.#type(), TYPING_AGAIN_MS));
+  }
+
+  #typing(ms: number): void {
+    const { homeserver, user_id, log } = this.#context;
+    // It only helps; nothing waits for it.
+    homeserver.typing(this.#job.room_id, user_id, ms).catch((error: unknown) => log.debug({ err: error }, "typing"));
+  }
+}

@@ -1,0 +1,112 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import type { Page } from "playwright-core";
+import { pathOf } from "../server/api.ts";
+import { TIMEOUT } from "../server/server-fixture.ts";
+import { sharedConsole, WITH_BROWSER } from "./console-fixture.ts";
+
+const bubbles = (page: Page, sender: "user" | "agent") => page.locator(`[data-testid=message][data-sender=${sender}]`);
+
+async function say(page: Page, text: string): Promise<void> {
+  await page.getByRole("textbox", { name: "Message" }).fill(text);
+  await page.getByRole("textbox", { name: "Message" }).press("Control+Enter");
+}
+
+describe("conversations", WITH_BROWSER, () => {
+  const visit = sharedConsole();
+
+  test("are opened, joined by an agent and a person, and held", TIMEOUT, async (t) => {
+    const { page, open } = await visit(t);
+    await open("/conversations");
+    await page.getByRole("button", { name: "New conversation" }).click();
+    await page.getByRole("textbox", { name: "Title" }).fill("Release notes");
+    await page.getByRole("button", { name: "Open it" }).click();
+    await page.getByRole("heading", { name: "Release notes", level: 1 }).waitFor();
+    await page.getByText("Add an agent beside").waitFor();
+    await page.getByRole("button", { name: "Add an agent" }).click();
+    await page.getByRole("combobox", { name: "Which" }).selectOption("new:echo");
+    await page.getByRole("textbox", { name: "Its name" }).fill("parrot");
+    await page.getByRole("dialog").getByRole("button", { name: "Add" }).click();
+    const parrot = page.getByTestId("participant").filter({ hasText: "parrot" });
+    await parrot.locator("[data-status=waiting]").waitFor();
+    await page.getByRole("button", { name: "Add a person" }).click();
+    await page.getByRole("textbox", { name: "Name" }).fill("Ada");
+    await page.getByRole("dialog").getByRole("button", { name: "Add" }).click();
+    await page.getByTestId("participant").filter({ hasText: "Ada" }).waitFor();
+    await say(page, "Hello there");
+    await bubbles(page, "agent").getByText("Hello there").waitFor();
+    await bubbles(page, "user").getByText("consumed at step 0").waitFor();
+    await parrot.getByText("1 step").waitFor();
+  });
+
+  test("render Markdown and code, and nothing that could do harm", TIMEOUT, async (t) => {
+    const { page, world, open } = await visit(t);
+    const conversation_id = await world.api.conversation({ title: "Markdown" });
+    const text = [
+      "**bold** and `code`",
+      "```\nnpm start\n```",
+      "<img src=x onerror=\"document.title='broken'\"><script>document.title='broken'</script>",
+      "[a link](javascript:document.title='broken') [a good one](https://example.org)",
+      '<form action="/api/agents"><input name="q"></form><a href="/x" onclick="document.title=1" style="position:fixed">x</a>',
+    ].join("\n\n");
+    await world.api.post(pathOf("conversations", conversation_id, "messages"), { user_id: "eve", text });
+    await open(`/conversations/${conversation_id}`);
+    const prose = bubbles(page, "user").locator(".prose");
+    await prose.locator("strong", { hasText: "bold" }).waitFor();
+    await prose.locator("pre code", { hasText: "npm start" }).waitFor();
+    for (const harmful of ["img", "script", "form", "input", "[onclick]", "[style]", '[href^="javascript"]'])
+      assert.equal(await prose.locator(harmful).count(), 0, harmful);
+    const link = prose.getByRole("link", { name: "a good one" });
+    assert.deepEqual(
+      [await link.getAttribute("rel"), await link.getAttribute("target")],
+      ["noopener noreferrer", "_blank"],
+    );
+    assert.doesNotMatch(await page.title(), /broken/);
+  });
+
+  test("show an agent's text while it grows", TIMEOUT, async (t) => {
+    const { page, world, open } = await visit(t);
+    const conversation_id = await world.api.conversation();
+    await world.api.create("typist", { conversation_id, params: { word_ms: 400 } });
+    await open(`/conversations/${conversation_id}`);
+    await say(page, "slowly but surely");
+    const speaking = page.getByTestId("speaking");
+    await speaking.getByText("slowly", { exact: false }).waitFor();
+    assert.doesNotMatch((await speaking.textContent()) ?? "", /surely/);
+    await bubbles(page, "agent").getByText("slowly but surely").waitFor();
+    assert.equal(await speaking.count(), 0);
+  });
+
+  test("reach only those who are addressed", TIMEOUT, async (t) => {
+    const { page, world, open } = await visit(t);
+    const conversation_id = await world.api.conversation();
+    await world.api.create("echo", { agent_id: "north", conversation_id });
+    const south = await world.api.create("echo", { agent_id: "south", conversation_id });
+    await open(`/conversations/${conversation_id}`);
+    await page.getByRole("group", { name: "Who is addressed" }).getByRole("button", { name: "south" }).click();
+    await say(page, "only you");
+    await bubbles(page, "agent").getByText("only you").waitFor();
+    assert.match((await bubbles(page, "agent").textContent()) ?? "", /^south/);
+    await world.iteration(south.session_id, 0);
+    assert.equal(await bubbles(page, "agent").count(), 1);
+  });
+
+  test("lead from a message to the step that said it", TIMEOUT, async (t) => {
+    const { page, world, open } = await visit(t);
+    const conversation_id = await world.api.conversation();
+    const { session_id } = await world.api.create("echo", { conversation_id });
+    await open(`/conversations/${conversation_id}`);
+    await say(page, "where from");
+    await bubbles(page, "agent").getByRole("link", { name: "step 0" }).click();
+    await page.waitForURL(`/sessions/${session_id}?step=0`);
+    await page.getByTestId("step-detail").waitFor();
+  });
+
+  test("that are unknown say so and lead back", TIMEOUT, async (t) => {
+    const { page, open } = await visit(t);
+    await open("/conversations/nowhere");
+    await page.getByText("This conversation is unknown").waitFor();
+    await page.getByRole("link", { name: "Show all conversations" }).click();
+    await page.getByRole("heading", { name: "Conversations" }).waitFor();
+  });
+});

@@ -1,0 +1,36 @@
+import { setTimeout as wait } from "node:timers/promises";
+import { z } from "zod";
+import type { JsonObject } from "../../../src/domain/json.ts";
+import { guidanceText } from "../../../src/monikers/guidance.ts";
+import { defineMoniker } from "../../../src/monikers/moniker.ts";
+
+/** Types what it is told, word by word, so that a reader sees the text grow. */
+export default defineMoniker({
+  name: "typist",
+  kind: "reactive",
+  description: "Types what it is told, word by word.",
+  params: z.object({
+    word_ms: z.int().min(0).max(10_000).default(150).describe("How long each word takes, in milliseconds."),
+    tone: z.enum(["plain", "loud"]).default("plain").describe("How it types."),
+    signature: z.string().max(100).optional().describe("What it adds at the end."),
+  }),
+  async step({ step, state, guidance = [] }, { params, signal, ids, emit }) {
+    const told = guidance.map((said) => guidanceText(said) ?? "").join(" ");
+    const text = [params.tone === "loud" ? told.toUpperCase() : told, params.signature ?? ""].join(" ").trim();
+    for (const word of text.split(/(?<= )/)) {
+      emit({ kind: "delta", text: word });
+      await wait(params.word_ms, undefined, { signal });
+    }
+    emit({ kind: "usage", tokens: text.split(/\s+/).length });
+    const lines = Array.isArray(state["lines"]) ? state["lines"] : [];
+    const next: JsonObject = { last: text, count: lines.length + 1, lines: [...lines, text] };
+    return {
+      step,
+      next_step: String(ids.iteration + 1),
+      state: next,
+      text,
+      notes: `typed ${text.length} letters`,
+      done: false,
+    };
+  },
+});

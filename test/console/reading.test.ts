@@ -1,0 +1,106 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { newId } from "../../src/domain/ids.ts";
+import { Api } from "../server/api.ts";
+import { sharedServer, TIMEOUT } from "../server/server-fixture.ts";
+import { brokenRules, sharedConsole, visitConsole, WITH_BROWSER } from "./console-fixture.ts";
+
+const HOSTILE = `a/b%2F?c#d "quoted" <b>&amp; ёж 😀`;
+
+describe("reading the console", WITH_BROWSER, () => {
+  const visit = sharedConsole();
+
+  test("times are in the reader's zone, with UTC on hover", TIMEOUT, async (t) => {
+    const { page, world, open } = await visit(t, { timezoneId: "Asia/Tokyo" });
+    const { session_id } = await world.api.create("count", { params: { to: 0 } });
+    const { created_at } = await world.status(session_id, "done");
+    await open(`/sessions/${session_id}?tab=about`);
+    const time = page.locator(`time[datetime="${created_at}"]`).last();
+    const shown = new Date(created_at).toLocaleString("en-US", { timeZone: "Asia/Tokyo" });
+    assert.equal(((await time.textContent()) ?? "").replaceAll(/\s/g, " "), shown.replaceAll(/\s/g, " "));
+    assert.equal(await time.getAttribute("title"), `${created_at.replace("T", " ").replace("Z", "")} UTC`);
+  });
+
+  test("an id of any characters has an address of its own", TIMEOUT, async (t) => {
+    const { page, world, open } = await visit(t);
+    const session_id = `${HOSTILE} ${newId()}`;
+    await world.api.create("count", { agent_id: HOSTILE, session_id, params: { to: 2 } });
+    await world.status(session_id, "done");
+    await open(`/?q=${encodeURIComponent(session_id)}`);
+    await page.getByTestId("session-row").getByRole("link").click();
+    await page.getByRole("heading", { name: HOSTILE }).waitFor();
+    await page.locator("[data-iteration='1']").click();
+    await page.getByTestId("step-detail").getByRole("heading", { name: "Step 1" }).waitFor();
+    await page.reload();
+    await page.getByTestId("step-detail").getByRole("heading", { name: "Step 1" }).waitFor();
+    assert.match((await page.locator("main header").textContent()) ?? "", /done/);
+  });
+
+  test("what is unknown says so", TIMEOUT, async (t) => {
+    const { page, open } = await visit(t);
+    await open("/sessions/nowhere");
+    await page.getByText("This session is unknown").waitFor();
+    await page.getByRole("link", { name: "Show all sessions" }).click();
+    await page.getByRole("heading", { name: "Sessions" }).waitFor();
+  });
+
+  test("every place is reached by keyboard, with a focus that can be seen", TIMEOUT, async (t) => {
+    const { page, open } = await visit(t);
+    await open("/");
+    const places = { n: "Needs me", c: "Conversations", a: "Agents", f: "Search", y: "System", s: "Sessions" };
+    for (const [key, heading] of Object.entries(places)) {
+      await page.keyboard.press("g");
+      await page.keyboard.press(key);
+      await page.getByRole("heading", { name: heading, level: 1 }).waitFor({ state: "attached" });
+    }
+    await page.reload();
+    await page.getByRole("heading", { name: "Sessions", level: 1 }).waitFor();
+    for (const name of ["Skip to the page", "Everstep", "Sessions", "Needs me"]) {
+      await page.keyboard.press("Tab");
+      const focused = page.locator(":focus-visible");
+      assert.match((await focused.textContent()) ?? "", new RegExp(name));
+      const outline = await focused.evaluate("getComputedStyle(document.activeElement).outlineStyle");
+      assert.match(String(outline), /solid|auto/);
+    }
+  });
+
+  test("the shortcuts are told by a dialog, which Escape closes", TIMEOUT, async (t) => {
+    const { page, open } = await visit(t);
+    await open("/");
+    await page.keyboard.press("?");
+    const dialog = page.getByRole("dialog", { name: "Keyboard shortcuts" });
+    await dialog.getByText("Start an agent").waitFor();
+    assert.deepEqual(await brokenRules(page), []);
+    await page.keyboard.press("Escape");
+    await dialog.waitFor({ state: "detached" });
+  });
+});
+
+describe("a server that needs a token", WITH_BROWSER, () => {
+  const server = sharedServer({ EVERSTEP_TOKEN: "open sesame" });
+
+  test(
+    "is asked for by the console, which says where it is wrong and remembers it where told to",
+    TIMEOUT,
+    async (t) => {
+      const { page, open } = await visitConsole(t, server().url);
+      const api = new Api(server().url, { authorization: "Bearer open sesame" });
+      const { session_id } = await api.create("count", { agent_id: "guarded", params: { to: 0 } });
+      await page.goto(`/sessions/${session_id}`);
+      const dialog = page.getByRole("dialog", { name: "This server needs a token" });
+      await dialog.waitFor();
+      assert.deepEqual(await brokenRules(page), []);
+      await page.locator("input[type=password]").fill("wrong");
+      await page.getByRole("button", { name: "Continue" }).click();
+      await dialog.getByText("not the right one").waitFor();
+      await page.locator("input[type=password]").fill("open sesame");
+      await page.getByRole("checkbox", { name: "Remember it" }).check();
+      await page.getByRole("button", { name: "Continue" }).click();
+      await page.getByRole("heading", { name: "guarded" }).waitFor();
+      await page.getByTestId("connection").filter({ hasText: "live" }).waitFor();
+      await open(`/sessions/${session_id}`);
+      await page.getByRole("heading", { name: "guarded" }).waitFor();
+      assert.equal(await dialog.count(), 0);
+    },
+  );
+});

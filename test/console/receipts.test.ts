@@ -1,0 +1,61 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import type { Page } from "playwright-core";
+import { TIMEOUT } from "../server/server-fixture.ts";
+import { sharedConsole, WITH_BROWSER } from "./console-fixture.ts";
+
+const receiptOf = (page: Page, words: string) => page.getByTestId("receipt").filter({ hasText: words });
+
+async function send(page: Page, words: string): Promise<void> {
+  await page.getByRole("textbox", { name: "Guidance" }).fill(words);
+  await page.getByRole("button", { name: "Send guidance" }).click();
+}
+
+describe("the receipt of a person's word", WITH_BROWSER, () => {
+  const visit = sharedConsole();
+
+  test("goes from accepted over delivered to consumed at its step, live, and leads there", TIMEOUT, async (t) => {
+    const { page, world, open } = await visit(t);
+    const { session_id } = await world.api.create("typist", { params: { word_ms: 0 } });
+    await world.control(session_id, "pause");
+    await open(`/sessions/${session_id}`);
+    await send(page, "remember the milk");
+    await receiptOf(page, "remember the milk").getByText("waits for the next step").waitFor();
+    const told = (await receiptOf(page, "remember the milk").textContent()) ?? "";
+    assert.match(told, /operator.*accepted→delivered→waits for the next step/);
+    await page.getByRole("button", { name: "Resume" }).click();
+    await receiptOf(page, "remember the milk").getByRole("button", { name: "consumed at step 0" }).click();
+    await page.getByTestId("consumed").getByText("by operator").waitFor();
+  });
+
+  test("says who sent it: the name beside the menu", TIMEOUT, async (t) => {
+    const { page, world, open } = await visit(t);
+    const { session_id } = await world.api.create("typist", { params: { word_ms: 0 } });
+    await open(`/sessions/${session_id}`);
+    await page.getByRole("textbox", { name: "You are" }).fill("Grace");
+    await page.getByRole("textbox", { name: "You are" }).press("Enter");
+    await send(page, "hello");
+    await receiptOf(page, "hello").getByText("Grace").waitFor();
+  });
+
+  test("is bounced with the reason where the session ends first", TIMEOUT, async (t) => {
+    const { page, world, open } = await visit(t);
+    const { session_id } = await world.api.create("typist", { params: { word_ms: 0 } });
+    await world.control(session_id, "pause");
+    await open(`/sessions/${session_id}`);
+    await send(page, "too late");
+    await receiptOf(page, "too late").getByText("waits for the next step").waitFor();
+    await world.control(session_id, "destroy");
+    await receiptOf(page, "too late")
+      .getByText("bounced: the session ended first: it is stopped (destroyed)")
+      .waitFor();
+  });
+
+  test("tells that a request was rejected, and why", TIMEOUT, async (t) => {
+    const { page, world, open } = await visit(t);
+    const { session_id } = await world.api.create("typist");
+    await open(`/sessions/${session_id}`);
+    await world.control(session_id, "resume");
+    await receiptOf(page, "Resume").getByText("rejected: a session that is waiting cannot be resumed").waitFor();
+  });
+});

@@ -1,0 +1,83 @@
+import { pathOf, read, SHAPES } from "../server/api.ts";
+import type { World } from "../server/world.ts";
+
+export type Scene = { session_id: string; fork_id: string; conversation_id: string };
+
+const STEP = { step_interval_ms: 0, max_steps: 60 };
+const NO_RETRY = { retry: { max_attempts: 1, backoff_ms: 0 } };
+
+/** A house with something in every room: agents that work, wait, ask, fail and are done, and people who talk to them. */
+export async function setScene(world: World): Promise<Scene> {
+  const { api } = world;
+  const session_id = await guidedJoker(world);
+  const fork = await api.post(pathOf("sessions", session_id, "fork"), { iteration: 3, guidance: "green tea" });
+  const fork_id = read(fork, 202, SHAPES.accepted).session_id;
+  await world.iteration(fork_id, 6);
+  await world.control(fork_id, "pause");
+  const running = { params: { subject: "queues" }, options: { step_interval_ms: 2000 } };
+  await api.create("joke", { agent_id: "night-shift", ...running });
+  await api.create("count", { agent_id: "importer", params: { to: 100_000, delay_ms: 1500 } });
+  const failed = await api.create("count", {
+    agent_id: "nightly-report",
+    params: { to: 9, fail_at: 4 },
+    options: NO_RETRY,
+  });
+  await world.status(failed.session_id, "error");
+  const limited = await api.create("joke", {
+    agent_id: "greeter",
+    params: { subject: "tea" },
+    options: { ...STEP, max_steps: 5 },
+  });
+  await world.status(limited.session_id, "stopped");
+  const done = await api.create("count", { agent_id: "migration", params: { to: 12 } });
+  await world.status(done.session_id, "done");
+  await asking(world);
+  return { session_id, fork_id, conversation_id: await conversation(world) };
+}
+
+async function guidedJoker(world: World): Promise<string> {
+  const { session_id } = await world.api.create("joke", {
+    agent_id: "joker",
+    params: { subject: "tea" },
+    options: { ...STEP, step_interval_ms: 40 },
+  });
+  await world.iteration(session_id, 1);
+  const metadata = { user_id: "ann" };
+  const payload = { guidance: "coffee" };
+  await world.api.post("/api/actions", { action_type: "agent_interrupt", session_id, payload, metadata });
+  await world.session(session_id, ({ context }) => context["subject"] === payload.guidance);
+  await world.iteration(session_id, 30);
+  await world.control(session_id, "pause");
+  return session_id;
+}
+
+/** A chat that wants to know whether it may overwrite a file. */
+async function asking(world: World): Promise<void> {
+  const { session_id } = await world.api.create("chat", { agent_id: "librarian" });
+  for (const guidance of ["write notes.md: first", "write notes.md: second"]) {
+    const sent = await world.api.post(pathOf("sessions", session_id, "interrupt"), { guidance });
+    await world.consumed(read(sent, 202, SHAPES.accepted).action_id);
+  }
+}
+
+async function conversation(world: World): Promise<string> {
+  const { api } = world;
+  const conversation_id = await api.conversation({ title: "Release 2.4", created_by: "ann" });
+  const { session_id } = await api.create("typist", { agent_id: "writer", conversation_id, params: { word_ms: 0 } });
+  await api.create("echo", { agent_id: "scribe", conversation_id });
+  await api.post(pathOf("conversations", conversation_id, "participants"), { user_id: "ann" });
+  const said = [
+    [
+      "ann",
+      "Draft the **release notes**, please:\n\n- durable steps\n- guidance with receipts\n\n```\nnpm ci && npm start\n```",
+    ],
+    ["operator", "Looks good. Add one line about `EVERSTEP_TOKEN`."],
+  ] as const;
+  for (const [user_id, text] of said) {
+    const path = pathOf("conversations", conversation_id, "messages");
+    const answer = await api.post(path, { user_id, text, to: [session_id] });
+    const { action_ids } = JSON.parse(answer.text) as { action_ids: string[] };
+    for (const action_id of action_ids) await world.consumed(action_id);
+  }
+  return conversation_id;
+}

@@ -1,0 +1,21 @@
+import { commandsSuite } from "./suites/commands.ts";
+import { messagesSuite } from "./suites/messages.ts";
+import { nioSuite } from "./suites/nio.ts";
+import { outagesSuite } from "./suites/outages.ts";
+import { resettingSuite } from "./suites/resetting.ts";
+import { restartsSuite } from "./suites/restarts.ts";
+import { roomsSuite } from "./suites/rooms.ts";
+import { savingSuite } from "./suites/saving.ts";
+
+// All in one process, so that they share one homeserver.
+for (const suite of [
+  commandsSuite,
+  messagesSuite,
+  nioSuite,
+  outagesSuite,
+  resettingSuite,
+  restartsSuite,
+  roomsSuite,
+  savingSuite,
+])
+  suite();

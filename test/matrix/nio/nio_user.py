@@ -1,0 +1,33 @@
+"""A person at a homeserver, driven by matrix-nio. Reads commands as JSON lines, writes what it hears as JSON lines."""
+
+import asyncio
+import json
+import sys
+
+from nio import AsyncClient, RoomMessageNotice, RoomMessageText
+
+
+async def main(url: str, user_id: str, password: str, bot_id: str) -> None:
+    client = AsyncClient(url, user_id)
+    await client.login(password)
+
+    def tell(**fields: object) -> None:
+        print(json.dumps(fields), flush=True)
+
+    def on_message(room, event) -> None:
+        if event.sender != user_id:
+            tell(body=event.body, notice=isinstance(event, RoomMessageNotice), content=event.source["content"])
+
+    client.add_event_callback(on_message, (RoomMessageText, RoomMessageNotice))
+    await client.sync(timeout=0)
+    room = await client.room_create(invite=[bot_id])
+    following = asyncio.create_task(client.sync_forever(timeout=10000))
+    loop = asyncio.get_running_loop()
+    while line := await loop.run_in_executor(None, sys.stdin.readline):
+        content = {"msgtype": "m.text", "body": json.loads(line)}
+        await client.room_send(room.room_id, "m.room.message", content)
+    following.cancel()
+    await client.close()
+
+
+asyncio.run(main(*sys.argv[1:5]))

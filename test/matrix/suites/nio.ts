@@ -1,0 +1,66 @@
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { createInterface } from "node:readline";
+import { describe, test } from "node:test";
+import { fileURLToPath } from "node:url";
+import { TIMEOUT, within } from "../../server/server-fixture.ts";
+import { skipWithoutSynapse } from "../homeserver.ts";
+import { HOW_TO_GET_SYNAPSE, installedSynapse } from "../synapse/installation.ts";
+import { wholeScene } from "../whole-scene.ts";
+
+const PROGRAM = fileURLToPath(new URL("../nio/nio_user.py", import.meta.url));
+type Heard = { body: string; notice: boolean; content: Record<string, unknown> };
+
+export function nioSuite(): void {
+  // matrix-nio comes with Synapse's Python.
+  describe("a person with another client, matrix-nio", { skip: skipWithoutSynapse }, () => {
+    const whole = wholeScene();
+
+    test("talks, saves, loads and resets as anybody does", TIMEOUT, async (context) => {
+      const { scene, bot } = whole();
+      const { command, args, environment } = (await installedSynapse()) ?? assert.fail(HOW_TO_GET_SYNAPSE);
+      const account = await scene.person("nio", { follows: false });
+      const child = spawn(command, [...args, PROGRAM, scene.url, account.user_id, account.password, bot.user_id], {
+        env: environment,
+        stdio: ["pipe", "pipe", "inherit"],
+      });
+      context.after(() => child.kill("SIGKILL"));
+      const heard: Heard[] = [];
+      let wake = () => {};
+      createInterface({ input: child.stdout }).on("line", (line) => {
+        heard.push(JSON.parse(line) as Heard);
+        wake();
+      });
+      const hears = async (pattern: RegExp, from: number): Promise<Heard> => {
+        const find = () => heard.slice(from).find(({ body }) => pattern.test(body));
+        const happened = async (): Promise<void> => {
+          while (!find())
+            await new Promise<void>((resolve) => {
+              wake = resolve;
+            });
+        };
+        await within(30_000, happened(), () => `${pattern} was not heard: ${JSON.stringify(heard)}`);
+        return find() ?? assert.fail();
+      };
+      const ask = (text: string, pattern: RegExp): Promise<Heard> => {
+        const from = heard.length;
+        child.stdin.write(`${JSON.stringify(text)}\n`);
+        return hears(pattern, from);
+      };
+      await hears(/^Hello/, 0);
+      assert.equal((await ask("Zqnio", /You said: Zqnio/)).notice, false);
+      assert.equal((await ask("!context", /Context:/)).notice, true);
+      await ask("!save nio-one", /^Saved as `nio-one`/);
+      const list = await ask("!load", /Your saved contexts/);
+      assert.equal(list.content["format"], "org.matrix.custom.html");
+      await ask("1", /^Loaded `nio-one`/);
+      await ask("!reset", /will forget/);
+      await ask("!yes", /starts afresh/);
+      await ask("!yes", /Nothing is waiting/);
+      child.stdin.end();
+      const [code] = (await once(child, "exit")) as [number];
+      assert.equal(code, 0);
+    });
+  });
+}

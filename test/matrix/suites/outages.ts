@@ -1,0 +1,85 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { Preset } from "matrix-js-sdk";
+import { skipWithoutSynapse } from "../homeserver.ts";
+import { Scene } from "../scene.ts";
+import { WrittenAgent } from "../stand-in.ts";
+import { SynapseProcess } from "../synapse/synapse-process.ts";
+
+/** Stricter at once and a little kinder later than Synapse's default of 10 messages and one more every 5 seconds, so that it is met soon. */
+const LOW_LIMIT = { per_second: 0.5, burst_count: 4 };
+
+export function outagesSuite(): void {
+  describe("a homeserver that goes away", { skip: skipWithoutSynapse }, () => {
+    test("in the middle of everything costs nothing, and nothing is said twice", { timeout: 90_000 }, async () => {
+      await using synapse = await SynapseProcess.start();
+      await using agent = await WrittenAgent.open();
+      await using scene = new Scene(synapse.url);
+      const bot = await scene.bot({ AGENT_WS_URL: agent.url, AGENT_BASE_URL: "http://127.0.0.1:1" });
+      const anna = await scene.person("anna");
+      const room = await anna.openRoom([bot.user_id]);
+      await anna.say(room, "one");
+      const first = await agent.question(0);
+      first.say("Half of");
+      await anna.hears(room, /^Half of …/);
+      await anna.say(room, "two");
+      await anna.hears(room, /Queued/);
+      await synapse.stop();
+      first.end(" the whole.");
+      const second = await agent.question(1);
+      second.end("The second.");
+      await synapse.start();
+      await anna.hears(room, /^The second\.$/);
+      await anna.say(room, "!reset");
+      await anna.hears(room, /will forget/);
+      await synapse.stop("SIGKILL");
+      await bot.kill();
+      // The bot comes first, and waits for its homeserver.
+      bot.spawn();
+      await synapse.start();
+      await anna.say(room, "!no");
+      await anna.hears(room, /Left as it is/);
+      await anna.say(room, "three");
+      (await agent.question(2)).end("The third.");
+      await anna.hears(room, /^The third\.$/);
+      const answers = anna.heard(room).flatMap(({ is_notice, text }) => (is_notice ? [] : [text]));
+      assert.deepEqual(answers, ["Half of the whole.", "The second.", "The third."]);
+      assert.deepEqual(agent.asked, ["one", "two", "three"]);
+    });
+  });
+
+  describe("a homeserver that lets the bot say little", { skip: skipWithoutSynapse }, () => {
+    test("gets whole answers before previews, and loses none", { timeout: 120_000 }, async () => {
+      await using synapse = await SynapseProcess.start({ message_limit: LOW_LIMIT });
+      await using agent = await WrittenAgent.open();
+      await using scene = new Scene(synapse.url);
+      const bot = await scene.bot({ AGENT_WS_URL: agent.url, AGENT_BASE_URL: "http://127.0.0.1:1" });
+      const anna = await scene.person("anna");
+      const room = await anna.openRoom([bot.user_id], [bot.user_id], { preset: Preset.PublicChat });
+      await anna.say(room, "a long one");
+      const answering = await agent.question(0);
+      const words = Array.from({ length: 60 }, (_, at) => `word${at}`);
+      for (const word of words) {
+        answering.say(`${word} `);
+        await new Promise((resolve) => setTimeout(resolve, 100));
+      }
+      answering.end("end.");
+      const long = await anna.hears(room, /end\.$/);
+      assert.equal(long.text, `${words.join(" ")} end.`);
+      assert.ok(long.versions.length < 8, `edits are few: ${long.versions.length}`);
+      // Each of several people has as much to say as the homeserver lets them.
+      for (let number = 1; number <= 5; number++) {
+        const other = await scene.person(`other${number}`);
+        await other.client.joinRoom(room);
+        await other.say(room, `question ${number}`);
+        (await agent.question(number)).end(`Answer ${number}.`);
+      }
+      await anna.hears(room, /^Answer 5\.$/);
+      const answers = anna.heard(room).filter(({ sender, is_notice }) => sender === bot.user_id && !is_notice);
+      assert.deepEqual(
+        answers.map(({ text }) => text).slice(1),
+        [1, 2, 3, 4, 5].map((number) => `Answer ${number}.`),
+      );
+    });
+  });
+}
