@@ -1,3 +1,4 @@
+import { atMost, type Figure } from "../figure.ts";
 import { summarize } from "../stats.ts";
 import type { Contender } from "./contenders.ts";
 import type { Measured } from "./rounds.ts";
@@ -19,4 +20,16 @@ export function best<Round>(
 ): number {
   const ran = measured.filter(({ contender, rounds }) => contender.role === role && rounds.length > 0);
   return ran.length === 0 ? Number.NaN : choose(...ran.map(({ rounds }) => spread(rounds.map(value)).median));
+}
+
+/** The figures of those that ran, and a line for each that could not: a missing Everstep is a missed bar. */
+export function allFigures<Round>(
+  measured: readonly Measured<Round>[],
+  figuresOf: (one: Measured<Round>) => Figure[],
+): Figure[] {
+  return measured.flatMap((one) => {
+    if (one.rounds.length > 0) return figuresOf(one);
+    const bar = one.contender.role === "everstep" ? atMost(0) : null;
+    return [{ figure: `${one.contender.name}: could not run, see above`, measured: Number.NaN, unit: "", bar }];
+  });
 }

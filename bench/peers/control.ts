@@ -2,7 +2,7 @@ import type { BenchContext } from "../bench.ts";
 import { atMost, type Figure } from "../figure.ts";
 import { summarize } from "../stats.ts";
 import type { Stand } from "./arena.ts";
-import { best, spread } from "./compare.ts";
+import { allFigures, best, spread } from "./compare.ts";
 import { contenders } from "./contenders.ts";
 import type { ControlRound } from "./control-round.ts";
 import type { Task } from "./peer.ts";
@@ -18,7 +18,7 @@ export async function measureControl({ folder, quick }: BenchContext): Promise<F
   if (!quick)
     await drawControl(measured.map(({ contender, rounds }) => ({ contender, values: rounds.map(effectiveOf) })));
   const peer = best(measured, "peer", effectiveOf, Math.min);
-  return measured.flatMap((one) => figuresOf(one, peer));
+  return allFigures(measured, (one) => figuresOf(one, peer));
 }
 
 const effectiveOf = ({ effective }: ControlRound): number => summarize(effective).p50;
@@ -45,7 +45,7 @@ function figuresOf({ contender: { name, role }, rounds }: Measured<ControlRound>
   });
   const total = (what: string, key: "started_late" | "redone", bar: Figure["bar"]): Figure => ({
     figure: `${name}: ${what}, ${rounds.length * SESSIONS.length} pauses`,
-    measured: rounds.length === 0 ? Number.NaN : rounds.reduce((sum, round) => sum + round[key], 0),
+    measured: rounds.reduce((sum, round) => sum + round[key], 0),
     unit: "",
     bar,
   });

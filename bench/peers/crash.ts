@@ -4,7 +4,7 @@ import type { BenchContext } from "../bench.ts";
 import { atMost, type Figure } from "../figure.ts";
 import { sharedClock } from "../runtime/child.ts";
 import type { Stand } from "./arena.ts";
-import { best, spread } from "./compare.ts";
+import { allFigures, best, spread } from "./compare.ts";
 import { contenders } from "./contenders.ts";
 import { type Crossing, readCrossing } from "./crossing.ts";
 import type { Task } from "./peer.ts";
@@ -23,7 +23,7 @@ export async function measureCrash({ folder, quick }: BenchContext): Promise<Fig
   const measured = await inRounds(folder, contenders("without floors"), quick ? 1 : 3, runRound);
   if (!quick) await drawCrash(measured.map(({ contender, rounds }) => ({ contender, values: rounds.map(resumeOf) })));
   const peer = best(measured, "peer", resumeOf, Math.min);
-  return measured.flatMap((one) => figuresOf(one, peer));
+  return allFigures(measured, (one) => figuresOf(one, peer));
 }
 
 const resumeOf = ({ resume_ms }: Round): number => resume_ms;
@@ -54,7 +54,7 @@ function figuresOf({ contender: { name, role }, rounds }: Measured<Round>, peer:
   });
   const total = (what: string, key: keyof Crossing, judged: boolean): Figure => ({
     figure: `${name}: ${what} in ${rounds.length} kills of ${SESSIONS.length} sessions`,
-    measured: rounds.length === 0 ? Number.NaN : rounds.reduce((sum, round) => sum + round[key], 0),
+    measured: rounds.reduce((sum, round) => sum + round[key], 0),
     unit: "",
     bar: judged && ours ? atMost(0) : null,
   });

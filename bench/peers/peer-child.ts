@@ -62,10 +62,17 @@ export class PeerChild implements AsyncDisposable {
     const stalled = setTimeout(() => this.#process.kill("SIGKILL"), STALLED_AFTER_MS);
     const { value, done } = (await this.#replies.next()) as IteratorResult<[Reply], undefined>;
     clearTimeout(stalled);
-    if (done) throw new Error(`it ended without a reply; its last words: ${this.#said || "none"}`);
+    if (done) throw new Error(`it ended without a reply: ${reasonOf(this.#said)}`);
     const [reply] = value;
     if (reply.kind === "failed") throw new Error(reply.message);
     if (reply.kind !== kind) throw new Error(`it replied ${reply.kind} in place of ${kind}`);
     return reply as Extract<Reply, { kind: Kind }>;
   }
+}
+
+/** The line that names the error and what follows it, without where in the code that was. */
+function reasonOf(said: string): string {
+  const from = said.search(/^\w*Error\b/m);
+  const lines = (from < 0 ? said : said.slice(from)).split("\n").filter((line) => !/^\s+at /.test(line));
+  return lines.slice(0, 4).join(" ").trim() || "it said nothing";
 }

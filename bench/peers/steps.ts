@@ -2,7 +2,7 @@ import type { BenchContext } from "../bench.ts";
 import { atLeast, type Figure } from "../figure.ts";
 import { summarize } from "../stats.ts";
 import type { Stand } from "./arena.ts";
-import { best, spread } from "./compare.ts";
+import { allFigures, best, spread } from "./compare.ts";
 import { contenders } from "./contenders.ts";
 import type { Task } from "./peer.ts";
 import { drawSteps } from "./pictures.ts";
@@ -22,7 +22,7 @@ export async function measureSteps({ folder, quick }: BenchContext): Promise<Fig
   const measured = await inRounds(folder, contenders("with floors"), quick ? 1 : 3, runRound);
   if (!quick) await drawSteps(measured.map(({ contender, rounds }) => ({ contender, values: rounds.map(speedOf) })));
   const peer = best(measured, "peer", speedOf, Math.max);
-  return measured.flatMap((one) => figuresOf(one, peer));
+  return allFigures(measured, (one) => figuresOf(one, peer));
 }
 
 const speedOf = ({ speed }: Round): number => speed;
