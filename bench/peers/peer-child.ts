@@ -43,10 +43,10 @@ export class PeerChild implements AsyncDisposable {
     return this.#reply(kind);
   }
 
-  /** Lets it write what it has to and end. */
+  /** Lets it write what it has to, then ends it: some libraries fail in a process that ends by itself. */
   async close(): Promise<void> {
     await this.order({ kind: "close" }, "closed");
-    await this.#exit;
+    await this.kill();
   }
 
   async kill(): Promise<void> {

@@ -56,9 +56,9 @@ async function follow(order: Order): Promise<Reply> {
 
 const reply = (message: Reply): void => void process.send?.(message);
 process.on("message", (order: Order) => {
-  follow(order)
-    .then(reply, (error: unknown) => reply({ kind: "failed", message: String((error as Error)?.stack ?? error) }))
-    .finally(() => order.kind === "close" && process.exit(0));
+  const failed = (error: unknown): void =>
+    reply({ kind: "failed", message: String((error as Error)?.message ?? error) });
+  follow(order).then(reply, failed).catch(failed);
 });
 process.once("disconnect", () => process.exit(1));
 reply({ kind: "ready" });

@@ -29,11 +29,24 @@ export const open: OpenPeer = async ({ restate }, step) => {
   await admin("POST", "/deployments", { uri: `http://127.0.0.1:${restate.service_port}`, force: true });
   const client = connect({ url: restate.ingress });
   const invocations = new Map<string, string>();
-  const isPaused = async (id: string): Promise<boolean> => {
-    const query = `select status from sys_invocation where id = '${id}'`;
-    const { rows } = (await admin("POST", "/query", { query })) as { rows: { status: string }[] };
-    return rows[0]?.status === "paused";
+  // One look for all who wait, so that asking does not keep the server from pausing.
+  const pausing = new Map<string, () => void>();
+  const lookForPaused = async (): Promise<void> => {
+    while (pausing.size > 0) {
+      const query = "select id from sys_invocation where status = 'paused'";
+      const { rows } = (await admin("POST", "/query", { query })) as { rows: { id: string }[] };
+      for (const { id } of rows) {
+        pausing.get(id)?.();
+        pausing.delete(id);
+      }
+      await wait(2);
+    }
   };
+  const untilPaused = (id: string): Promise<void> =>
+    new Promise((resolve, reject) => {
+      pausing.set(id, resolve);
+      if (pausing.size === 1) lookForPaused().catch(reject);
+    });
   return {
     async run(session_ids, task) {
       const runOne = async (session_id: string): Promise<void> => {
@@ -50,7 +63,7 @@ export const open: OpenPeer = async ({ restate }, step) => {
         const id = invocations.get(session_id)!;
         await admin("PATCH", `/invocations/${id}/pause`);
         accepted();
-        while (!(await isPaused(id))) await wait(5);
+        await untilPaused(id);
       },
       resume: async (session_id) => void (await admin("PATCH", `/invocations/${invocations.get(session_id)}/resume`)),
     },
