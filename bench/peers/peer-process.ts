@@ -56,8 +56,7 @@ async function follow(order: Order): Promise<Reply> {
 
 const reply = (message: Reply): void => void process.send?.(message);
 process.on("message", (order: Order) => {
-  const failed = (error: unknown): void =>
-    reply({ kind: "failed", message: String((error as Error)?.message ?? error) });
+  const failed = (error: unknown): void => reply({ kind: "failed", message: (error as Error).message });
   follow(order).then(reply, failed).catch(failed);
 });
 process.once("disconnect", () => process.exit(1));

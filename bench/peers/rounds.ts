@@ -23,7 +23,7 @@ export async function inRounds<Round>(
           rounds.push(await inStand(arena, contender, measure));
         } catch (error) {
           out.add(contender);
-          const [reason] = String((error as Error).message).split("\n");
+          const [reason] = (error as Error).message.split("\n");
           process.stderr.write(`  ${contender.name} could not run: ${reason}\n`);
         }
       }
