@@ -8,7 +8,7 @@ import type { Person } from "../person.ts";
 import { Scene } from "../scene.ts";
 import { WrittenAgent } from "../stand-in.ts";
 
-type Room = { agent: WrittenAgent; anna: Person; room: string; scene: Scene; bot_id: string };
+type Room = { agent: WrittenAgent; anna: Person; room: string; bot_id: string };
 
 export function messagesSuite(): void {
   describe("questions and answers", { skip: skipWithoutHomeserver }, () => {
@@ -32,12 +32,12 @@ export function messagesSuite(): void {
     async function open(): Promise<Room> {
       const anna = await scene.person("anna");
       const room = await anna.openRoom([bot.user_id]);
-      return { agent: agentOfAll.anew(), scene, anna, room, bot_id: bot.user_id };
+      return { agent: agentOfAll.anew(), anna, room, bot_id: bot.user_id };
     }
 
     test("questions while the agent is busy are said to be queued, and answered in order", TIMEOUT, async () => {
       const it = await open();
-      const { agent, anna, room, scene, bot_id } = it;
+      const { agent, anna, room, bot_id } = it;
       const boris = await scene.person("boris");
       await anna.client.invite(room, boris.user_id);
       await boris.client.joinRoom(room);
