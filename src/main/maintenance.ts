@@ -1,6 +1,8 @@
-import { rename, rm } from "node:fs/promises";
+import { rm } from "node:fs/promises";
+import { resolve } from "node:path";
 import { EverstepError } from "../domain/errors.ts";
 import { type Choice, copyStore, type StoreSums, sumStore } from "../store/copy-store.ts";
+import { swapFolder } from "../store/lancedb/swap-folder.ts";
 import { openStore } from "../store/open-store.ts";
 import type { Pruned, Store } from "../store/store.ts";
 import { readConfig } from "./config.ts";
@@ -42,12 +44,10 @@ async function pruneShared(url: string, before: string): Promise<Pruned> {
  * nothing of it is touched; the old folder goes last.
  */
 async function pruneFolder(folder: string, before: string): Promise<Pruned> {
-  const [fresh, old] = [`${folder}.pruned`, `${folder}.before-prune`];
+  const fresh = `${resolve(folder)}.pruned`;
   await rm(fresh, { recursive: true, force: true });
   const pruned = await copyRecent(`lancedb:${folder}`, `lancedb:${fresh}`, before);
-  await rename(folder, old);
-  await rename(fresh, folder);
-  await rm(old, { recursive: true, force: true });
+  await swapFolder(folder, fresh);
   return pruned;
 }
 

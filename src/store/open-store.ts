@@ -1,4 +1,5 @@
 import { EverstepError } from "../domain/errors.ts";
+import { undoHalfSwap } from "./lancedb/swap-folder.ts";
 import type { Store } from "./store.ts";
 
 export type StoreOptions = {
@@ -9,7 +10,10 @@ export type StoreOptions = {
 /** Opens the store that a URL names: `lancedb:FOLDER` or `postgres://…`. Only the engine that is asked for is loaded. */
 export async function openStore(url: string, options: StoreOptions = {}): Promise<Store> {
   const folder = /^lancedb:(.+)$/.exec(url)?.[1];
-  if (folder) return (await import("./lancedb/lancedb-store.ts")).openLanceStore({ folder });
+  if (folder) {
+    await undoHalfSwap(folder);
+    return (await import("./lancedb/lancedb-store.ts")).openLanceStore({ folder });
+  }
   if (isShared(url))
     return (await import("./postgres/open-postgres-store.ts")).openPostgresStore({ url, tuning: options });
   throw new EverstepError(

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { rename } from "node:fs/promises";
 import { describe, test } from "node:test";
 import { prune } from "../../src/main/maintenance.ts";
 import { copyStore, sumStore } from "../../src/store/copy-store.ts";
@@ -102,6 +103,20 @@ await onPostgres(() => {
         assert.notDeepEqual(await sumStore(second), before);
       });
     });
+  });
+
+  test("a prune that died between its renames is undone by the next start", async (t) => {
+    const home = await embeddedHome();
+    t.after(() => home.remove());
+    const store = await openStore(home.url);
+    await mustCreate(store, aSession({ session_id: "kept" }));
+    await store.close();
+    const folder = home.url.replace("lancedb:", "");
+    await rename(folder, `${folder}.before-prune`);
+
+    const again = await openStore(home.url);
+    t.after(() => again.close());
+    assert.ok(await again.getSession("kept"));
   });
 
   for (const [engine, makeHome] of [
