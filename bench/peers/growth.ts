@@ -3,6 +3,7 @@ import { atMost, type Figure } from "../figure.ts";
 import type { Stand } from "./arena.ts";
 import { spread } from "./compare.ts";
 import { contenders } from "./contenders.ts";
+import type { Task } from "./peer.ts";
 import { drawGrowth } from "./pictures.ts";
 import { inRounds } from "./rounds.ts";
 
@@ -30,12 +31,15 @@ export async function measureGrowth({ folder }: BenchContext): Promise<Figure[]>
 }
 
 async function runRound(stand: Stand, steps: number): Promise<number> {
-  await using child = await stand.open();
-  // What an empty peer takes for its tables and its files is not growth.
-  await child.order({ kind: "run", session_ids: ["first"], task: { steps: 1, step_ms: 0, piece_bytes: 0 } }, "ran");
+  // What an empty peer takes for its tables and its files is not growth, nor what it takes only while it runs.
+  await runAlone(stand, "first", { steps: 1, step_ms: 0, piece_bytes: 0 });
   const before = await stand.bytes();
-  const task = { steps, step_ms: 0, piece_bytes: PIECE_BYTES };
-  await child.order({ kind: "run", session_ids: ["grows"], task }, "ran");
-  await child.close();
+  await runAlone(stand, "grows", { steps, step_ms: 0, piece_bytes: PIECE_BYTES });
   return ((await stand.bytes()) - before) / (steps * PIECE_BYTES);
+}
+
+async function runAlone(stand: Stand, session_id: string, task: Task): Promise<void> {
+  await using child = await stand.open();
+  await child.order({ kind: "run", session_ids: [session_id], task }, "ran");
+  await child.close();
 }

@@ -5,7 +5,7 @@ import type { OpenPeer } from "./peer.ts";
 /** The least that durable steps in PostgreSQL cost: an insert by a prepared statement. The variant is `single` or `grouped`. */
 export const open: OpenPeer = async ({ database_url }, step, variant) => {
   const sql = postgres(database_url, { max: 10, onnotice: () => {} });
-  await sql`create table steps (session_id text, step integer, piece text, primary key (session_id, step))`;
+  await sql`create table if not exists steps (session_id text, step integer, piece text, primary key (session_id, step))`;
   const one = async ({ session_id, index, piece }: StepRow): Promise<void> =>
     void (await sql`insert into steps values (${session_id}, ${index}, ${piece})`);
   const grouped = groupWrites(async (rows) => {

@@ -9,7 +9,9 @@ export const open: OpenPeer = async ({ folder }, step, variant) => {
   mkdirSync(folder, { recursive: true });
   const database = new DatabaseSync(join(folder, "floor.sqlite"));
   database.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL");
-  database.exec("CREATE TABLE steps (session_id TEXT, step INTEGER, piece TEXT, PRIMARY KEY (session_id, step))");
+  database.exec(
+    "CREATE TABLE IF NOT EXISTS steps (session_id TEXT, step INTEGER, piece TEXT, PRIMARY KEY (session_id, step))",
+  );
   const insert = database.prepare("INSERT INTO steps VALUES (?, ?, ?)");
   const one = async ({ session_id, index, piece }: StepRow): Promise<void> => void insert.run(session_id, index, piece);
   const grouped = groupWrites(async (rows) => {
