@@ -1,4 +1,3 @@
-import { once } from "node:events";
 import { setTimeout as wait } from "node:timers/promises";
 import type { Message } from "../src/domain/conversation.ts";
 import type { Step } from "../src/domain/step.ts";
@@ -62,7 +61,7 @@ export class Follower {
     this.connections.push(connection);
     watcher.socket.on("agent_step", (step: Step) => connection.steps.push(step));
     watcher.socket.on("conversation_message", (message: Message) => connection.messages.push(message));
-    const left = once(watcher.socket, "disconnect");
+    const left = new Promise((resolve) => watcher.socket.once("disconnect", resolve));
     await watcher.follow(topic);
     if (this.#ending.signal.aborted) return;
     if (watcher.socket.connected) await left;
