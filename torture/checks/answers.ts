@@ -27,8 +27,8 @@ function checkBirths({ sessions, actions }: Rows, ledger: Ledger, plan: Plan): s
   const found = [...wanted].flatMap(([session_id, { answer, doubtful }]) => {
     const own = births.get(session_id) ?? [];
     if (own.length > 1) return [`${session_id} was born ${own.length} times`];
-    if (answer && (own[0]?.action_id !== answer["action_id"] || own[0]?.outcome !== "ok"))
-      return [`${session_id} was answered with ${String(answer["action_id"])}, its birth is ${JSON.stringify(own[0])}`];
+    if (answer && (own[0]?.action_id !== idIn(answer) || own[0]?.outcome !== "ok"))
+      return [`${session_id} was answered with ${idIn(answer)}, its birth is ${JSON.stringify(own[0])}`];
     if (answer && !sessions.has(session_id)) return [`${session_id} was accepted and is not there`];
     if (!answer && !doubtful && sessions.has(session_id)) return [`${session_id} was refused and is there`];
     return [];
@@ -48,7 +48,7 @@ function checkControls({ actions }: Rows, ledger: Ledger): string[] {
   const ids = new Set<string>();
   return [...ledger.of("control"), ...ledger.of("interrupt")].flatMap(({ operation, answer }) => {
     if (!answer) return [];
-    const action_id = String(answer["action_id"]);
+    const action_id = idIn(answer);
     const action = actions.get(action_id);
     const type = operation.kind === "control" ? `agent_${operation.verb}` : "agent_interrupt";
     if (ids.has(action_id)) return [`${action_id} was answered to two requests`];
@@ -61,7 +61,7 @@ function checkControls({ actions }: Rows, ledger: Ledger): string[] {
 
 /** Each word is sent once, so it is in the queue at most once, and at most once in a step. */
 function checkWords({ actions, steps }: Rows, ledger: Ledger): string[] {
-  const sent = Map.groupBy(actions.values(), ({ payload }) => String(payload["guidance"]));
+  const sent = Map.groupBy(actions.values(), ({ payload }) => JSON.stringify(payload["guidance"]));
   const heard = heardOf(steps);
   const words = [
     ...ledger.of("interrupt").map((entry) => ({ ...entry, word: entry.operation.word })),
@@ -69,7 +69,7 @@ function checkWords({ actions, steps }: Rows, ledger: Ledger): string[] {
   ];
   return words.flatMap(({ word, answer, doubtful }) => {
     if (word === "") return [];
-    const own = (sent.get(word) ?? []).filter(({ action_type }) => action_type === "agent_interrupt");
+    const own = (sent.get(JSON.stringify(word)) ?? []).filter(({ action_type }) => action_type === "agent_interrupt");
     const times = heard.get(word) ?? 0;
     if (own.length > 1 || times > 1) return [`${word} was sent once, and is ${own.length} actions in ${times} steps`];
     if (answer && own.length === 0) return [`${word} was accepted and is lost`];
@@ -114,4 +114,5 @@ function checkTitles({ conversations }: Rows, ledger: Ledger): string[] {
   });
 }
 
+const idIn = (answer: JsonObject): string => answer["action_id"] as string;
 const describe = (action: Action | undefined): string => JSON.stringify(action satisfies JsonObject | undefined);

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import { type Action, carriesGuidance } from "../../src/domain/action.ts";
-import type { JsonObject, JsonValue } from "../../src/domain/json.ts";
+import type { JsonValue } from "../../src/domain/json.ts";
 import type { Step } from "../../src/domain/step.ts";
 import type { Rows } from "../rows.ts";
 
@@ -59,7 +59,7 @@ export function heardOf(steps: Rows["steps"]): Map<string, number> {
   for (const [session_id, rows] of steps)
     for (const step of rows.filter((row) => row.session_id === session_id))
       for (const said of step.guidance) {
-        const key = typeof said === "string" ? said : `${session_id} ${String((said as JsonObject)["message_id"])}`;
+        const key = typeof said === "string" ? said : `${session_id} ${(said as { message_id: string }).message_id}`;
         heard.set(key, (heard.get(key) ?? 0) + 1);
       }
   return heard;
