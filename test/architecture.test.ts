@@ -47,7 +47,7 @@ const RULES: ImportRules = {
 };
 
 const LONGEST_FILE = 300;
-const CODE_FOLDERS = ["src", "test", "bench", "bin", "console"];
+const CODE_FOLDERS = ["src", "test", "bench", "torture", "bin", "console"];
 const CODE = /\.(?:[cm]?[jt]sx?|css|sql)$/;
 
 /** Folders of one person's machine, and the hosts that packages were fetched from. */
@@ -93,7 +93,7 @@ describe("the source tree", () => {
   });
 
   test("names no machine's folders and no package host", async () => {
-    const files = await readFolders(["src", "test", "bench", "docs"]);
+    const files = await readFolders(["src", "test", "bench", "torture", "docs"]);
     assert.ok(files.length > 0, "no file was read");
     const traces = files.flatMap((file) =>
       file.text

@@ -1,6 +1,4 @@
 import assert from "node:assert/strict";
-import type { ChildProcess } from "node:child_process";
-import { once } from "node:events";
 import type { Action } from "../../src/domain/action.ts";
 import type { JsonObject } from "../../src/domain/json.ts";
 import type { Session } from "../../src/domain/session.ts";
@@ -11,54 +9,9 @@ import { openPostgresStore } from "../../src/store/postgres/open-postgres-store.
 import type { Store, WorkerInfo } from "../../src/store/store.ts";
 import { postgresHome } from "../postgres-server.ts";
 import { everyPage } from "../runtime/runtime-fixture.ts";
-import { eventually, spawnEverstep, within } from "../server/server-fixture.ts";
+import { eventually } from "../server/server-fixture.ts";
 import { type ScratchFolder, scratchFolder } from "../store/scratch-folder.ts";
-
-const START_MS = 30_000;
-
-/** A real `everstep worker` or `everstep server`. */
-export class Member {
-  readonly #child: ChildProcess;
-  readonly #exited: Promise<[number | null, NodeJS.Signals | null]>;
-  readonly #greeted = Promise.withResolvers<string>();
-  #said = "";
-
-  constructor(role: "worker" | "server", environment: Record<string, string>, cwd: string) {
-    this.#child = spawnEverstep([role], environment, cwd);
-    this.#exited = once(this.#child, "exit") as Promise<[number | null, NodeJS.Signals | null]>;
-    for (const stream of [this.#child.stdout, this.#child.stderr])
-      stream?.setEncoding("utf8").on("data", (text: string) => {
-        this.#said += text;
-        const greeting = /Everstep (?:works|is up at (\S+))/.exec(this.#said);
-        if (greeting) this.#greeted.resolve(greeting[1] ?? "");
-      });
-    void this.#exited.then(() => this.#greeted.reject(new Error(`it ended: ${this.#said}`)));
-  }
-
-  /** Resolves with its address once it is up. */
-  ready(): Promise<string> {
-    return within(START_MS, this.#greeted.promise, () => `it did not start: ${this.#said}`);
-  }
-
-  get pid(): number {
-    return this.#child.pid ?? assert.fail("it does not run");
-  }
-
-  signal(signal: NodeJS.Signals): void {
-    this.#child.kill(signal);
-  }
-
-  async kill(): Promise<void> {
-    this.#child.kill("SIGKILL");
-    await this.#exited;
-  }
-
-  /** Asks it to stop, which it must do without an error. */
-  async stop(): Promise<void> {
-    this.#child.kill("SIGTERM");
-    assert.deepEqual(await this.#exited, [0, null], this.#said);
-  }
-}
+import { Member } from "./member.ts";
 
 /** Workers and servers on one database, and the test among them, which only submits and reads. */
 export class Cluster implements AsyncDisposable {

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { setTimeout as wait } from "node:timers/promises";
-import { administer, onPostgres, postgresServer } from "../postgres-server.ts";
+import { administer } from "../postgres-process.ts";
+import { onPostgres, postgresServer } from "../postgres-server.ts";
 import { TIMEOUT } from "../server/server-fixture.ts";
 import { Follower, rowsOf } from "../store/conformance/follower.ts";
 import { assertWhole, Cluster } from "./cluster.ts";

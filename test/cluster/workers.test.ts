@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { onPostgres } from "../postgres-server.ts";
 import { eventually, TIMEOUT } from "../server/server-fixture.ts";
-import { assertWhole, Cluster, type Member } from "./cluster.ts";
+import { assertWhole, Cluster } from "./cluster.ts";
+import type { Member } from "./member.ts";
 
 const LAST = 60;
 const SLOW = { to: LAST, delay_ms: 50 };

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
-import { rm, statfs, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, type TestContext, test } from "node:test";
 import { type LanceStore, openLanceStore } from "../../src/store/lancedb/lancedb-store.ts";
 import { aSession, mustCreate } from "./fixtures.ts";
+import { fillUp, makeSpace } from "./full-disk.ts";
 import { writeHistory } from "./lane-writer.ts";
 import { abort, type Mounted, makeDisk, mayMount, mountDisk, mountMemory, remount } from "./mounts.ts";
 import { scratchFolder } from "./scratch-folder.ts";
@@ -162,24 +162,6 @@ async function smallDisk(t: TestContext, bytes: number): Promise<SmallDisk> {
       await scratch[Symbol.asyncDispose]();
     },
   };
-}
-
-const ballastOf = (disk: Mounted): string => join(disk.folder, "ballast");
-
-/** Leaves that many bytes free. */
-async function fillUp(disk: Mounted, free: number): Promise<void> {
-  const { bavail, bsize } = await statfs(disk.folder);
-  const bytes = bavail * bsize - free;
-  // The store may take some of it meanwhile; then the disk is full as well.
-  if (bytes > 0) await writeFile(ballastOf(disk), Buffer.alloc(bytes, 1)).catch(unlessFull);
-}
-
-function unlessFull(error: NodeJS.ErrnoException): void {
-  if (error.code !== "ENOSPC") throw error;
-}
-
-async function makeSpace(disk: Mounted): Promise<void> {
-  await rm(ballastOf(disk), { force: true });
 }
 
 /** Writes until the disk is full for every lane, lets `recover` make space, and writes a while longer. */

@@ -14,7 +14,7 @@ const mounted = new Set<string>();
 export function missingForMounts(): string | null {
   if (process.platform !== "linux") return "mounts are tested on Linux only";
   if (process.getuid?.() !== 0) return "mounting needs root: run the tests as root (in a container: --privileged)";
-  for (const tool of ["mount", "umount", "mkfs.ext4", "cp", "cmp"]) {
+  for (const tool of ["mount", "umount", "mkfs.ext4", "fallocate", "cp", "cmp"]) {
     if (spawnSync("which", [tool]).status !== 0) return `${tool} is missing: install mount, e2fsprogs and diffutils`;
   }
   const tried = spawnSync("unshare", ["-m", "mount", "-t", "tmpfs", "none", "/tmp"]);

@@ -18,6 +18,8 @@ const LONGEST_TIMER_MS = 2 ** 31 - 1;
  * A2  Only the first action of a session, the most urgent then the oldest, is handed out, once its time has come, and only
  *     while none of the session is under way.
  * A3  Sessions that may have something new are looked at, not all: a claim costs what it finds.
+ * A4  A claim whose answer was lost may have gone through; then actions are claimed that nobody here knows of. So before the
+ *     next claim those are given back.
  */
 export class ActionClaims {
   readonly #pool: Pool;
@@ -26,6 +28,7 @@ export class ActionClaims {
   readonly #ring: () => void;
   readonly #claimed = new Set<string>();
   #fresh = new Set<string>();
+  #inDoubt = false;
   #lookThroughAt = 0;
   #retryTimer: NodeJS.Timeout | undefined;
   #retryAt = Number.POSITIVE_INFINITY;
@@ -74,14 +77,24 @@ export class ActionClaims {
     if (!looksThrough && sessions.size === 0) return [];
     if (looksThrough) this.#lookThroughAt = performance.now() + LOOK_THROUGH_MS;
     try {
+      if (this.#inDoubt) await this.#giveBackUnknown(); // A4
       const actions = await this.#claimFor(looksThrough ? null : [...sessions], worker, limit);
       for (const { action_id } of actions) this.#claimed.add(action_id);
       return actions.sort(byUrgencyThenArrival);
     } catch (error) {
-      for (const id of sessions) this.#fresh.add(id);
-      if (looksThrough) this.#lookThroughAt = 0;
+      this.#inDoubt = true;
+      this.#lookThroughAt = 0;
       throw error;
     }
+  }
+
+  async #giveBackUnknown(): Promise<void> {
+    await this.#pool.query(
+      "update queue set claimed_by = null where claimed_by = $1 and not action_id = any ($2::text[])",
+      this.#node_no,
+      arrayOf([...this.#claimed].map(toText)),
+    );
+    this.#inDoubt = false;
   }
 
   stop(): void {
@@ -90,7 +103,7 @@ export class ActionClaims {
   }
 
   async #claimFor(session_ids: string[] | null, worker: string, limit: number): Promise<Action[]> {
-    const rows = await this.#pool.query(
+    const rows = await this.#pool.once(
       session_ids ? CLAIM_AMONG : CLAIM_ALL,
       this.#node_no,
       toText(worker),

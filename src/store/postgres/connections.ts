@@ -58,6 +58,14 @@ export class Pool {
     this.#client = openClient(url, { max, settings: { synchronous_commit: "off" } });
   }
 
+  /** A statement that must not be repeated unseen: where it fails, it may have gone through. */
+  async once(text: string, ...parameters: Parameter[]): Promise<Row[]> {
+    if (this.#closed) throw closed();
+    return run(this.#client, text, parameters).catch((error: unknown) => {
+      throw this.#closed ? closed() : toStoreError(error);
+    });
+  }
+
   /** A statement that a broken connection may repeat. */
   async query(text: string, ...parameters: Parameter[]): Promise<Row[]> {
     if (this.#closed) throw closed();

@@ -1,15 +1,22 @@
+import { EverstepError } from "../../domain/errors.ts";
 import type { OwnedSession } from "../store.ts";
 import type { Pool } from "./connections.ts";
 import type { OwnedSessions } from "./owned-sessions.ts";
 import { LIVE, SESSION_COLUMNS, type SessionReads } from "./session-reads.ts";
 import { arrayOf, toText } from "./values.ts";
 
-/** Who owns which session, as the database has it. */
+/**
+ * Who owns which session, as the database has it.
+ *
+ * C1  A claim whose answer was lost may have gone through; then this process owns sessions that nobody in it knows, and
+ *     nobody would run them. So before the next claim what is owned and not known is given up.
+ */
 export class SessionClaims {
   readonly #pool: Pool;
   readonly #node_no: number;
   readonly #reads: SessionReads;
   readonly #owned: OwnedSessions;
+  #inDoubt = false;
 
   constructor(pool: Pool, node_no: number, reads: SessionReads, owned: OwnedSessions) {
     this.#pool = pool;
@@ -19,7 +26,19 @@ export class SessionClaims {
   }
 
   async claimFree(worker: string, limit: number): Promise<OwnedSession[]> {
-    const rows = await this.#pool.query(
+    try {
+      return await this.#claimFree(worker, limit);
+    } catch (error) {
+      this.#inDoubt = true;
+      if (!(error instanceof EverstepError) || error.code === "store_closed") throw error;
+    }
+    // A connection that the server ended is only noticed when it is used; a fresh one tells whether the server is there.
+    return this.#claimFree(worker, limit);
+  }
+
+  async #claimFree(worker: string, limit: number): Promise<OwnedSession[]> {
+    if (this.#inDoubt) await this.#giveUpUnknown(worker); // C1
+    const rows = await this.#pool.once(
       `with free as materialized (
          select s.session_id from agent_state s where s.node_no is null and s.status in (${LIVE})
            and exists (select 1 from workers where node_no = $1)
@@ -46,6 +65,18 @@ export class SessionClaims {
       toText(session_id),
     );
     return (await this.#own(rows, worker))[0] ?? null;
+  }
+
+  /** One that another call is just claiming may be among them: its first commit is fenced then, and it is claimed anew. */
+  async #giveUpUnknown(worker: string): Promise<void> {
+    await this.#pool.query(
+      `update agent_state set owner = null, node_no = null, epoch = epoch + 1
+       where node_no = $1 and owner = $2 and not session_id = any ($3::text[])`,
+      this.#node_no,
+      toText(worker),
+      arrayOf(this.#owned.ownedBy(worker).map(toText)),
+    );
+    this.#inDoubt = false;
   }
 
   async release(worker: string, session_ids?: string[]): Promise<number> {

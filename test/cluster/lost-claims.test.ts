@@ -1,0 +1,86 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import postgres from "postgres";
+import { openPostgresStore } from "../../src/store/postgres/open-postgres-store.ts";
+import type { Store } from "../../src/store/store.ts";
+import { postgresHome } from "../postgres-server.ts";
+import { eventually, TIMEOUT } from "../server/server-fixture.ts";
+import { anAction, aSession, mustCommit } from "../store/fixtures.ts";
+
+const WORKER = "worker";
+
+/** The claim goes through and its answer is lost: it waits behind a lock, `goesThrough` does its work, its connection ends. */
+async function losingTheAnswer<Result>(
+  url: string,
+  claim: () => Promise<Result>,
+  goesThrough: (sql: postgres.TransactionSql) => Promise<unknown>,
+): Promise<PromiseSettledResult<Result>> {
+  const client = postgres(url, { max: 2, onnotice: () => {} });
+  try {
+    let claiming: Promise<PromiseSettledResult<Result>[]> | undefined;
+    await client.begin(async (sql) => {
+      await sql.unsafe("lock table agent_state in access exclusive mode");
+      claiming = Promise.allSettled([claim()]);
+      const waiting = "from pg_stat_activity where wait_event_type = 'Lock' and query ~ '^\\s*with (free|wanted) as'";
+      await eventually("the claim waits", async () => (await client.unsafe(`select 1 ${waiting}`)).length > 0);
+      await goesThrough(sql);
+      await client.unsafe(`select pg_terminate_backend(pid) ${waiting}`);
+    });
+    const [result] = (await claiming) as [PromiseSettledResult<Result>];
+    return result;
+  } finally {
+    await client.end();
+  }
+}
+
+async function withStore(work: (store: Store, url: string) => Promise<void>): Promise<void> {
+  const { url, remove } = await postgresHome();
+  const store = await openPostgresStore({ url });
+  try {
+    await store.claimSessions({ worker: WORKER, limit: 1 });
+    await work(store, url);
+  } finally {
+    await store.close();
+    await remove();
+  }
+}
+
+describe("a claim whose answer is lost", () => {
+  test("of sessions: they are claimed again, not owned by a process that does not know it", TIMEOUT, async () => {
+    await withStore(async (store, url) => {
+      const session = aSession();
+      await mustCommit(store, { sessions: [{ kind: "create", session, worker: null }] });
+      const result = await losingTheAnswer(
+        url,
+        () => store.claimSessions({ worker: WORKER, limit: 10 }),
+        (sql) => sql`update agent_state set owner = ${WORKER}, node_no = (select max(node_no) from workers), epoch = 1`,
+      );
+      assert.ok(result.status === "fulfilled", String((result as PromiseRejectedResult).reason));
+      assert.deepEqual(
+        result.value.map(({ session: { session_id } }) => session_id),
+        [session.session_id],
+      );
+    });
+  });
+
+  test("of actions: they are handed out by the next claim", TIMEOUT, async () => {
+    await withStore(async (store, url) => {
+      const session = aSession();
+      const action = anAction({ session_id: session.session_id });
+      await mustCommit(store, { sessions: [{ kind: "create", session, worker: null }], actions: [action] });
+      await losingTheAnswer(
+        url,
+        () => store.claimActions({ worker: WORKER, limit: 10 }),
+        async (sql) => {
+          await sql`update agent_state set owner = ${WORKER}, node_no = (select max(node_no) from workers), epoch = 1`;
+          await sql`update queue set claimed_by = (select max(node_no) from workers)`;
+        },
+      );
+      const claimed = await store.claimActions({ worker: WORKER, limit: 10 });
+      assert.deepEqual(
+        claimed.map(({ action_id }) => action_id),
+        [action.action_id],
+      );
+    });
+  });
+});

@@ -1,0 +1,43 @@
+import { setTimeout as wait } from "node:timers/promises";
+import type { Fault, Timed } from "./plan/plan.ts";
+import type { Stage } from "./stage/stage.ts";
+
+/** Does to the stage what the plan says, when it says so. Resolves when every fault is over and every process is back. */
+export async function breakThings(stage: Stage, faults: Timed<Fault>[], begun: number): Promise<Map<string, number>> {
+  const counts = new Map<string, number>();
+  const under_way: Promise<void>[] = [];
+  // One disk and one database: what is planned for them happens one after the other.
+  let turn: Promise<void> = Promise.resolve();
+  for (const { at_ms, what } of faults) {
+    await wait(Math.max(0, begun + at_ms - performance.now()));
+    const done = what.kind in BESIDE_PROCESSES ? (turn = turn.then(() => strike(stage, what))) : strike(stage, what);
+    under_way.push(done);
+    counts.set(what.kind, (counts.get(what.kind) ?? 0) + 1);
+  }
+  await Promise.all(under_way);
+  await Promise.all(stage.members.map((member) => member.settled()));
+  return counts;
+}
+
+const BESIDE_PROCESSES = { fill_disk: true, restart_database: true, cut_connections: true };
+
+async function strike({ members, disk, database }: Stage, fault: Fault): Promise<void> {
+  const member = "member" in fault ? members[fault.member % members.length] : undefined;
+  switch (fault.kind) {
+    case "kill":
+      return member?.kill();
+    case "terminate":
+      return member?.terminate();
+    case "freeze":
+      return member?.freeze(fault.for_ms);
+    case "fill_disk":
+      await disk?.fill(fault.free_bytes);
+      await wait(fault.for_ms);
+      return disk?.empty();
+    case "restart_database":
+      return database?.restart(fault.for_ms);
+    case "cut_connections":
+      return database?.cutConnections();
+  }
+  fault satisfies never;
+}

@@ -1,0 +1,66 @@
+import { isDeepStrictEqual } from "node:util";
+import { type Action, carriesGuidance } from "../../src/domain/action.ts";
+import type { JsonValue } from "../../src/domain/json.ts";
+import type { Step } from "../../src/domain/step.ts";
+import type { Rows } from "../rows.ts";
+
+type Use = { step: Step; guidance: JsonValue | undefined };
+
+/** Invariants 3 and 4: every action ends, and what it said is in exactly the step that its receipt names, or in none. */
+export function checkGuidance({ actions, steps, sessions }: Rows): string[] {
+  const uses = usesOf(steps);
+  const found = [...actions.values()].flatMap((action) => [
+    ...checkEnd(action),
+    ...(carriesGuidance(action) ? checkUse(action, uses.get(action.action_id) ?? []) : []),
+  ]);
+  for (const [action_id, [use]] of uses)
+    if (!actions.has(action_id)) found.push(`step ${use?.step.id} used guidance of ${action_id}, which is unknown`);
+  for (const { session_id, pending_guidance } of sessions.values())
+    if (pending_guidance.length > 0) found.push(`${session_id} rests with guidance that no step used`);
+  return found;
+}
+
+/** A fork lists its parent's steps too; a step counts once. */
+function usesOf(steps: Rows["steps"]): Map<string, Use[]> {
+  const uses = new Map<string, Use[]>();
+  for (const [session_id, rows] of steps)
+    for (const step of rows.filter((row) => row.session_id === session_id))
+      for (const [at, action_id] of step.action_ids.entries())
+        uses.set(action_id, [...(uses.get(action_id) ?? []), { step, guidance: step.guidance[at] }]);
+  return uses;
+}
+
+function checkEnd({ action_id, action_type, processed, outcome, error, processed_at }: Action): string[] {
+  const name = `${action_type} ${action_id}`;
+  if (!processed || outcome === null || processed_at === null) return [`${name} never ended`];
+  if (outcome === "failed") return [`${name} failed: ${error}`];
+  return outcome === "rejected" && !error ? [`${name} was rejected without a reason`] : [];
+}
+
+function checkUse(action: Action, uses: Use[]): string[] {
+  const { action_id, session_id, outcome, receipt, consumed_iteration } = action;
+  const name = `guidance ${action_id} of ${session_id}`;
+  if (uses.length > 1) return [`${name} is in ${uses.length} steps`];
+  const [use] = uses;
+  if (receipt !== "consumed") {
+    if (use) return [`${name} is in step ${use.step.iteration}, its receipt says ${receipt}`];
+    return outcome === "ok" && receipt !== "bounced" ? [`${name} ended as ${receipt}`] : [];
+  }
+  if (!use) return [`${name} was consumed at ${consumed_iteration}, where it is not`];
+  if (use.step.iteration !== consumed_iteration || use.step.session_id !== session_id || use.step.status !== "ok")
+    return [`${name} is in ${use.step.session_id} ${use.step.iteration}, its receipt says ${consumed_iteration}`];
+  const sent = action.action_type === "agent_interrupt" ? action.payload["guidance"] : action.payload;
+  return isDeepStrictEqual(use.guidance, sent) ? [] : [`${name} reached the step as ${JSON.stringify(use.guidance)}`];
+}
+
+/** How often each word and each message reached a step. */
+export function heardOf(steps: Rows["steps"]): Map<string, number> {
+  const heard = new Map<string, number>();
+  for (const [session_id, rows] of steps)
+    for (const step of rows.filter((row) => row.session_id === session_id))
+      for (const said of step.guidance) {
+        const key = typeof said === "string" ? said : `${session_id} ${(said as { message_id: string }).message_id}`;
+        heard.set(key, (heard.get(key) ?? 0) + 1);
+      }
+  return heard;
+}

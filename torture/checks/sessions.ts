@@ -1,0 +1,66 @@
+import { isDeepStrictEqual } from "node:util";
+import type { Session } from "../../src/domain/session.ts";
+import type { Step } from "../../src/domain/step.ts";
+import type { Rows } from "../rows.ts";
+
+/** Invariants 2, 6 and 7: iterations are dense, each step goes on where the one before ended, and the session stands at the last. */
+export function checkSessions({ sessions, steps }: Rows): string[] {
+  return [...sessions.values()].flatMap((session) => {
+    const own = steps.get(session.session_id) ?? [];
+    return [
+      ...checkChain(session, own),
+      ...checkMeaning(session, own),
+      ...checkFork(session, own, steps.get(session.parent_session_id ?? "")),
+    ].map((line) => `${session.session_id}: ${line}`);
+  });
+}
+
+function checkChain(session: Session, steps: Step[]): string[] {
+  const found: string[] = [];
+  let last: Step | null = null;
+  for (const step of steps) {
+    const iteration: number = (last?.iteration ?? -1) + 1;
+    if (step.iteration !== iteration)
+      found.push(`has a step (${step.status}) of iteration ${step.iteration} where ${iteration} is due`);
+    if (last && step.step_token !== last.next_step_token)
+      found.push(
+        `step ${step.iteration} begins at ${step.step_token}, the one before ended at ${last.next_step_token}`,
+      );
+    if (step.status === "ok") last = step;
+  }
+  if (new Set(steps.map(({ id }) => id)).size !== steps.length) found.push("lists a step twice");
+  if (session.iteration !== (last?.iteration ?? -1))
+    found.push(`stands at ${session.iteration}, its last step is ${last?.iteration ?? -1}`);
+  if (last && session.next_step_token !== last.next_step_token)
+    found.push(`goes on at ${session.next_step_token}, its last step ended at ${last.next_step_token}`);
+  if (last && !isDeepStrictEqual(session.context, last.state)) found.push("has another state than its last step");
+  return found;
+}
+
+/** What the built-in monikers must have said, step by step. */
+function checkMeaning({ moniker, params, status }: Session, steps: Step[]): string[] {
+  const ok = steps.filter((step) => step.status === "ok");
+  if (moniker === "count") {
+    const wrong = ok.find(({ iteration, text, state }) => text !== String(iteration) || state["n"] !== iteration);
+    if (wrong) return [`counted ${wrong.text} at iteration ${wrong.iteration}`];
+    if (status === "done" && ok.length !== Number(params["to"]) + 1) return [`is done after ${ok.length} steps`];
+  }
+  if (moniker === "script") {
+    const frames = params["frames"] as { text?: string }[];
+    const wrong = ok.find(({ iteration, text }) => text !== (frames[iteration]?.text ?? null));
+    if (wrong) return [`said ${wrong.text} at iteration ${wrong.iteration}`];
+    if (status === "done" && ok.length !== frames.length) return [`is done after ${ok.length} steps`];
+  }
+  return [];
+}
+
+/** A fork's history is its parent's up to the fork point, then its own. */
+function checkFork({ session_id, parent_iteration }: Session, steps: Step[], parent: Step[] | undefined): string[] {
+  const shared = parent_iteration ?? -1;
+  const early = steps.filter(({ iteration, status }) => iteration <= shared && status === "ok");
+  const theirs = (parent ?? []).filter(({ iteration, status }) => iteration <= shared && status === "ok");
+  const found = isDeepStrictEqual(early, theirs) ? [] : ["does not begin with its parent's steps"];
+  if (steps.some((step) => step.iteration > shared && step.session_id !== session_id))
+    found.push("has steps of another session after its fork point");
+  return found;
+}

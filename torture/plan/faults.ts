@@ -1,0 +1,42 @@
+import type { Random } from "../../test/store/random.ts";
+import type { Fault, StoreKind, Timed } from "./plan.ts";
+
+type Kind = Fault["kind"];
+
+const KINDS: Readonly<Record<StoreKind, readonly Kind[]>> = {
+  lancedb: ["kill", "kill", "kill", "freeze", "terminate", "fill_disk", "fill_disk"],
+  postgres: ["kill", "kill", "kill", "freeze", "freeze", "terminate", "restart_database", "cut_connections"],
+};
+/** From one fault to the next. They overlap where one lasts longer than that. */
+const GAP_MS = 5000;
+/** More than there are processes; what is left over counts from the beginning again. */
+const MEMBERS = 60;
+/** The last stretch is left for what was asked last. */
+const QUIET_END = 0.95;
+const FREE_BYTES = [0, 4096, 40_960, 204_800, 1_048_576];
+
+export function faultsOf(random: Random, duration: number, store: StoreKind): Timed<Fault>[] {
+  const faults: Timed<Fault>[] = [];
+  for (let at_ms = 2000; at_ms < duration * QUIET_END; at_ms += 500 + random.below(2 * GAP_MS))
+    faults.push({ at_ms, what: draw(random, random.pick(KINDS[store])) });
+  return faults;
+}
+
+function draw(random: Random, kind: Kind): Fault {
+  const member = random.below(MEMBERS);
+  switch (kind) {
+    case "kill":
+    case "terminate":
+      return { kind, member };
+    case "freeze":
+      // On both sides of the five seconds after which the others take a silent process for dead.
+      return { kind, member, for_ms: 200 + random.below(9000) };
+    case "fill_disk":
+      return { kind, free_bytes: random.pick(FREE_BYTES), for_ms: 500 + random.below(6000) };
+    case "restart_database":
+      return { kind, for_ms: random.below(3000) };
+    case "cut_connections":
+      return { kind };
+  }
+  return kind satisfies never;
+}

@@ -1,0 +1,98 @@
+import { isDeepStrictEqual } from "node:util";
+import type { Action } from "../src/domain/action.ts";
+import type { Conversation, Message, Participant } from "../src/domain/conversation.ts";
+import type { Session } from "../src/domain/session.ts";
+import type { Step } from "../src/domain/step.ts";
+import { openStore } from "../src/store/open-store.ts";
+import { Api, pathOf, SHAPES } from "../test/server/api.ts";
+import { readPages } from "../test/store/read-session.ts";
+
+/** Everything there is, by session and by conversation where there is much of it. */
+export type Rows = {
+  sessions: Map<string, Session>;
+  steps: Map<string, Step[]>;
+  actions: Map<string, Action>;
+  conversations: Map<string, Conversation>;
+  participants: Map<string, Participant[]>;
+  messages: Map<string, Message[]>;
+};
+
+type Reader = {
+  sessions(): Promise<Session[]>;
+  steps(session_id: string): Promise<Step[]>;
+  actions(): Promise<Action[]>;
+  conversations(): Promise<Conversation[]>;
+  participants(conversation_id: string): Promise<Participant[]>;
+  messages(conversation_id: string): Promise<Message[]>;
+};
+
+/** As everyone sees them. */
+export function readOverHttp(url: string): Promise<Rows> {
+  const api = new Api(url);
+  return read({
+    sessions: () => api.all("/api/sessions", "sessions", SHAPES.session),
+    steps: (id) => api.steps(id),
+    actions: () => api.all("/api/actions", "actions", SHAPES.action),
+    conversations: () => api.all("/api/conversations", "conversations", SHAPES.conversation),
+    participants: async (id) => {
+      const { text } = await api.get(pathOf("conversations", id, "participants"));
+      return (JSON.parse(text) as { participants: Participant[] }).participants;
+    },
+    messages: (id) => api.messages(id),
+  });
+}
+
+/** As they are in the store once every process has ended. */
+export async function readFromStore(store_url: string): Promise<Rows> {
+  const store = await openStore(store_url);
+  try {
+    return await read({
+      sessions: () => readPages((page) => store.listSessions(page)),
+      steps: (session_id) => readPages((page) => store.listSteps({ session_id, ...page })),
+      actions: () => readPages((page) => store.listActions(page)),
+      conversations: () => readPages((page) => store.listConversations(page)),
+      participants: (id) => store.listParticipants(id),
+      messages: (conversation_id) => readPages((page) => store.listMessages({ conversation_id, ...page })),
+    });
+  } finally {
+    await store.close();
+  }
+}
+
+async function read(reader: Reader): Promise<Rows> {
+  const sessions = keyed(await reader.sessions(), ({ session_id }) => session_id);
+  const conversations = keyed(await reader.conversations(), ({ conversation_id }) => conversation_id);
+  return {
+    sessions,
+    conversations,
+    actions: keyed(await reader.actions(), ({ action_id }) => action_id),
+    steps: await each(sessions.keys(), (id) => reader.steps(id)),
+    participants: await each(conversations.keys(), (id) => reader.participants(id)),
+    messages: await each(conversations.keys(), (id) => reader.messages(id)),
+  };
+}
+
+function keyed<Row>(rows: Row[], keyOf: (row: Row) => string): Map<string, Row> {
+  const map = new Map(rows.map((row) => [keyOf(row), row]));
+  if (map.size !== rows.length) throw new Error(`a list of ${rows.length} rows has only ${map.size} different ones`);
+  return map;
+}
+
+async function each<Row>(ids: Iterable<string>, readOne: (id: string) => Promise<Row>): Promise<Map<string, Row>> {
+  const map = new Map<string, Row>();
+  for (const id of ids) map.set(id, await readOne(id));
+  return map;
+}
+
+/** One line for each row that the one has and the other has not, or has otherwise. */
+export function differences(one: Rows, other: Rows): string[] {
+  return (Object.keys(one) as (keyof Rows)[]).flatMap((table) => {
+    const [a, b]: Map<string, unknown>[] = [one[table], other[table]];
+    const keys = new Set([...(a?.keys() ?? []), ...(b?.keys() ?? [])]);
+    const different = [...keys].filter((key) => !isDeepStrictEqual(a?.get(key), b?.get(key)));
+    return different.map(
+      (key) =>
+        `${table} of ${key} over HTTP and in the store differ: ${JSON.stringify(a?.get(key))?.slice(0, 500)} and ${JSON.stringify(b?.get(key))?.slice(0, 500)}`,
+    );
+  });
+}

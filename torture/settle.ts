@@ -1,0 +1,47 @@
+import { setTimeout as wait } from "node:timers/promises";
+import type { Session } from "../src/domain/session.ts";
+import { Api, pathOf, SHAPES } from "../test/server/api.ts";
+import type { Violations } from "./violations.ts";
+
+const LOOK_MS = 500;
+/** Without any change for so long, what is left is stuck. */
+const PATIENCE_MS = 60_000;
+/** Quiet means that nothing was left to do so many times in a row. */
+const QUIET_LOOKS = 3;
+
+/** Lets every session come to its end or to rest, and ends those that never would. */
+export async function settle(url: string, violations: Violations): Promise<void> {
+  const api = new Api(url);
+  let before = "";
+  let changed = performance.now();
+  for (let quiet = 0; quiet < QUIET_LOOKS; ) {
+    const sessions = await api.all("/api/sessions", "sessions", SHAPES.session);
+    const open = await api.all("/api/actions", "actions", SHAPES.action, { processed: false });
+    const restless = sessions.filter((session) => !rests(session));
+    quiet = restless.length === 0 && open.length === 0 ? quiet + 1 : 0;
+    for (const session of restless) await urge(api, session);
+    const now = JSON.stringify([
+      restless.map(({ session_id, status, iteration }) => [session_id, status, iteration]),
+      open,
+    ]);
+    if (now !== before) changed = performance.now();
+    before = now;
+    if (performance.now() - changed > PATIENCE_MS) {
+      violations.add(...restless.map((session) => `stuck: ${describe(session)}`));
+      violations.add(...open.map((action) => `never ends: ${JSON.stringify(action)}`));
+      return;
+    }
+    await wait(LOOK_MS);
+  }
+}
+
+const rests = ({ status, pending_guidance }: Session): boolean =>
+  status === "done" || status === "stopped" || (status === "waiting" && pending_guidance.length === 0);
+
+async function urge(api: Api, { session_id, status, moniker }: Session): Promise<void> {
+  const verb = status === "paused" ? "resume" : status === "error" || moniker === "joke" ? "destroy" : null;
+  if (verb !== null) await api.post(pathOf("sessions", session_id, verb));
+}
+
+const describe = ({ session_id, status, iteration, next_step_token, pending_action_ids }: Session): string =>
+  `${session_id} is ${status} after iteration ${iteration}, before ${next_step_token}, with ${pending_action_ids.length} pending`;

@@ -1,0 +1,130 @@
+import { setTimeout as wait } from "node:timers/promises";
+import type { Member } from "../../test/cluster/member.ts";
+import { within } from "../../test/server/server-fixture.ts";
+import type { Violations } from "../violations.ts";
+
+/** How long a process may take to come back once nothing stands in its way, or to end when it is asked to. */
+const LONGEST_MS = 90_000;
+const RETRY_MS = 250;
+
+/** One of the product's processes, started again whenever it ended, as an init system would. */
+export class Supervised {
+  readonly name: string;
+  readonly #start: () => Member;
+  /** Whether something else is broken on purpose right now, so that a process may fail to start or end with an error. */
+  readonly #isExcused: () => boolean;
+  readonly #violations: Violations;
+  #member: Member | undefined;
+  #turn: Promise<void> = Promise.resolve();
+  #hasEnded = false;
+
+  constructor(name: string, start: () => Member, isExcused: () => boolean, violations: Violations) {
+    this.name = name;
+    this.#start = start;
+    this.#isExcused = isExcused;
+    this.#violations = violations;
+  }
+
+  start(): Promise<void> {
+    return this.#inTurn(() => this.#up());
+  }
+
+  kill(): Promise<void> {
+    return this.#inTurn(async () => {
+      await this.#take()?.kill();
+      await this.#up();
+    });
+  }
+
+  freeze(ms: number): Promise<void> {
+    return this.#inTurn(async () => {
+      const member = this.#member;
+      member?.signal("SIGSTOP");
+      await wait(ms);
+      member?.signal("SIGCONT");
+    });
+  }
+
+  terminate(): Promise<void> {
+    return this.#inTurn(async () => {
+      await this.#end();
+      await this.#up();
+    });
+  }
+
+  /** Ends it for good, as an operator would. */
+  stop(): Promise<void> {
+    return this.#inTurn(() => this.#end());
+  }
+
+  /** Resolves once everything that was asked for so far is over and the process is up. */
+  settled(): Promise<void> {
+    return this.#turn;
+  }
+
+  /** For the end of a run, however it came about. */
+  async abandon(): Promise<void> {
+    this.#hasEnded = true;
+    this.#member?.signal("SIGCONT");
+    await this.#take()?.kill();
+  }
+
+  #inTurn(work: () => Promise<void>): Promise<void> {
+    this.#turn = this.#turn.then(async () => {
+      if (!this.#hasEnded) await work();
+    });
+    return this.#turn;
+  }
+
+  #take(): Member | undefined {
+    const member = this.#member;
+    this.#member = undefined;
+    return member;
+  }
+
+  async #end(): Promise<void> {
+    const member = this.#take();
+    if (!member) return;
+    member.signal("SIGTERM");
+    const excused = this.#isExcused();
+    try {
+      const [code] = await within(LONGEST_MS, member.exited, () => `${this.name} does not end`);
+      if (code !== 0 && !excused && !this.#isExcused())
+        this.#violations.add(`${this.name} was asked to end and did so with ${code}: ${tail(member)}`);
+    } catch (error) {
+      this.#violations.add(`${(error as Error).message}: ${tail(member)}`);
+      await member.kill();
+    }
+  }
+
+  async #up(): Promise<void> {
+    for (let since = performance.now(); !this.#hasEnded; ) {
+      const member = this.#start();
+      try {
+        await member.ready();
+        this.#watch(member);
+        return;
+      } catch (error) {
+        await member.kill();
+        if (this.#isExcused()) since = performance.now();
+        else if (performance.now() - since > LONGEST_MS) {
+          this.#violations.add(`${this.name} does not come back: ${(error as Error).message.slice(-2000)}`);
+          return;
+        }
+        await wait(RETRY_MS);
+      }
+    }
+  }
+
+  #watch(member: Member): void {
+    this.#member = member;
+    void member.exited.then(([code, signal]) => {
+      if (this.#member !== member || this.#hasEnded) return;
+      this.#violations.add(`${this.name} ended by itself with ${code ?? signal}: ${tail(member)}`);
+      this.#member = undefined;
+      void this.start();
+    });
+  }
+}
+
+const tail = ({ said }: Member): string => said.slice(-2000);
