@@ -48,7 +48,7 @@ export async function postgresHome(): Promise<{ url: string; remove: () => Promi
   const { url } = await postgresServer();
   const schema = `test_${process.pid}_${++schemas}`;
   await administer(url, `create schema ${schema}`);
-  const own = new URL(url);
-  own.searchParams.set("search_path", schema);
-  return { url: own.href, remove: () => administer(url, `drop schema ${schema} cascade`) };
+  const address = new URL(url);
+  address.searchParams.set("search_path", schema);
+  return { url: address.href, remove: () => administer(url, `drop schema ${schema} cascade`) };
 }
