@@ -8,6 +8,7 @@ import { clusterBench } from "./cluster.ts";
 import { type Figure, keepsBar } from "./figure.ts";
 import { matrixBench } from "./matrix.ts";
 import { modelBench } from "./model.ts";
+import { peersBench } from "./peers.ts";
 import { writeResults } from "./results.ts";
 import { runtimeBench } from "./runtime.ts";
 import { serverBench } from "./server.ts";
@@ -21,6 +22,7 @@ const BENCHES: Readonly<Record<string, Bench>> = {
   model: modelBench,
   matrix: matrixBench,
   cluster: clusterBench,
+  peers: peersBench,
 };
 
 const USAGE = `npm run bench -- NAME [--quick] [--only PART[,PART]] [--folder FOLDER] [--json FILE]

@@ -72,6 +72,16 @@ describe("the source tree", () => {
     assert.deepEqual(brokenImportRules(files, RULES), []);
   });
 
+  test("lets the console know of the server only the shapes of its rows", async () => {
+    const files = (await readFolder("console")).filter((file) => CODE.test(file.path));
+    const reaching = files.flatMap(({ path, text }) =>
+      text.split("\n").flatMap((line) => (/from "(?:\.\.\/)+src\//.test(line) ? [{ path, line }] : [])),
+    );
+    assert.ok(reaching.length > 0, "no import was found, so nothing was checked");
+    const broken = reaching.filter(({ line }) => !/^import type .* from "(?:\.\.\/)+src\/domain\//.test(line));
+    assert.deepEqual(broken, []);
+  });
+
   test(`has no file of more than ${LONGEST_FILE} lines`, async () => {
     const code = (await readFolders(CODE_FOLDERS)).filter((file) => CODE.test(file.path));
     assert.ok(code.length > 0, "no file was read");

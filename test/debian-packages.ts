@@ -29,7 +29,8 @@ async function download(folder: string, suite: string, packages: string[]): Prom
     await mkdir(join(folder, name), { recursive: true });
   await writeFile(join(folder, "status"), "");
   const { stdout } = await run("apt-get", ["indextargets", "--format", "$(REPO_URI)"]);
-  const [mirror = "http://deb.debian.org/debian/"] = stdout.split("\n").filter((line) => !line.includes("security"));
+  const [mirror] = stdout.split("\n").filter((line) => line !== "" && !line.includes("security"));
+  if (mirror === undefined) throw new Error("apt knows no source of packages; run `apt-get update` once");
   const sources = join(folder, "sources.list");
   await writeFile(sources, `deb [signed-by=${KEYRING}] ${mirror} ${suite} main\n`);
   const options = {

@@ -1,4 +1,4 @@
-import { after } from "node:test";
+import { after, test } from "node:test";
 import { administer, type PostgresProcess, startPostgres } from "./postgres-process.ts";
 
 /** A real PostgreSQL for the tests of this process, or the one that EVERSTEP_TEST_POSTGRES names. */
@@ -29,12 +29,26 @@ async function start(): Promise<PostgresServer> {
   return own;
 }
 
+/** Tests that need the server. Where it cannot be had they are skipped, or fail where EVERSTEP_TEST_ALL=1 asks for all. */
+export async function onPostgres(define: () => void): Promise<void> {
+  try {
+    await postgresServer();
+  } catch (error) {
+    if (process.env["EVERSTEP_TEST_ALL"] === "1") throw error;
+    test("on PostgreSQL", { skip: (error as Error).message.slice(0, 300) }, () => {});
+    return;
+  }
+  define();
+}
+
 let schemas = 0;
 
 /** An empty place for a store, apart from all others, and how to be rid of it. */
-export async function postgresHome(): Promise<{ url: string; remove(): Promise<void> }> {
+export async function postgresHome(): Promise<{ url: string; remove: () => Promise<void> }> {
   const { url } = await postgresServer();
   const schema = `test_${process.pid}_${++schemas}`;
   await administer(url, `create schema ${schema}`);
-  return { url: `${url}?search_path=${schema}`, remove: () => administer(url, `drop schema ${schema} cascade`) };
+  const home = new URL(url);
+  home.searchParams.set("search_path", schema);
+  return { url: home.href, remove: () => administer(url, `drop schema ${schema} cascade`) };
 }

@@ -4,11 +4,9 @@ import { ActionQueue, type SubmitRequest } from "../../src/queue/submit.ts";
 import { openStore } from "../../src/store/open-store.ts";
 import type { Store } from "../../src/store/store.ts";
 import { Child } from "../runtime/child.ts";
+import type { WorkerSays } from "./worker-process.ts";
 
-export type Worker = { child: Child<WorkerSays>; pid: number };
-export type WorkerSays =
-  | { kind: "ready"; pid: number }
-  | { kind: "committed"; at: number; sessions: string[]; actions: string[] };
+type Worker = { child: Child<WorkerSays>; pid: number };
 type Committed = Extract<WorkerSays, { kind: "committed" }>;
 
 /** Workers as real processes, and this process as the server that requests go through. */

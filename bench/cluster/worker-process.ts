@@ -3,7 +3,10 @@ import { loadCatalog } from "../../src/monikers/catalog.ts";
 import { openStore } from "../../src/store/open-store.ts";
 import type { Store } from "../../src/store/store.ts";
 import { askedToStop, say, sharedClock } from "../runtime/child.ts";
-import type { WorkerSays } from "./cluster.ts";
+
+export type WorkerSays =
+  | { kind: "ready"; pid: number }
+  | { kind: "committed"; at: number; sessions: string[]; actions: string[] };
 
 // `everstep worker` without the command line, with an ear at the store where the bench wants to hear of commits.
 const [url, workspace, tells] = process.argv.slice(2) as [string, string, "tells" | "silent"];

@@ -4,7 +4,7 @@ import { loadCatalog } from "../../src/monikers/catalog.ts";
 import type { Moniker } from "../../src/monikers/moniker.ts";
 import type { SubmitOutcome, SubmitRequest } from "../../src/queue/submit.ts";
 import { type LanceStore, openLanceStore } from "../../src/store/lancedb/lancedb-store.ts";
-import type { Batch } from "../../src/store/store.ts";
+import type { Batch, Store } from "../../src/store/store.ts";
 
 export type OpenRuntime = AsyncDisposable & {
   store: LanceStore;
@@ -49,8 +49,8 @@ export async function openRuntime(folder: string, watch: Watch = {}): Promise<Op
 }
 
 /** The store's own promises are handed on, so that listening delays no answer and changes no order. */
-function hear(store: LanceStore, onCommitted: (batch: Batch) => void): LanceStore {
-  const commit: LanceStore["commit"] = (batch) => {
+export function hear<Heard extends Store>(store: Heard, onCommitted: (batch: Batch) => void): Heard {
+  const commit: Store["commit"] = (batch) => {
     const answer = store.commit(batch);
     answer.then(({ kind }) => kind === "committed" && onCommitted(batch)).catch(() => {});
     return answer;

@@ -10,13 +10,15 @@ export type CommittedEvent =
   | { kind: "action"; action: Action }
   | { kind: "message"; message: Message };
 
-/** Text of a step while it runs. A step that runs again starts over at `event_seq` 0. It is shown, never stored. */
+/** Text of a step while it runs, or a tool that it uses. A step that runs again starts over at `event_seq` 0. It is shown, never stored. */
 export type StepDelta = {
   session_id: string;
   conversation_id: string | null;
   iteration: number;
   event_seq: number;
   text: string;
+  /** The tool that the step now uses; there is no text then. */
+  tool?: string;
   /** The actions whose guidance the step was given. */
   action_ids: string[];
 };

@@ -23,7 +23,7 @@ export class Events {
   }
 
   /** `session` is the row that the step began with. */
-  publishDelta(session: Session, delta: Pick<StepDelta, "iteration" | "event_seq" | "text">): void {
+  publishDelta(session: Session, delta: Pick<StepDelta, "iteration" | "event_seq" | "text" | "tool">): void {
     const { session_id, conversation_id, pending_action_ids: action_ids } = session;
     const whole = { session_id, conversation_id, action_ids, ...delta };
     this.#tell(whole);

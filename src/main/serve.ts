@@ -41,9 +41,9 @@ export async function serve(role: Role): Promise<void> {
   resources.defer(() => runtime?.stop());
   if (role === "worker") console.log(`Everstep works (store ${hidden(config)}, ${revived} sessions go on)`);
   else {
-    const parts = runtime ?? { queue: new ActionQueue(store, catalog), events: new Events(store) };
+    const { queue, events } = runtime ?? { queue: new ActionQueue(store, catalog), events: new Events(store) };
     const workers = () => (runtime ? [runtime.describe()] : []);
-    const address = await listen(config, { store, catalog, metrics, log, workers, ...parts }, resources);
+    const address = await listen(config, { store, catalog, metrics, log, workers, queue, events }, resources);
     greet(address, config, revived);
   }
   await stopped;

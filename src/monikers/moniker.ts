@@ -1,6 +1,5 @@
 import type { z } from "zod";
 import type { Message } from "../domain/conversation.ts";
-import type { JsonValue } from "../domain/json.ts";
 import type { SessionOptions } from "../domain/session.ts";
 import type { FrameIn, FrameOut } from "../domain/step-frame.ts";
 import type { Llm } from "./llm/llm.ts";
@@ -46,7 +45,7 @@ export type StepContext<Params = unknown> = {
 /** What a step tells while it runs: text as it grows, tools that it uses, tokens that it spent. */
 export type StepNews =
   | { kind: "delta"; text: string }
-  | { kind: "tool"; name: string; detail: JsonValue }
+  | { kind: "tool"; name: string }
   | { kind: "usage"; tokens: number /** Where the provider gave no figure. */; estimated?: boolean };
 
 /** Keeps the parameters' type while a moniker is written, and makes it fit the catalog. */

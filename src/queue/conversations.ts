@@ -65,6 +65,14 @@ export class Conversations {
     this.#store = store;
   }
 
+  /** In turn within this process, and where others share the store, with them. */
+  #inTurn<Result>(conversation_id: string, work: () => Promise<Result>): Promise<Result> {
+    return this.#turns.take(
+      conversation_id,
+      () => this.#store.alone?.(`conversation ${conversation_id}`, work) ?? work(),
+    );
+  }
+
   /** The same id again answers the conversation as it is. */
   async create({ conversation_id, title, created_by, tags }: NewConversation): Promise<Conversation> {
     const conversation: Conversation = {
@@ -81,7 +89,7 @@ export class Conversations {
   }
 
   async change(conversation_id: string, patch: ConversationPatch): Promise<Conversation | null> {
-    return this.#turns.take(conversation_id, () => this.#changeNow(conversation_id, patch));
+    return this.#inTurn(conversation_id, () => this.#changeNow(conversation_id, patch));
   }
 
   async #changeNow(conversation_id: string, patch: ConversationPatch): Promise<Conversation | null> {
@@ -95,7 +103,7 @@ export class Conversations {
 
   /** Who is in already is answered as they are, with the role that was asked for now. */
   async join(conversation_id: string, wanted: NewParticipant): Promise<Joined | Refusal> {
-    return this.#turns.take(conversation_id, () => this.#joinNow(conversation_id, wanted));
+    return this.#inTurn(conversation_id, () => this.#joinNow(conversation_id, wanted));
   }
 
   async #joinNow(conversation_id: string, wanted: NewParticipant): Promise<Joined | Refusal> {
@@ -122,7 +130,7 @@ export class Conversations {
   }
 
   async leave(conversation_id: string, participant_id: string): Promise<boolean> {
-    return this.#turns.take(conversation_id, () => this.#leaveNow(conversation_id, participant_id));
+    return this.#inTurn(conversation_id, () => this.#leaveNow(conversation_id, participant_id));
   }
 
   async #leaveNow(conversation_id: string, participant_id: string): Promise<boolean> {

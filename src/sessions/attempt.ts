@@ -1,7 +1,8 @@
 import type { SessionCursor } from "../domain/conversation.ts";
+import type { StepDelta } from "../domain/event.ts";
 import type { Session } from "../domain/session.ts";
 import type { FrameIn, FrameOut } from "../domain/step-frame.ts";
-import type { Moniker, StepContext, StepNews } from "../monikers/moniker.ts";
+import type { Moniker, StepContext } from "../monikers/moniker.ts";
 import { StepError } from "../monikers/moniker.ts";
 import { checkFrame } from "./check-frame.ts";
 import type { Inbox } from "./inbox.ts";
@@ -18,7 +19,10 @@ export type AttemptOutcome =
 
 export type Attempt = { outcome: Promise<AttemptOutcome>; cut: (reason: CutReason) => void };
 
-export type AttemptTools = Pick<StepContext, "llm" | "tools"> & { inbox: Inbox; onNews: (news: StepNews) => void };
+export type AttemptTools = Pick<StepContext, "llm" | "tools"> & { inbox: Inbox; onShown: (shown: Shown) => void };
+
+/** What a step shows while it runs: text, or the name of a tool. */
+type Shown = Pick<StepDelta, "text" | "tool">;
 
 class Cut extends Error {
   readonly reason: CutReason;
@@ -29,7 +33,7 @@ class Cut extends Error {
 }
 
 /** Runs a session's next step once. It ends when the moniker ends or the signal aborts, whichever comes first. */
-export function attempt(session: Session, moniker: Moniker, { llm, tools, inbox, onNews }: AttemptTools): Attempt {
+export function attempt(session: Session, moniker: Moniker, { llm, tools, inbox, onShown }: AttemptTools): Attempt {
   const controller = new AbortController();
   const taken: Taken = { guidance: session.pending_guidance, action_ids: session.pending_action_ids };
   const started = performance.now();
@@ -50,7 +54,7 @@ export function attempt(session: Session, moniker: Moniker, { llm, tools, inbox,
     emit(news) {
       if (over) return;
       if (news.kind === "usage") tokens += tokenCount(news.tokens);
-      else onNews(news);
+      else onShown(news.kind === "tool" ? { text: "", tool: news.name } : { text: news.text });
     },
   };
   const run = async (): Promise<AttemptOutcome> => {

@@ -1,3 +1,4 @@
+import type { StepDelta } from "../domain/event.ts";
 import type { Session } from "../domain/session.ts";
 import type { Step } from "../domain/step.ts";
 import type { StepContext } from "../monikers/moniker.ts";
@@ -17,7 +18,7 @@ export type RunnerDependencies = {
   slots: StepSlots;
   llm: StepContext["llm"];
   tools: StepContext["tools"];
-  onDelta: (delta: { session: Session; iteration: number; event_seq: number; text: string }) => void;
+  onDelta: (delta: Pick<StepDelta, "iteration" | "event_seq" | "text" | "tool"> & { session: Session }) => void;
   observer: RunnerObserver;
   /** Milliseconds that a destroyed session's step may take to finish. */
   destroy_grace_ms: number;

@@ -196,10 +196,7 @@ export class SessionRunner {
       llm,
       tools,
       inbox: new Inbox(store, session),
-      onNews(news) {
-        if (news.kind === "delta")
-          onDelta({ session, iteration: session.iteration + 1, event_seq: event_seq++, text: news.text });
-      },
+      onShown: (shown) => onDelta({ ...shown, session, iteration: session.iteration + 1, event_seq: event_seq++ }),
     });
   }
 

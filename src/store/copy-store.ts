@@ -6,7 +6,7 @@ import { canonicalJson } from "./canonical-json.ts";
 import type { Batch, OwnedSession, Page, Store } from "./store.ts";
 
 /** What a table holds: how many rows, and a sum over all of them that does not depend on their order. */
-export type TableSum = { rows: number; checksum: string };
+type TableSum = { rows: number; checksum: string };
 export type StoreSums = Record<CopiedTable, TableSum>;
 type CopiedTable =
   | "sessions"
@@ -20,7 +20,7 @@ type CopiedTable =
 
 /** Which sessions and conversations are copied; everything that belongs to the others is left behind. */
 export type Choice = { session: (session: Session) => boolean; conversation: (conversation_id: string) => boolean };
-export const EVERYTHING: Choice = { session: () => true, conversation: () => true };
+const EVERYTHING: Choice = { session: () => true, conversation: () => true };
 
 const PAGE = 500;
 const WORKER = "copy";
@@ -68,7 +68,7 @@ async function visit(store: Store, choice: Choice, visitor: Visitor): Promise<vo
       (page) => store.listSessions(page),
       ({ session_id }) => session_id,
     )
-  ).reverse();
+  ).toReversed();
   for (const session_id of ids) {
     const session = await store.getSession(session_id);
     if (!session || !choice.session(session)) continue;
@@ -85,7 +85,7 @@ async function visit(store: Store, choice: Choice, visitor: Visitor): Promise<vo
     (page) => store.listConversations(page),
     (row) => row,
   );
-  for (const conversation of conversations.reverse()) {
+  for (const conversation of conversations.toReversed()) {
     const { conversation_id } = conversation;
     if (!choice.conversation(conversation_id)) continue;
     const participants = await store.listParticipants(conversation_id);

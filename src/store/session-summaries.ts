@@ -1,7 +1,7 @@
-import { SESSION_STATUSES } from "../domain/session.ts";
+import { SESSION_STATUSES, type SessionStatus } from "../domain/session.ts";
 import { needsPerson, type SessionSummary, summaryOf } from "../domain/session-summary.ts";
 import { folded } from "../domain/words.ts";
-import type { SessionSummaries, Store, SummaryFilter } from "./store.ts";
+import type { Page, SessionSummaries, Store, SummaryFilter } from "./store.ts";
 
 const PAGE = 500;
 
@@ -11,9 +11,11 @@ export async function summarize(store: Store, filter: SummaryFilter): Promise<Se
 }
 
 export async function summarizeAll(
-  store: Pick<Store, "listSessions">,
+  store: Pick<Store, "listSessions" | "counts">,
   { limit, offset, statuses, ...filter }: SummaryFilter,
 ): Promise<SessionSummaries> {
+  const isPlain = Object.values(filter).every((value) => value === undefined) && (statuses?.length ?? 1) === 1;
+  if (isPlain) return plainPage(store, { limit, offset, status: statuses?.[0] });
   const counts = Object.fromEntries(SESSION_STATUSES.map((status) => [status, 0])) as SessionSummaries["counts"];
   const wanted: SessionSummary[] = [];
   const agent = filter.agent_id === undefined ? {} : { agent_id: filter.agent_id };
@@ -26,6 +28,20 @@ export async function summarizeAll(
     if (page.length < PAGE) break;
   }
   return { sessions: wanted.slice(offset, offset + limit), total: wanted.length, counts };
+}
+
+/** The list that is asked for most often, which is told without a look at every session. */
+async function plainPage(
+  store: Pick<Store, "listSessions" | "counts">,
+  { limit, offset, status }: Page & { status: SessionStatus | undefined },
+): Promise<SessionSummaries> {
+  const wanted = status === undefined ? {} : { status };
+  const [page, { sessions: counts }] = await Promise.all([
+    store.listSessions({ limit, offset, ...wanted }),
+    store.counts(),
+  ]);
+  const all = Object.values(counts).reduce((sum, count) => sum + count, 0);
+  return { sessions: page.map(summaryOf), total: status === undefined ? all : counts[status], counts };
 }
 
 function fits(summary: SessionSummary, { moniker, q, session_ids, needs_person }: Partial<SummaryFilter>): boolean {

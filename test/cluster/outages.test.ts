@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { setTimeout as wait } from "node:timers/promises";
 import { administer } from "../postgres-process.ts";
-import { postgresServer } from "../postgres-server.ts";
+import { onPostgres, postgresServer } from "../postgres-server.ts";
 import { TIMEOUT } from "../server/server-fixture.ts";
 import { Follower, rowsOf } from "../store/conformance/follower.ts";
 import { assertWhole, Cluster } from "./cluster.ts";
@@ -30,48 +30,50 @@ async function assertOutlives(cluster: Cluster, happens: () => Promise<void>): P
   assertWhole(rowsOf(follower.events, "step"), LAST);
 }
 
-describe("a database that fails", () => {
-  test("restarts: everything goes on", TIMEOUT, async (t) => {
-    const { restart } = await postgresServer();
-    if (!restart) return t.skip("the server of EVERSTEP_TEST_POSTGRES is not ours to restart; unset it to test this");
-    await using cluster = await Cluster.open();
-    await cluster.workers(2);
-    await assertOutlives(cluster, () => restart(() => wait(500)));
-  });
-
-  test("ends all connections, again and again: everything goes on", TIMEOUT, async () => {
-    const { url } = await postgresServer();
-    await using cluster = await Cluster.open();
-    await cluster.workers(2);
-    await assertOutlives(cluster, async () => {
-      for (let round = 0; round < 5; round++) {
-        await administer(
-          url,
-          "select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'everstep'",
-        );
-        await wait(300);
-      }
+await onPostgres(() => {
+  describe("a database that fails", () => {
+    test("restarts: everything goes on", TIMEOUT, async (t) => {
+      const { restart } = await postgresServer();
+      if (!restart) return t.skip("the server of EVERSTEP_TEST_POSTGRES is not ours to restart; unset it to test this");
+      await using cluster = await Cluster.open();
+      await cluster.workers(2);
+      await assertOutlives(cluster, () => restart(() => wait(500)));
     });
-  });
 
-  test(
-    "cannot be reached by one worker for 10 s: the other takes over, and the first comes back",
-    TIMEOUT,
-    async () => {
-      await using resources = new AsyncDisposableStack();
-      const cluster = await Cluster.open();
-      const { proxy, url } = await CutOffProxy.before(cluster.url);
-      resources.use(proxy);
-      resources.use(cluster);
-      await cluster.workers(1);
-      const far = cluster.start("worker", { EVERSTEP_STORE: url });
-      await far.ready();
+    test("ends all connections, again and again: everything goes on", TIMEOUT, async () => {
+      const { url } = await postgresServer();
+      await using cluster = await Cluster.open();
+      await cluster.workers(2);
       await assertOutlives(cluster, async () => {
-        proxy.cut();
-        await wait(10_000);
-        assert.equal(await cluster.owned(far), 0);
-        proxy.mend();
+        for (let round = 0; round < 5; round++) {
+          await administer(
+            url,
+            "select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'everstep'",
+          );
+          await wait(300);
+        }
       });
-    },
-  );
+    });
+
+    test(
+      "cannot be reached by one worker for 10 s: the other takes over, and the first comes back",
+      TIMEOUT,
+      async () => {
+        await using resources = new AsyncDisposableStack();
+        const cluster = await Cluster.open();
+        const { proxy, url } = await CutOffProxy.before(cluster.url);
+        resources.use(proxy);
+        resources.use(cluster);
+        await cluster.workers(1);
+        const far = cluster.start("worker", { EVERSTEP_STORE: url });
+        await far.ready();
+        await assertOutlives(cluster, async () => {
+          proxy.cut();
+          await wait(10_000);
+          assert.equal(await cluster.owned(far), 0);
+          proxy.mend();
+        });
+      },
+    );
+  });
 });

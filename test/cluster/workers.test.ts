@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
+import { onPostgres } from "../postgres-server.ts";
 import { eventually, TIMEOUT } from "../server/server-fixture.ts";
 import { assertWhole, Cluster } from "./cluster.ts";
 import type { Member } from "./member.ts";
@@ -9,74 +10,76 @@ const SLOW = { to: LAST, delay_ms: 50 };
 const isDone = ({ status }: { status: string }): boolean => status === "done";
 const hasBegun = ({ iteration }: { iteration: number }): boolean => iteration >= 2;
 
-describe("workers on one database", { concurrency: 2 }, () => {
-  test(
-    "a worker that joins takes its share, one that leaves hands over at once, and no step is lost",
-    TIMEOUT,
-    async () => {
-      await using cluster = await Cluster.open();
-      const [first] = (await cluster.workers(1)) as [Member];
-      const running = await cluster.createMany(20, "count", SLOW);
-      const resting = await cluster.createMany(20, "echo");
-      await cluster.until("all have begun", running, hasBegun);
-      assert.equal(await cluster.owned(first), 40);
-      const [second] = (await cluster.workers(1)) as [Member];
-      await eventually("both have their share", async () => (await cluster.owned(second)) >= 18);
-      await second.stop();
-      assert.equal(await cluster.owned(second), 0);
-      await cluster.until("all are done", running, isDone);
-      for (const id of running) assertWhole(await cluster.steps(id), LAST);
-      await cluster.tell(resting[0] as string, "still there?");
-      await cluster.until("it answers", resting.slice(0, 1), ({ iteration }) => iteration === 0);
-    },
-  );
+await onPostgres(() => {
+  describe("workers on one database", { concurrency: 2 }, () => {
+    test(
+      "a worker that joins takes its share, one that leaves hands over at once, and no step is lost",
+      TIMEOUT,
+      async () => {
+        await using cluster = await Cluster.open();
+        const [first] = (await cluster.workers(1)) as [Member];
+        const running = await cluster.createMany(20, "count", SLOW);
+        const resting = await cluster.createMany(20, "echo");
+        await cluster.until("all have begun", running, hasBegun);
+        assert.equal(await cluster.owned(first), 40);
+        const [second] = (await cluster.workers(1)) as [Member];
+        await eventually("both have their share", async () => (await cluster.owned(second)) >= 18);
+        await second.stop();
+        assert.equal(await cluster.owned(second), 0);
+        await cluster.until("all are done", running, isDone);
+        for (const id of running) assertWhole(await cluster.steps(id), LAST);
+        await cluster.tell(resting[0] as string, "still there?");
+        await cluster.until("it answers", resting.slice(0, 1), ({ iteration }) => iteration === 0);
+      },
+    );
 
-  test("what a killed worker ran goes on elsewhere, each step once", TIMEOUT, async () => {
-    await using cluster = await Cluster.open();
-    const workers = await cluster.workers(3);
-    const sessions = await cluster.createMany(30, "count", SLOW);
-    await cluster.until("all have begun", sessions, hasBegun);
-    await eventually("everyone has some", async () => {
-      const owners = await cluster.owners();
-      return workers.every(({ pid }) => (owners.get(pid)?.owned_sessions ?? 0) >= 5);
-    });
-    await workers[0]?.kill();
-    await workers[1]?.kill();
-    await cluster.until("all are done", sessions, isDone);
-    for (const id of sessions) assertWhole(await cluster.steps(id), LAST);
-  });
-
-  test(
-    "a frozen worker loses its sessions, and what it still writes when it wakes up is refused",
-    TIMEOUT,
-    async () => {
+    test("what a killed worker ran goes on elsewhere, each step once", TIMEOUT, async () => {
       await using cluster = await Cluster.open();
-      const [zombie, heir] = (await cluster.workers(2)) as [Member, Member];
-      const sessions = await cluster.createMany(20, "count", { to: 250, delay_ms: 50 });
+      const workers = await cluster.workers(3);
+      const sessions = await cluster.createMany(30, "count", SLOW);
       await cluster.until("all have begun", sessions, hasBegun);
-      await eventually("the one to freeze has some", async () => (await cluster.owned(zombie)) >= 5);
-      zombie.signal("SIGSTOP");
-      await eventually("the other has all", async () => (await cluster.owned(heir)) === 20);
-      zombie.signal("SIGCONT");
-      // It is a worker like any other again, and takes its share.
-      await eventually("it is back", async () => (await cluster.owned(zombie)) >= 5);
+      await eventually("everyone has some", async () => {
+        const owners = await cluster.owners();
+        return workers.every(({ pid }) => (owners.get(pid)?.owned_sessions ?? 0) >= 5);
+      });
+      await workers[0]?.kill();
+      await workers[1]?.kill();
       await cluster.until("all are done", sessions, isDone);
-      for (const id of sessions) assertWhole(await cluster.steps(id), 250);
-    },
-  );
+      for (const id of sessions) assertWhole(await cluster.steps(id), LAST);
+    });
 
-  test("control actions reach the owner, whoever submitted them", TIMEOUT, async () => {
-    await using cluster = await Cluster.open();
-    await cluster.workers(2);
-    const sessions = await cluster.createMany(10, "count", { to: 100_000, delay_ms: 20 });
-    await cluster.until("all have begun", sessions, hasBegun);
-    for (const session_id of sessions) await cluster.submit({ action_type: "agent_pause", session_id });
-    await cluster.until("all pause", sessions, ({ status }) => status === "paused");
-    for (const session_id of sessions) await cluster.submit({ action_type: "agent_resume", session_id });
-    for (const session_id of sessions) await cluster.submit({ action_type: "agent_destroy", session_id });
-    await cluster.until("all stop", sessions, ({ status }) => status === "stopped");
-    for (const id of sessions)
-      for (const { action_type, outcome, attempts } of await cluster.actions(id))
-        assert.deepEqual({ outcome, attempts }, { outcome: "ok", attempts: 1 }, action_type);
+    test(
+      "a frozen worker loses its sessions, and what it still writes when it wakes up is refused",
+      TIMEOUT,
+      async () => {
+        await using cluster = await Cluster.open();
+        const [zombie, heir] = (await cluster.workers(2)) as [Member, Member];
+        const sessions = await cluster.createMany(20, "count", { to: 250, delay_ms: 50 });
+        await cluster.until("all have begun", sessions, hasBegun);
+        await eventually("the one to freeze has some", async () => (await cluster.owned(zombie)) >= 5);
+        zombie.signal("SIGSTOP");
+        await eventually("the other has all", async () => (await cluster.owned(heir)) === 20);
+        zombie.signal("SIGCONT");
+        // It is a worker like any other again, and takes its share.
+        await eventually("it is back", async () => (await cluster.owned(zombie)) >= 5);
+        await cluster.until("all are done", sessions, isDone);
+        for (const id of sessions) assertWhole(await cluster.steps(id), 250);
+      },
+    );
+
+    test("control actions reach the owner, whoever submitted them", TIMEOUT, async () => {
+      await using cluster = await Cluster.open();
+      await cluster.workers(2);
+      const sessions = await cluster.createMany(10, "count", { to: 100_000, delay_ms: 20 });
+      await cluster.until("all have begun", sessions, hasBegun);
+      for (const session_id of sessions) await cluster.submit({ action_type: "agent_pause", session_id });
+      await cluster.until("all pause", sessions, ({ status }) => status === "paused");
+      for (const session_id of sessions) await cluster.submit({ action_type: "agent_resume", session_id });
+      for (const session_id of sessions) await cluster.submit({ action_type: "agent_destroy", session_id });
+      await cluster.until("all stop", sessions, ({ status }) => status === "stopped");
+      for (const id of sessions)
+        for (const { action_type, outcome, attempts } of await cluster.actions(id))
+          assert.deepEqual({ outcome, attempts }, { outcome: "ok", attempts: 1 }, action_type);
+    });
   });
 });

@@ -1,12 +1,9 @@
 import { existsSync } from "node:fs";
-import { mkdir } from "node:fs/promises";
+import { mkdtemp, readFile, rename, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { type Browser, chromium as playwright } from "playwright-core";
-
-/** Where the package unpacks the browser; it is shared by the test files. */
-const UNPACKED = join(tmpdir(), "everstep-chromium");
 
 /** Root has no sandbox, and a machine without a display card needs none of its tricks. */
 const ARGS = ["--disable-gpu", ...(process.getuid?.() === 0 ? ["--no-sandbox"] : [])];
@@ -15,21 +12,35 @@ const ARGS = ["--disable-gpu", ...(process.getuid?.() === 0 ? ["--no-sandbox"] :
 export async function launchChromium(): Promise<Browser> {
   const named = process.env["CHROMIUM"];
   if (named) return playwright.launch({ executablePath: named, args: ARGS });
-  await mkdir(UNPACKED, { recursive: true });
-  // The package unpacks into the folder for temporary files, and decides by its name whether it did so before.
-  process.env["TMPDIR"] = UNPACKED;
-  const { default: chromium, inflate, setupLambdaEnvironment } = await import("@sparticuz/chromium");
-  chromium.setGraphicsMode = false;
-  const executablePath = await chromium.executablePath();
+  const folder = await unpack();
+  const executablePath = join(folder, "chromium");
   try {
     return await playwright.launch({ executablePath, args: ARGS });
   } catch (error) {
     if (!/shared libraries/.test(String(error))) throw error;
-    // The libraries that a bare machine lacks come with the package as well.
-    const libraries = new URL("../bin/al2023.tar.br", import.meta.resolve("@sparticuz/chromium"));
-    const folder = join(UNPACKED, "al2023");
-    if (!existsSync(folder)) await inflate(fileURLToPath(libraries));
-    setupLambdaEnvironment(join(folder, "lib"));
+    // The libraries that a bare machine lacks came out of the package as well.
+    const { setupLambdaEnvironment } = await import("@sparticuz/chromium");
+    setupLambdaEnvironment(join(folder, "al2023", "lib"));
     return playwright.launch({ executablePath, args: ARGS });
   }
+}
+
+/** Test files run side by side: each finds the whole browser in the folder, or none and then brings it there in one move. */
+async function unpack(): Promise<string> {
+  const inPackage = (path: string) => new URL(path, import.meta.resolve("@sparticuz/chromium"));
+  const { version } = JSON.parse(await readFile(inPackage("../package.json"), "utf8")) as { version: string };
+  const folder = join(tmpdir(), `everstep-chromium-${version}`);
+  if (existsSync(folder)) return folder;
+  const temporary = await mkdtemp(`${folder}-`);
+  const before = process.env["TMPDIR"];
+  // The package unpacks into the folder for temporary files.
+  process.env["TMPDIR"] = temporary;
+  const { default: chromium, inflate } = await import("@sparticuz/chromium");
+  chromium.setGraphicsMode = false;
+  await chromium.executablePath();
+  await inflate(fileURLToPath(inPackage("../bin/al2023.tar.br")));
+  if (before === undefined) delete process.env["TMPDIR"];
+  else process.env["TMPDIR"] = before;
+  await rename(temporary, folder).catch(() => rm(temporary, { recursive: true }));
+  return folder;
 }

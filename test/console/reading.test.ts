@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { newId } from "../../src/domain/ids.ts";
-import { Api } from "../server/api.ts";
+import { Api, pathOf } from "../server/api.ts";
 import { sharedServer, TIMEOUT } from "../server/server-fixture.ts";
 import { brokenRules, sharedConsole, visitConsole, WITH_BROWSER } from "./console-fixture.ts";
 
@@ -85,8 +85,9 @@ describe("a server that needs a token", WITH_BROWSER, () => {
     async (t) => {
       const { page, open } = await visitConsole(t, server().url);
       const api = new Api(server().url, { authorization: "Bearer open sesame" });
-      const { session_id } = await api.create("count", { agent_id: "guarded", params: { to: 0 } });
-      await page.goto(`/sessions/${session_id}`);
+      const conversation_id = await api.conversation({ title: "guarded" });
+      await api.post(pathOf("conversations", conversation_id, "messages"), { user_id: "ann", text: "behind the door" });
+      await page.goto(`/conversations/${conversation_id}`);
       const dialog = page.getByRole("dialog", { name: "This server needs a token" });
       await dialog.waitFor();
       assert.deepEqual(await brokenRules(page), []);
@@ -96,10 +97,10 @@ describe("a server that needs a token", WITH_BROWSER, () => {
       await page.locator("input[type=password]").fill("open sesame");
       await page.getByRole("checkbox", { name: "Remember it" }).check();
       await page.getByRole("button", { name: "Continue" }).click();
-      await page.getByRole("heading", { name: "guarded" }).waitFor();
+      await page.getByTestId("message").getByText("behind the door").waitFor();
       await page.getByTestId("connection").filter({ hasText: "live" }).waitFor();
-      await open(`/sessions/${session_id}`);
-      await page.getByRole("heading", { name: "guarded" }).waitFor();
+      await open(`/conversations/${conversation_id}`);
+      await page.getByTestId("message").getByText("behind the door").waitFor();
       assert.equal(await dialog.count(), 0);
     },
   );

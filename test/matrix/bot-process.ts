@@ -61,6 +61,13 @@ export class BotProcess implements AsyncDisposable {
     await within(START_MS, greeting.promise, () => `the bot did not start: ${this.#stderr}`);
   }
 
+  /** What a container's health check ends with. */
+  async health(): Promise<number | null> {
+    const child = spawnEverstep(["matrix", "--health"], { MATRIX_STATE: this.state }, this.#scratch.path);
+    const [code] = (await once(child, "exit")) as [number | null];
+    return code;
+  }
+
   /** Starts it without waiting for anything. */
   spawn(changes: Environment = {}): ChildProcess {
     const child = spawnEverstep(

@@ -6,6 +6,7 @@ import { resettingSuite } from "./suites/resetting.ts";
 import { restartsSuite } from "./suites/restarts.ts";
 import { roomsSuite } from "./suites/rooms.ts";
 import { savingSuite } from "./suites/saving.ts";
+import { stoppingSuite } from "./suites/stopping.ts";
 
 // All in one process, so that they share one homeserver.
 for (const suite of [
@@ -17,5 +18,6 @@ for (const suite of [
   restartsSuite,
   roomsSuite,
   savingSuite,
+  stoppingSuite,
 ])
   suite();

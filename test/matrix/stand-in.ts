@@ -8,14 +8,21 @@ type Request = { text: string; request_id?: string };
 export class WrittenAgent implements AsyncDisposable {
   readonly port: number;
   readonly #agent: StandInAgent;
+  readonly #first: number;
 
   private constructor(agent: StandInAgent) {
     this.#agent = agent;
+    this.#first = agent.received.length;
     this.port = agent.port;
   }
 
   static async open(port = 0): Promise<WrittenAgent> {
     return new WrittenAgent(await StandInAgent.open(undefined, port));
+  }
+
+  /** The same agent, as if it had been asked nothing yet. */
+  anew(): WrittenAgent {
+    return new WrittenAgent(this.#agent);
   }
 
   get url(): string {
@@ -24,18 +31,19 @@ export class WrittenAgent implements AsyncDisposable {
 
   /** Everything it was asked so far. */
   get asked(): string[] {
-    return this.#agent.received.map(({ text }) => text);
+    return this.#agent.received.slice(this.#first).map(({ text }) => text);
   }
 
   /** Waits for its question of this number, from 0, and answers what writes the answer. */
   async question(number: number): Promise<Answering> {
     const { received } = this.#agent;
+    const at = this.#first + number;
     await within(
       30_000,
-      this.#agent.until(() => received.length > number),
+      this.#agent.until(() => received.length > at),
       () => `no question ${number}: ${this.asked.join()}`,
     );
-    const { text, request_id } = received[number] as Request;
+    const { text, request_id } = received[at] as Request;
     const tag = request_id === undefined ? {} : { request_id };
     const send = (frame: ServerFrame) => this.#agent.send(frame);
     return {

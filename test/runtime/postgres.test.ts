@@ -1,4 +1,4 @@
-import { postgresHome } from "../postgres-server.ts";
+import { onPostgres, postgresHome } from "../postgres-server.ts";
 import { runtimePromises } from "./runtime-promises.ts";
 
-runtimePromises("postgres", postgresHome);
+await onPostgres(() => runtimePromises("postgres", postgresHome));

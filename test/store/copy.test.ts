@@ -4,7 +4,7 @@ import { prune } from "../../src/main/maintenance.ts";
 import { copyStore, sumStore } from "../../src/store/copy-store.ts";
 import { openStore } from "../../src/store/open-store.ts";
 import type { Store } from "../../src/store/store.ts";
-import { postgresHome } from "../postgres-server.ts";
+import { onPostgres, postgresHome } from "../postgres-server.ts";
 import { embeddedHome } from "../runtime/embedded-home.ts";
 import type { MakeHome } from "../runtime/runtime-fixture.ts";
 import {
@@ -72,79 +72,82 @@ async function withStores(homes: MakeHome[], work: (stores: Store[]) => Promise<
   await work(stores);
 }
 
-describe("a copy of a store", () => {
-  test("from LanceDB to PostgreSQL and back holds the same rows, and its sessions go on", async () => {
-    await withStores([embeddedHome, postgresHome, embeddedHome], async ([first, second, third]) => {
-      assert.ok(first && second && third);
-      await inhabit(first);
-      const sums = await sumStore(first);
-      for (const [table, { rows }] of Object.entries(sums)) assert.ok(rows > 0, `no ${table} were there to be copied`);
-      assert.deepEqual(await copyStore(first, second), sums);
-      assert.deepEqual(await sumStore(second), sums);
-      assert.deepEqual(await copyStore(second, third), sums);
-      assert.deepEqual(await sumStore(third), sums);
-      for (const store of [second, third])
-        for (const owned of await store.claimSessions({ worker: "worker", limit: 10 }))
-          await mustAdvance(store, owned, { state: { ...owned.session.context, more: true } });
-    });
-  });
-
-  test("is refused where something is already, and a row that differs shows", async () => {
-    await withStores([embeddedHome, embeddedHome], async ([first, second]) => {
-      assert.ok(first && second);
-      await inhabit(first);
-      await mustCommit(second, { agent_configs: [anAgentConfig()] });
-      await assert.rejects(copyStore(first, second), { code: "store_foreign" });
-      const before = await sumStore(second);
-      await mustCommit(second, { agent_configs: [anAgentConfig({ description: "another" })] });
-      assert.notDeepEqual(await sumStore(second), before);
-    });
-  });
-});
-
-for (const [engine, makeHome] of [
-  ["lancedb", embeddedHome],
-  ["postgres", postgresHome],
-] as const) {
-  test(`pruning ${engine} deletes what ended long ago and nothing that is needed`, async (t) => {
-    t.mock.method(console, "log", () => {});
-    const home = await makeHome();
-    t.after(() => home.remove());
-    const store = await openStore(home.url);
-    const end = { status: "done", ended_at: LONG_AGO } as const;
-    const old = await mustAdvance(store, await mustCreate(store, aSession({ session_id: "old" })), { session: end });
-    await mustCommit(store, { actions: [settled(anAction({ session_id: "old", action_id: "of old" }))] });
-    const parent = await mustAdvance(store, await mustCreate(store, aSession({ session_id: "parent" })), {
-      session: end,
-    });
-    const fork = aFork(parent.owned.session, parent.step, { session_id: "fork" });
-    await mustCreate(store, fork);
-    await mustAdvance(store, await mustCreate(store, aSession({ session_id: "fresh" })), {
-      session: { status: "done", ended_at: new Date().toISOString() },
-    });
-    const talk = (conversation_id: string, status: "open" | "archived") =>
-      mustCommit(store, {
-        conversations: [
-          { kind: "create", conversation: aConversation({ conversation_id, status, created_at: LONG_AGO }) },
-        ],
-        messages: [aMessage({ conversation_id, message_id: `in ${conversation_id}`, created_at: LONG_AGO })],
+await onPostgres(() => {
+  describe("a copy of a store", () => {
+    test("from LanceDB to PostgreSQL and back holds the same rows, and its sessions go on", async () => {
+      await withStores([embeddedHome, postgresHome, embeddedHome], async ([first, second, third]) => {
+        assert.ok(first && second && third);
+        await inhabit(first);
+        const sums = await sumStore(first);
+        for (const [table, { rows }] of Object.entries(sums))
+          assert.ok(rows > 0, `no ${table} were there to be copied`);
+        assert.deepEqual(await copyStore(first, second), sums);
+        assert.deepEqual(await sumStore(second), sums);
+        assert.deepEqual(await copyStore(second, third), sums);
+        assert.deepEqual(await sumStore(third), sums);
+        for (const store of [second, third])
+          for (const owned of await store.claimSessions({ worker: "worker", limit: 10 }))
+            await mustAdvance(store, owned, { state: { ...owned.session.context, more: true } });
       });
-    await talk("archived", "archived");
-    await talk("open", "open");
-    assert.ok(old.step);
-    await store.close();
-    await prune("30d", home.url);
+    });
 
-    const pruned = await openStore(home.url);
-    t.after(() => pruned.close());
-    const ids = async () => (await pruned.listSessions({ limit: 10, offset: 0 })).map(({ session_id }) => session_id);
-    assert.deepEqual((await ids()).toSorted(), ["fork", "fresh", "parent"]);
-    assert.equal(await pruned.getAction("of old"), null);
-    assert.deepEqual(await pruned.listSteps({ session_id: "old", limit: 10, offset: 0 }), []);
-    assert.deepEqual(await pruned.listSteps({ session_id: "fork", limit: 10, offset: 0 }), [parent.step]);
-    assert.equal(await pruned.getConversation("archived"), null);
-    assert.equal(await pruned.getMessage("in archived"), null);
-    assert.ok(await pruned.getConversation("open"));
-    assert.ok(await pruned.getMessage("in open"));
+    test("is refused where something is already, and a row that differs shows", async () => {
+      await withStores([embeddedHome, embeddedHome], async ([first, second]) => {
+        assert.ok(first && second);
+        await inhabit(first);
+        await mustCommit(second, { agent_configs: [anAgentConfig()] });
+        await assert.rejects(copyStore(first, second), { code: "store_foreign" });
+        const before = await sumStore(second);
+        await mustCommit(second, { agent_configs: [anAgentConfig({ description: "another" })] });
+        assert.notDeepEqual(await sumStore(second), before);
+      });
+    });
   });
-}
+
+  for (const [engine, makeHome] of [
+    ["lancedb", embeddedHome],
+    ["postgres", postgresHome],
+  ] as const) {
+    test(`pruning ${engine} deletes what ended long ago and nothing that is needed`, async (t) => {
+      t.mock.method(console, "log", () => {});
+      const home = await makeHome();
+      t.after(() => home.remove());
+      const store = await openStore(home.url);
+      const end = { status: "done", ended_at: LONG_AGO } as const;
+      const old = await mustAdvance(store, await mustCreate(store, aSession({ session_id: "old" })), { session: end });
+      await mustCommit(store, { actions: [settled(anAction({ session_id: "old", action_id: "of old" }))] });
+      const parent = await mustAdvance(store, await mustCreate(store, aSession({ session_id: "parent" })), {
+        session: end,
+      });
+      const fork = aFork(parent.owned.session, parent.step, { session_id: "fork" });
+      await mustCreate(store, fork);
+      await mustAdvance(store, await mustCreate(store, aSession({ session_id: "fresh" })), {
+        session: { status: "done", ended_at: new Date().toISOString() },
+      });
+      const talk = (conversation_id: string, status: "open" | "archived") =>
+        mustCommit(store, {
+          conversations: [
+            { kind: "create", conversation: aConversation({ conversation_id, status, created_at: LONG_AGO }) },
+          ],
+          messages: [aMessage({ conversation_id, message_id: `in ${conversation_id}`, created_at: LONG_AGO })],
+        });
+      await talk("archived", "archived");
+      await talk("open", "open");
+      assert.ok(old.step);
+      await store.close();
+      await prune("30d", home.url);
+
+      const pruned = await openStore(home.url);
+      t.after(() => pruned.close());
+      const ids = async () => (await pruned.listSessions({ limit: 10, offset: 0 })).map(({ session_id }) => session_id);
+      assert.deepEqual((await ids()).toSorted(), ["fork", "fresh", "parent"]);
+      assert.equal(await pruned.getAction("of old"), null);
+      assert.deepEqual(await pruned.listSteps({ session_id: "old", limit: 10, offset: 0 }), []);
+      assert.deepEqual(await pruned.listSteps({ session_id: "fork", limit: 10, offset: 0 }), [parent.step]);
+      assert.equal(await pruned.getConversation("archived"), null);
+      assert.equal(await pruned.getMessage("in archived"), null);
+      assert.ok(await pruned.getConversation("open"));
+      assert.ok(await pruned.getMessage("in open"));
+    });
+  }
+});

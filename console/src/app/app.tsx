@@ -1,4 +1,6 @@
 import { type ComponentType, lazy, Suspense, useEffect, useRef } from "react";
+import { useSignal } from "../data/signal.ts";
+import { tokenNeeded } from "../data/token.ts";
 import { SessionsPage } from "../pages/sessions/sessions-page.tsx";
 import { Boundary } from "../ui/boundary.tsx";
 import { Empty } from "../ui/empty.tsx";
@@ -67,12 +69,14 @@ export function App() {
 function Main() {
   const [page = "sessions", first, second] = usePathParts();
   const main = useRef<HTMLElement>(null);
+  // What was refused without a token is asked for again with it.
+  const isTokenNeeded = useSignal(tokenNeeded);
   useEffect(() => {
     document.title = `${[first, page].filter(Boolean).join(" · ")} · Everstep`;
   }, [page, first]);
   return (
     <main id="main" ref={main} tabIndex={-1} className="flex min-h-0 flex-1 flex-col outline-none">
-      <Boundary key={`${page} ${first}`} fallback={<Broken />}>
+      <Boundary key={`${page} ${first} ${isTokenNeeded}`} fallback={<Broken />}>
         <Suspense fallback={<p className="p-6 text-muted">Loading…</p>}>{pageFor(page, first, second)}</Suspense>
       </Boundary>
     </main>

@@ -83,7 +83,7 @@ export function Shortcuts() {
         {HELP.map(([keys, what]) => (
           <div key={what} className="contents">
             <dt>{what}</dt>
-            <dd className="flex justify-end gap-1">
+            <dd className="flex items-start justify-end gap-1">
               {keys.map((key) => (
                 <kbd key={key} className="rounded border border-line bg-sunken px-1.5 font-mono text-[12px]">
                   {key}

@@ -61,6 +61,8 @@ export type SystemState = {
     waiting_steps: number;
     max_running_steps: number;
   }[];
+  /** The processes that share the store, on PostgreSQL. */
+  sharers?: { name: string; started_at: string; takes_sessions: boolean; owned_sessions: number; silent_ms: number }[];
   process: { node: string; uptime_s: number; memory_bytes: number };
   samples: Sample[];
 };
@@ -126,6 +128,7 @@ export const useMonikers = () =>
 export const useAgents = () =>
   useQuery({
     queryKey: ["agents"],
+    refetchInterval: 5000,
     queryFn: async ({ signal }) => (await get<{ agents: Agent[] }>("/api/agents", { limit: 500 }, signal)).agents,
   });
 

@@ -143,7 +143,12 @@ export class Timeline {
   }
 
   #take(): void {
-    for (const step of this.#incoming) this.#known.set(step.id, step); // T1
+    for (const step of this.#incoming) {
+      this.#known.set(step.id, step); // T1
+      // A detail that is open may have shown the attempt before.
+      const queryKey = ["step", this.#session_id, step.iteration];
+      if (client.getQueryState(queryKey)) void client.invalidateQueries({ queryKey });
+    }
     this.#incoming = [];
     this.#show({ held: 0, isGrowingUp: false });
   }

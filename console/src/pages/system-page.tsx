@@ -1,4 +1,5 @@
-import { useEffect, useState } from "react";
+import { type ReactNode, useEffect, useState } from "react";
+import { NameField } from "../app/name-field.tsx";
 import { type Sample, type SystemState, useSystem } from "../data/queries.ts";
 import { Failure } from "../ui/empty.tsx";
 import { bytes, count, milliseconds } from "../ui/format.ts";
@@ -40,7 +41,11 @@ export default function SystemPage() {
           ))}
         </dl>
         <Throughput samples={system.samples} queue={queue} />
-        <Workers workers={system.workers} />
+        {system.sharers ? <Sharers sharers={system.sharers} /> : <Workers workers={system.workers} />}
+        {/* On a narrow screen the menu has no room for it. */}
+        <div className="md:hidden">
+          <NameField />
+        </div>
       </div>
     </div>
   );
@@ -97,35 +102,62 @@ function Throughput({ samples, queue }: { samples: Sample[]; queue: QueuePoint[]
   );
 }
 
+function Sharers({ sharers }: { sharers: NonNullable<SystemState["sharers"]> }) {
+  return (
+    <Table
+      title="Processes that share the store"
+      heads={["Process", "Work", "Sessions it owns", "Last heard of", "Started"]}
+    >
+      {sharers.map((sharer) => (
+        <tr key={sharer.name} className="border-b border-line last:border-0">
+          <td className="px-3.5 py-2 font-mono text-[12px]">{sharer.name}</td>
+          <td className="px-3.5 py-2">{sharer.takes_sessions ? "runs agents" : "serves"}</td>
+          <td className="px-3.5 py-2 tabular-nums">{count(sharer.owned_sessions)}</td>
+          <td className="px-3.5 py-2 tabular-nums">{count(Math.round(sharer.silent_ms))} ms ago</td>
+          <td className="px-3.5 py-2">
+            <Age at={sharer.started_at} /> ago
+          </td>
+        </tr>
+      ))}
+    </Table>
+  );
+}
+
 function Workers({ workers }: { workers: SystemState["workers"] }) {
   return (
-    <Section title="Workers">
-      <div tabIndex={0} role="group" aria-label="Workers" className="panel overflow-x-auto">
+    <Table title="Workers" heads={["Worker", "Process", "Running steps", "Waiting for a place", "Started"]}>
+      {workers.map((worker) => (
+        <tr key={worker.worker_id} className="border-b border-line last:border-0">
+          <td className="px-3.5 py-2 font-mono text-[12px]">{worker.worker_id}</td>
+          <td className="px-3.5 py-2 tabular-nums">{worker.pid}</td>
+          <td className="px-3.5 py-2 tabular-nums">
+            {count(worker.running_steps)} of {count(worker.max_running_steps)}
+          </td>
+          <td className="px-3.5 py-2 tabular-nums">{count(worker.waiting_steps)}</td>
+          <td className="px-3.5 py-2">
+            <Age at={worker.started_at} /> ago
+          </td>
+        </tr>
+      ))}
+    </Table>
+  );
+}
+
+function Table({ title, heads, children }: { title: string; heads: string[]; children: ReactNode }) {
+  return (
+    <Section title={title}>
+      <div tabIndex={0} role="group" aria-label={title} className="panel overflow-x-auto">
         <table className="w-full text-left">
           <thead>
             <tr className="border-b border-line text-muted">
-              {["Worker", "Process", "Running steps", "Waiting for a place", "Started"].map((name) => (
+              {heads.map((name) => (
                 <th key={name} scope="col" className="px-3.5 py-2 font-medium whitespace-nowrap">
                   {name}
                 </th>
               ))}
             </tr>
           </thead>
-          <tbody>
-            {workers.map((worker) => (
-              <tr key={worker.worker_id} className="border-b border-line last:border-0">
-                <td className="px-3.5 py-2 font-mono text-[12px]">{worker.worker_id}</td>
-                <td className="px-3.5 py-2 tabular-nums">{worker.pid}</td>
-                <td className="px-3.5 py-2 tabular-nums">
-                  {count(worker.running_steps)} of {count(worker.max_running_steps)}
-                </td>
-                <td className="px-3.5 py-2 tabular-nums">{count(worker.waiting_steps)}</td>
-                <td className="px-3.5 py-2">
-                  <Age at={worker.started_at} /> ago
-                </td>
-              </tr>
-            ))}
-          </tbody>
+          <tbody>{children}</tbody>
         </table>
       </div>
     </Section>

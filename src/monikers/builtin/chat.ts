@@ -85,7 +85,7 @@ async function withModel(llm: Llm, message: string, memory: Memory, context: Ste
       context,
     );
     if ("text" in move) return { memory, text: move.text };
-    context.emit({ kind: "tool", name: move.tool, detail: move.args });
+    context.emit({ kind: "tool", name: move.tool });
     const outcome = await runFileTool(context.tools.workspace, move.tool, move.args);
     if (outcome.kind === "question")
       return told(

@@ -45,7 +45,7 @@ export async function run(
   text: string,
   parameters: readonly Parameter[] = [],
 ): Promise<Row[]> {
-  return (await client.unsafe(text, parameters as never[], { prepare: parameters.length > 0 })) as unknown as Row[];
+  return (await client.unsafe(text, parameters as never[], { prepare: parameters.length > 0 })) as Row[];
 }
 
 /** Reads, and writes that may be repeated or lost with the server: claims, releases. Commits have a writer of their own. */

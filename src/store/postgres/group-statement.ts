@@ -51,7 +51,7 @@ function build(present: TableName[]): string {
     const columns = [{ name: "batch", sql_type: "integer" }, ...columnsOf(table)];
     const arrays = columns.map(({ sql_type }) => `$${next++}::${sql_type}[]`);
     const names = columns.map(({ name }) => name);
-    parts.push(`new_${table} as materialized (select * from unnest(${arrays}) as i(${names}))`);
+    parts.push(`new_${table} as materialized (select * from unnest(${arrays.join(", ")}) as i(${names.join(", ")}))`);
   }
   const has = (table: TableName): boolean => present.includes(table);
   if (has("agent_state")) parts.push(LOCKED_SESSIONS);
@@ -110,12 +110,17 @@ const SESSION_CHANGES = names("agent_state").filter(
   (name) => !KEPT_SINCE_CREATION.has(name) && !name.startsWith("parent_"),
 );
 
+const given = (table: TableName): string =>
+  names(table)
+    .map((name) => `i.${name}`)
+    .join(", ");
 const insert = (table: TableName, more = "", values = more): string =>
-  `insert into ${table} (${names(table)}${more}) select ${names(table).map((name) => `i.${name}`)}${values} from new_${table} i where ${PASSED}`;
+  `insert into ${table} (${names(table).join(", ")}${more}) select ${given(table)}${values} from new_${table} i where ${PASSED}`;
 const replaceBy = (table: TableName, key: string, more = ""): string =>
   `on conflict (${key}) do update set ${names(table)
     .filter((name) => !key.split(", ").includes(name))
-    .map((name) => `${name} = excluded.${name}`)}${more}`;
+    .map((name) => `${name} = excluded.${name}`)
+    .join(", ")}${more}`;
 
 const WRITES: Record<TableName, string> = {
   agent_state: `create_sessions as (${insert(
@@ -123,7 +128,7 @@ const WRITES: Record<TableName, string> = {
     ", owner, node_no, epoch, error_rows, base_iteration, context",
     ", case when i.keeps_owner then i.owner end, case when i.keeps_owner then $1 end, i.epoch, i.error_rows, i.base_iteration, i.context",
   )} and i.is_new),
-update_sessions as (update agent_state s set ${SESSION_CHANGES.map((name) => `${name} = i.${name}`)},
+update_sessions as (update agent_state s set ${SESSION_CHANGES.map((name) => `${name} = i.${name}`).join(", ")},
     owner = case when i.keeps_owner then s.owner end, node_no = case when i.keeps_owner then s.node_no end,
     error_rows = i.error_rows, base_iteration = i.base_iteration,
     context = case when i.base_iteration is null then coalesce(i.context, s.context) end
@@ -138,8 +143,8 @@ update_sessions as (update agent_state s set ${SESSION_CHANGES.map((name) => `${
   on conflict (conversation_id) do update set last_number = conversation_numbers.last_number + excluded.last_number
   returning conversation_id, last_number),
 write_messages as (
-  insert into conversation_messages (${names("conversation_messages")}, words, number)
-    select ${names("conversation_messages").map((name) => `i.${name}`)}, i.words,
+  insert into conversation_messages (${names("conversation_messages").join(", ")}, words, number)
+    select ${given("conversation_messages")}, i.words,
       c.last_number + 1 - row_number() over (partition by i.conversation_id order by i.batch desc, i.ordinal desc)
     from new_conversation_messages i join message_counts c on c.conversation_id = i.conversation_id where ${PASSED}
   returning conversation_id, message_id, number)`,

@@ -6,7 +6,7 @@ const OUT_OF_REACH =
 /** Another transaction was in the way: deadlock, serialization, a lock that was not to be had, an id inserted meanwhile. */
 const COLLISION = /^(?:40P01|40001|55P03|23505)$/;
 
-export const codeOf = (error: unknown): string => String((error as { code?: unknown } | null)?.code ?? "");
+const codeOf = (error: unknown): string => (error as { code?: string } | null)?.code ?? "";
 
 export const isOutOfReach = (error: unknown): boolean => OUT_OF_REACH.test(codeOf(error));
 /** The connection was not made, so nothing was asked of the server. */

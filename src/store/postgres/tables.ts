@@ -165,7 +165,7 @@ export function toValues<Name extends TableName>(table: Name, row: StoredRow[Nam
 function toValue(kind: Kind, value: unknown): Scalar {
   // A document that is null is stored as none: nobody can tell the two apart.
   if (value === null || value === undefined) return null;
-  if (kind === "json") return toJson(value as JsonValue);
+  if (kind === "json") return toJson(value);
   return kind === "text" ? toText(value as string) : (value as Scalar);
 }
 

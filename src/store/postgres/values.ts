@@ -25,7 +25,7 @@ export function toJson(value: JsonValue | object): string {
 }
 
 export function fromJson(stored: JsonValue): JsonValue {
-  return isWrapped(stored) ? (JSON.parse(stored[WRAPPED] as string) as JsonValue) : stored;
+  return isWrapped(stored) ? (JSON.parse(stored[WRAPPED]) as JsonValue) : stored;
 }
 
 const isWrapped = (value: unknown): value is { [WRAPPED]: string } =>

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { actionSchema } from "../../domain/action.ts";
 import { agentConfigSchema, agentSchema } from "../../domain/agent.ts";
 import { conversationSchema, messageSchema, participantSchema } from "../../domain/conversation.ts";
-import { idSchema } from "../../domain/ids.ts";
+import { idSchema, timeSchema } from "../../domain/ids.ts";
 import { sessionOptionsSchema, sessionSchema } from "../../domain/session.ts";
 import { sessionSummarySchema } from "../../domain/session-summary.ts";
 import { stepSchema } from "../../domain/step.ts";
@@ -21,6 +21,20 @@ for (const [id, schema] of Object.entries({
   Step: stepSchema,
 }))
   z.globalRegistry.add(schema, { id });
+
+export const sharersSchema = z
+  .array(
+    z.object({
+      name: z.string(),
+      started_at: timeSchema,
+      takes_sessions: z.boolean(),
+      owned_sessions: z.int(),
+      actions_under_way: z.int(),
+      silent_ms: z.number(),
+    }),
+  )
+  .optional()
+  .describe("The processes that share the store, on PostgreSQL.");
 
 const wholeNumber = z.coerce.number().int();
 

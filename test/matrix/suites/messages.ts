@@ -1,40 +1,42 @@
 import assert from "node:assert/strict";
-import { describe, test } from "node:test";
+import { after, before, describe, test } from "node:test";
 import { RoomMemberEvent } from "matrix-js-sdk";
 import { TIMEOUT } from "../../server/server-fixture.ts";
+import type { BotProcess } from "../bot-process.ts";
 import { sharedHomeserver, skipWithoutHomeserver } from "../homeserver.ts";
 import type { Person } from "../person.ts";
 import { Scene } from "../scene.ts";
 import { WrittenAgent } from "../stand-in.ts";
 
-type Room = AsyncDisposable & { agent: WrittenAgent; anna: Person; room: string; scene: Scene; bot_id: string };
+type Room = { agent: WrittenAgent; anna: Person; room: string; scene: Scene; bot_id: string };
 
 export function messagesSuite(): void {
-  describe("questions and answers", { skip: skipWithoutHomeserver, concurrency: 3 }, () => {
+  describe("questions and answers", { skip: skipWithoutHomeserver }, () => {
     const homeserver = sharedHomeserver();
+    let shared: AsyncDisposableStack;
+    let agentOfAll: WrittenAgent;
+    let scene: Scene;
+    let bot: BotProcess;
+    before(async () => {
+      shared = new AsyncDisposableStack();
+      agentOfAll = shared.use(await WrittenAgent.open());
+      scene = shared.use(new Scene(homeserver()));
+      bot = await scene.bot({ AGENT_WS_URL: agentOfAll.url, AGENT_BASE_URL: "http://127.0.0.1:1" });
+    });
+    after(async () => {
+      await bot.finish();
+      await shared.disposeAsync();
+    });
 
-    /** Each test has an agent, a bot and a room of its own. */
+    /** Each test has a person and a room of its own, and leaves no question unanswered. */
     async function open(): Promise<Room> {
-      const agent = await WrittenAgent.open();
-      const scene = new Scene(homeserver());
-      const bot = await scene.bot({ AGENT_WS_URL: agent.url, AGENT_BASE_URL: "http://127.0.0.1:1" });
       const anna = await scene.person("anna");
       const room = await anna.openRoom([bot.user_id]);
-      return {
-        agent,
-        scene,
-        anna,
-        room,
-        bot_id: bot.user_id,
-        async [Symbol.asyncDispose]() {
-          await scene[Symbol.asyncDispose]();
-          await agent[Symbol.asyncDispose]();
-        },
-      };
+      return { agent: agentOfAll.anew(), scene, anna, room, bot_id: bot.user_id };
     }
 
     test("questions while the agent is busy are said to be queued, and answered in order", TIMEOUT, async () => {
-      await using it = await open();
+      const it = await open();
       const { agent, anna, room, scene, bot_id } = it;
       const boris = await scene.person("boris");
       await anna.client.invite(room, boris.user_id);
@@ -64,7 +66,7 @@ export function messagesSuite(): void {
     });
 
     test("an answer that takes time is one message that grows, and its whole text at the end", TIMEOUT, async () => {
-      await using it = await open();
+      const it = await open();
       const { agent, anna, room } = it;
       await anna.say(room, "a tale");
       const answering = await agent.question(0);
@@ -81,7 +83,7 @@ export function messagesSuite(): void {
     });
 
     test("an answer is sent once, whole, to who does not want it to stream", TIMEOUT, async () => {
-      await using it = await open();
+      const it = await open();
       const { agent, anna, room } = it;
       await anna.ask(room, "!settings streaming off", /off/);
       await anna.say(room, "a tale");
@@ -93,7 +95,7 @@ export function messagesSuite(): void {
     });
 
     test("an emoji that is cut in two between chunks arrives whole", TIMEOUT, async () => {
-      await using it = await open();
+      const it = await open();
       const { agent, anna, room } = it;
       await anna.say(room, "smile");
       const answering = await agent.question(0);
@@ -105,7 +107,7 @@ export function messagesSuite(): void {
     });
 
     test("a long answer comes in several messages that lose nothing", TIMEOUT, async () => {
-      await using it = await open();
+      const it = await open();
       const { agent, anna, room } = it;
       const paragraphs = Array.from(
         { length: 900 },
@@ -126,7 +128,7 @@ export function messagesSuite(): void {
     });
 
     test("Markdown becomes HTML, and what could harm becomes text", TIMEOUT, async () => {
-      await using it = await open();
+      const it = await open();
       const { agent, anna, room } = it;
       await anna.say(room, "harm me");
       (await agent.question(0)).end(
@@ -140,7 +142,7 @@ export function messagesSuite(): void {
     });
 
     test("what the agent says went wrong is told, and the next question is answered", TIMEOUT, async () => {
-      await using it = await open();
+      const it = await open();
       const { agent, anna, room } = it;
       await anna.say(room, "one");
       (await agent.question(0)).fail("auth: the key is wrong");
@@ -156,7 +158,7 @@ export function messagesSuite(): void {
     });
 
     test("!stop cuts the answer short, and the next question is asked", TIMEOUT, async () => {
-      await using it = await open();
+      const it = await open();
       const { agent, anna, room } = it;
       await anna.say(room, "a tale");
       const answering = await agent.question(0);
@@ -172,7 +174,7 @@ export function messagesSuite(): void {
     });
 
     test("a reply carries what it answers, and a question that waits can be reworded", TIMEOUT, async () => {
-      await using it = await open();
+      const it = await open();
       const { agent, anna, room } = it;
       await anna.say(room, "one");
       const answering = await agent.question(0);
@@ -193,12 +195,15 @@ export function messagesSuite(): void {
         body: "Why?",
         "m.relates_to": { "m.in_reply_to": { event_id } },
       } as never);
-      assert.equal((await agent.question(2)).text, "> TWO\n\nWhy?");
+      const why = await agent.question(2);
+      assert.equal(why.text, "> TWO\n\nWhy?");
+      why.end("Because.");
+      await anna.hears(room, /^Because/);
       assert.deepEqual(agent.asked.slice(0, 2), ["one", "two"]);
     });
 
     test("it shows that it types while it works, and not after", TIMEOUT, async () => {
-      await using it = await open();
+      const it = await open();
       const { agent, anna, room, bot_id } = it;
       const typing = (isTyping: boolean) =>
         new Promise<void>((resolve) => {
@@ -219,7 +224,7 @@ export function messagesSuite(): void {
     });
 
     test("notices, pictures and its own words are not questions", TIMEOUT, async () => {
-      await using it = await open();
+      const it = await open();
       const { agent, anna, room } = it;
       await anna.client.sendNotice(room, "I am a bot as well");
       await anna.client.sendMessage(room, { msgtype: "m.image", body: "cat.png", url: "mxc://localhost/x" } as never);

@@ -10,8 +10,10 @@ import { SynapseProcess } from "../synapse/synapse-process.ts";
 const LOW_LIMIT = { per_second: 0.5, burst_count: 4 };
 
 export function outagesSuite(): void {
-  describe("a homeserver that goes away", { skip: skipWithoutSynapse }, () => {
-    test("in the middle of everything costs nothing, and nothing is said twice", { timeout: 90_000 }, async () => {
+  describe("a homeserver", { skip: skipWithoutSynapse, concurrency: 2 }, () => {
+    test("that goes away in the middle of everything costs nothing, and nothing is said twice", {
+      timeout: 90_000,
+    }, async () => {
       await using synapse = await SynapseProcess.start();
       await using agent = await WrittenAgent.open();
       await using scene = new Scene(synapse.url);
@@ -46,10 +48,10 @@ export function outagesSuite(): void {
       assert.deepEqual(answers, ["Half of the whole.", "The second.", "The third."]);
       assert.deepEqual(agent.asked, ["one", "two", "three"]);
     });
-  });
 
-  describe("a homeserver that lets the bot say little", { skip: skipWithoutSynapse }, () => {
-    test("gets whole answers before previews, and loses none", { timeout: 120_000 }, async () => {
+    test("that lets the bot say little gets whole answers before previews, and loses none", {
+      timeout: 120_000,
+    }, async () => {
       await using synapse = await SynapseProcess.start({ message_limit: LOW_LIMIT });
       await using agent = await WrittenAgent.open();
       await using scene = new Scene(synapse.url);

@@ -82,6 +82,19 @@ export function roomsSuite(): void {
         assert.ok(!anna.heard(place).some(({ text }) => text.includes("before")), place);
     });
 
+    test("it tells plainly why it is not let in", TIMEOUT, async () => {
+      await using scene = new Scene(homeserver());
+      await assert.rejects(
+        scene.bot({ MATRIX_PLATFORM_BACKEND: "mock", MATRIX_ACCESS_TOKEN: "nonsense" }),
+        /matrix_login_failed: .* does not let @bot-.* in .*; check MATRIX_USER_ID/,
+      );
+      const other = await scene.person("other", { follows: false });
+      await assert.rejects(
+        scene.bot({ MATRIX_PLATFORM_BACKEND: "mock", MATRIX_ACCESS_TOKEN: other.access_token }),
+        /config_invalid: MATRIX_USER_ID is @bot-.* and the token belongs to @other-/,
+      );
+    });
+
     test("with a password it keeps its device, and comes back when its token is gone", TIMEOUT, async () => {
       await using scene = new Scene(homeserver());
       const account = await scene.person("withpassword", { follows: false });
@@ -94,6 +107,7 @@ export function roomsSuite(): void {
       const anna = await scene.person("anna");
       const room = await anna.openRoom([bot.user_id]);
       await anna.ask(room, "one", /You said: one/);
+      assert.equal(await bot.health(), 0);
       await bot.kill();
       await bot.start();
       await anna.ask(room, "two", /You said: two/);

@@ -97,7 +97,7 @@ export function events(makeHome: MakeHome): void {
       for (const session_id of sessions) assertTextsAddUp(bySession.get(session_id) ?? []);
     });
 
-    test("tell the text of a step that runs again from 0 again", TIMEOUT, async () => {
+    test("tell the text and the tools of a step that runs again from 0 again", TIMEOUT, async () => {
       const session_id = await world().create("held");
       const heard = follower(world(), { session_id });
       const cut = await world().held.next(session_id);
@@ -105,16 +105,18 @@ export function events(makeHome: MakeHome): void {
       await world().tell(session_id, "hurry", "now");
       const again = await world().held.next(session_id);
       cut.context.emit({ kind: "delta", text: "from beyond" });
+      again.context.emit({ kind: "tool", name: "read_file" });
       again.context.emit({ kind: "delta", text: "c" });
       again.finish({ text: "c" });
       const all = await heard.until((event) => event.kind === "step");
       const deltas = all.flatMap((event) => (event.kind === "delta" ? [event.delta] : []));
       assert.deepEqual(
-        deltas.map(({ event_seq, text, iteration }) => [iteration, event_seq, text]),
+        deltas.map(({ event_seq, text, tool, iteration }) => [iteration, event_seq, tool ?? text]),
         [
           [0, 0, "a"],
           [0, 1, "b"],
-          [0, 0, "c"],
+          [0, 0, "read_file"],
+          [0, 1, "c"],
         ],
       );
     });

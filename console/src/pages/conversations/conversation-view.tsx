@@ -3,6 +3,7 @@ import { useEffect, useState } from "react";
 import { ApiError, get, pathOf } from "../../data/api.ts";
 import { type Conversation, type Summaries, useParticipants } from "../../data/queries.ts";
 import { Transcript } from "../../data/transcript.ts";
+import { useReconnected } from "../../data/use-reconnected.ts";
 import { Empty, Failure } from "../../ui/empty.tsx";
 import { Icon } from "../../ui/icon.tsx";
 import { Link } from "../../ui/link.tsx";
@@ -77,12 +78,16 @@ export function ConversationView({ conversation_id }: { conversation_id: string 
 
 function useTranscript(conversation_id: string): Transcript | null {
   const [transcript, setTranscript] = useState<Transcript | null>(null);
+  const [attempt, setAttempt] = useState(0);
+  useReconnected(() => {
+    if (transcript?.state.value.error) setAttempt(attempt + 1);
+  });
   useEffect(() => {
     const next = new Transcript(conversation_id);
     setTranscript(next);
     void next.open();
     return () => next.close();
-  }, [conversation_id]);
+  }, [conversation_id, attempt]);
   return transcript;
 }
 

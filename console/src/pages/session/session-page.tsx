@@ -6,6 +6,7 @@ import { pause, resume } from "../../data/commands.ts";
 import { type Session, useSession } from "../../data/queries.ts";
 import { useSignal } from "../../data/signal.ts";
 import { Timeline } from "../../data/timeline.ts";
+import { useReconnected } from "../../data/use-reconnected.ts";
 import { Empty, Failure } from "../../ui/empty.tsx";
 import { Link } from "../../ui/link.tsx";
 import { attempt } from "../../ui/toast.tsx";
@@ -43,6 +44,10 @@ function OpenSession({ session }: { session: Session }) {
     void next.open(opened.session, opened.around);
     return () => next.close();
   }, [opened]);
+
+  useReconnected(() => {
+    if (timeline?.state.value.error) setOpened({ session, around: iteration });
+  });
 
   const choose = (next: number) => change({ step: next, tab: null }, { push: iteration === null });
   useKeys({

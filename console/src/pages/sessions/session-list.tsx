@@ -1,6 +1,7 @@
 import { useEffect, useRef } from "react";
 import { VList, type VListHandle } from "virtua";
 import type { SessionSummary } from "../../data/queries.ts";
+import { useMedia } from "../../ui/use-media.ts";
 import { ROW_COLUMNS, SessionRow } from "./session-row.tsx";
 
 type SessionListProps = {
@@ -13,17 +14,20 @@ type SessionListProps = {
   onToggle: (row: SessionSummary) => void;
 };
 
+/** Heights of a row in pixels, as session-row.tsx has them. */
 const WIDE_ROW = 40;
+const NARROW_ROW = 62;
 
 export function SessionList({ total, rowAt, onRange, cursor, onCursor, selected, onToggle }: SessionListProps) {
   const list = useRef<VListHandle>(null);
   const hasMoved = useRef(false);
+  const rowHeight = useMedia("(max-width: 767px)") ? NARROW_ROW : WIDE_ROW;
   const look = () => {
     const handle = list.current;
     if (!handle) return;
     onRange(
       handle.findItemIndex(handle.scrollOffset),
-      handle.findItemIndex(handle.scrollOffset + Math.max(handle.viewportSize, WIDE_ROW)),
+      handle.findItemIndex(handle.scrollOffset + Math.max(handle.viewportSize, rowHeight)),
     );
   };
   useEffect(() => {
@@ -49,7 +53,7 @@ export function SessionList({ total, rowAt, onRange, cursor, onCursor, selected,
         role="region"
         tabIndex={0}
         data={Array.from({ length: total }, (_, index) => index)}
-        itemSize={WIDE_ROW}
+        itemSize={rowHeight}
         onScroll={look}
         onResize={look}
         className="flex-1"

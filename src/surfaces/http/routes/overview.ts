@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { SESSION_STATUSES } from "../../../domain/session.ts";
 import type { Routes } from "../context.ts";
-import { answers } from "../schemas.ts";
+import { answers, sharersSchema } from "../schemas.ts";
 
 const count = z.int().min(0);
 const workerSchema = z.object({
@@ -19,6 +19,7 @@ const overviewSchema = z.object({
   queue_depth: count,
   queue_lag_ms: z.number().min(0),
   workers: z.array(workerSchema).describe("The workers that this process knows."),
+  sharers: sharersSchema,
   process: z.object({ node: z.string(), uptime_s: z.number(), memory_bytes: count }),
   samples: z
     .array(z.object({ at: z.string(), steps: count, errors: count, tokens: count, latency_ms: z.number() }))
@@ -43,6 +44,7 @@ export const overviewRoutes: Routes = (app, { store, metrics, workers }) => {
         queue_depth,
         queue_lag_ms: oldest_pending_at === null ? 0 : Math.max(0, Date.now() - Date.parse(oldest_pending_at)),
         workers: workers(),
+        sharers: await store.listWorkers?.(),
         process: {
           node: process.version,
           uptime_s: Math.round(process.uptime()),

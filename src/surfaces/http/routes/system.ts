@@ -1,8 +1,8 @@
 import { z } from "zod";
-import { idSchema, timeSchema } from "../../../domain/ids.ts";
+import { idSchema } from "../../../domain/ids.ts";
 import { searchHitSchema } from "../../../domain/search.ts";
 import type { Routes } from "../context.ts";
-import { answers } from "../schemas.ts";
+import { answers, sharersSchema } from "../schemas.ts";
 
 const monikerSchema = z.object({
   name: z.string(),
@@ -17,19 +17,7 @@ const healthSchema = z.object({
   live_sessions: z.int(),
   queue_depth: z.int(),
   queue_lag_ms: z.number(),
-  workers: z
-    .array(
-      z.object({
-        name: z.string(),
-        started_at: timeSchema,
-        takes_sessions: z.boolean(),
-        owned_sessions: z.int(),
-        actions_under_way: z.int(),
-        silent_ms: z.number(),
-      }),
-    )
-    .optional()
-    .describe("The processes that share the store, on PostgreSQL."),
+  workers: sharersSchema,
 });
 
 export const systemRoutes: Routes = (app, { store, catalog, metrics, chat }) => {

@@ -17,7 +17,6 @@ import {
   type SessionFollower,
 } from "./platform-client.ts";
 import { RuntimeHttp } from "./runtime-http.ts";
-import { watchSession } from "./watch-session.ts";
 
 const READY_CHECK_MS = 50;
 const SETTLE_MS = 5000;
@@ -201,6 +200,9 @@ export class RealPlatform implements PlatformClient {
   watch(session_id: string, after_iteration: number, follower: SessionFollower): Disposable {
     const { base_url, token } = this.#options;
     const look = async (): Promise<Session | undefined> => (await this.#http.findSessions(session_id))[0];
-    return watchSession({ base_url, token, session_id, after_iteration, look }, follower);
+    const target = { base_url, token, session_id, after_iteration, look };
+    // Most bots watch nothing, and Socket.IO is large.
+    const watching = import("./watch-session.ts").then(({ watchSession }) => watchSession(target, follower));
+    return { [Symbol.dispose]: () => void watching.then((connection) => connection[Symbol.dispose]()) };
   }
 }

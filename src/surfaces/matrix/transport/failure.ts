@@ -6,8 +6,8 @@ export type Failure =
   | { kind: "limited"; retry_after_ms: number }
   /** The access token is not known, or not any more. */
   | { kind: "unauthorized" }
-  /** The homeserver says no, and will again. */
-  | { kind: "refused"; reason: string }
+  /** The homeserver says no, and will again: to what was asked for, or to who asks for it. */
+  | { kind: "refused"; reason: string; is_about_content: boolean }
   /** The homeserver fails at exactly this. */
   | { kind: "broken"; reason: string }
   /** It cannot be reached, or something before it cannot reach it. */
@@ -25,5 +25,5 @@ export function failureOf(error: unknown): Failure {
   if (error.httpStatus === 500) return { kind: "broken", reason };
   // A proxy before the homeserver answers without the homeserver's own code.
   if (error.httpStatus > 500 || code === undefined) return { kind: "away", reason };
-  return { kind: "refused", reason };
+  return { kind: "refused", reason, is_about_content: error.httpStatus === 400 || error.httpStatus === 413 };
 }

@@ -118,9 +118,11 @@ export class Homeserver {
     );
   }
 
-  async send(room_id: string, transaction_id: string, content: MessageContent): Promise<string> {
+  /** Cut short it may have been sent or not; sent again under the same id it is sent once. */
+  async send(room_id: string, transaction_id: string, content: MessageContent, signal: AbortSignal): Promise<string> {
     const path = `${room(room_id)}/send/m.room.message/${encodeURIComponent(transaction_id)}`;
-    return (await this.#http.authedRequest<{ event_id: string }>(Method.Put, path, undefined, content, within()))
+    const limits = within(REQUEST_LIMIT_MS, signal);
+    return (await this.#http.authedRequest<{ event_id: string }>(Method.Put, path, undefined, content, limits))
       .event_id;
   }
 

@@ -37,6 +37,8 @@ export class Sender {
   #wake = () => {};
   #running: Promise<void> | undefined;
   #limitedUntil = 0;
+  /** How often in a row the homeserver could not be reached. */
+  #failures = 0;
 
   constructor(options: SenderOptions) {
     this.#options = options;
@@ -125,8 +127,9 @@ export class Sender {
     // A preview that was never tried can be taken back, so the first try is written down.
     if (row.rank === "preview" && row.attempts === 0) state.transaction(() => state.outbox.tried(transaction_id));
     try {
-      const event_id = await homeserver.send(room_id, transaction_id, this.#contentOf(row));
+      const event_id = await homeserver.send(room_id, transaction_id, this.#contentOf(row), this.#stopping.signal);
       state.transaction(() => state.outbox.sent(transaction_id, event_id));
+      this.#failures = 0;
     } catch (error) {
       return this.#failed(row, error);
     }
@@ -150,7 +153,7 @@ export class Sender {
       case "away":
       case "unauthorized":
         log.warn({ room_id, failure }, "a message waits for the homeserver");
-        return this.#pause(row.attempts);
+        return this.#pause(this.#failures++);
       case "broken": {
         const attempts = state.transaction(() => state.outbox.tried(transaction_id));
         if (attempts < MOST_BROKEN_TRIES) return this.#pause(attempts);
@@ -165,14 +168,14 @@ export class Sender {
     state.transaction(() => {
       state.outbox.failed(transaction_id);
       // Not where the room itself is closed to the bot, and not for ever.
-      if (failure.kind === "broken" && row.content.body !== undeliverable.body)
-        state.outbox.add(room_id, undeliverable);
+      const isAboutContent = failure.kind === "broken" || failure.is_about_content;
+      if (isAboutContent && row.content.body !== undeliverable.body) state.outbox.add(room_id, undeliverable);
     });
     for (const listener of this.#listeners) listener();
   }
 
-  async #pause(attempts: number): Promise<void> {
-    const ms = Math.min(LONGEST_RETRY_MS, FIRST_RETRY_MS * 2 ** Math.min(attempts, 10));
+  async #pause(failures: number): Promise<void> {
+    const ms = Math.min(LONGEST_RETRY_MS, FIRST_RETRY_MS * 2 ** Math.min(failures, 10));
     await pause(ms * (0.75 + Math.random() / 2), this.#stopping.signal);
   }
 
@@ -180,7 +183,8 @@ export class Sender {
     const shown = this.#options.state.outbox.find(transaction_id)?.event_id;
     if (!shown) return;
     try {
-      await this.#options.homeserver.send(room_id, `${transaction_id}-${Date.now()}`, asEdit(content(), shown));
+      const { signal } = this.#stopping;
+      await this.#options.homeserver.send(room_id, `${transaction_id}-${Date.now()}`, asEdit(content(), shown), signal);
       this.#glimpses.shown();
     } catch (error) {
       const failure = failureOf(error);

@@ -27,6 +27,8 @@ export class AgentLane {
   readonly #onDone: () => void;
   /** Jobs up to this one were left by an earlier life of the bot. */
   readonly #inherited: number;
+  /** Jobs that were begun in this one and are not done. */
+  readonly #tried = new Set<number>();
   #wake = () => {};
   #running: Promise<void> | undefined;
   #current: { job: AgentJob; left: PromiseWithResolvers<Left> } | null = null;
@@ -86,6 +88,7 @@ export class AgentLane {
       if (answer.kind === "ending") return;
       if (answer.kind === "stopped") await this.#context.platform.stop().catch(() => {});
       this.#conclude(job, stream, answer);
+      this.#tried.delete(job.position);
     } catch (error) {
       this.#context.log.error({ err: error }, "a question could not be answered");
       await pause(1000, this.#stopping.signal);
@@ -100,14 +103,15 @@ export class AgentLane {
     const { platform } = this.#context;
     const text = promptOf(job.task);
     const request_id = requestIdOf(job);
-    const isInherited = job.position <= this.#inherited;
-    let asked = isInherited ? { request_id, session_id: job.session_id ?? platform.session_id } : null;
+    let mayBeKnown = job.position <= this.#inherited || this.#tried.has(job.position);
+    let { session_id } = job;
+    this.#tried.add(job.position);
     for (;;) {
       await platform.ready(signal);
       if (signal.aborted) return { kind: "ending" };
-      if (asked) {
+      if (mayBeKnown) {
         // L2
-        const found = await platform.recover(asked);
+        const found = await platform.recover({ request_id, session_id: session_id ?? platform.session_id });
         if (found.kind === "answered" || found.kind === "failed") return found;
         if (found.kind === "pending") {
           await pause(PENDING_CHECK_MS, signal);
@@ -115,15 +119,21 @@ export class AgentLane {
         }
       }
       if (signal.aborted) return { kind: "ending" };
-      asked = { request_id, session_id: platform.session_id };
+      session_id = platform.session_id;
+      mayBeKnown = true;
       stream.restart();
       try {
         const answer = platform.ask(text, request_id);
         const first = answer.next();
+        // It is awaited below, unless the write before that fails.
+        first.catch(() => {});
         // While the agent thinks.
-        this.#begin(job, asked.session_id);
+        this.#begin(job, session_id);
         for (let next = await first; !next.done; next = await answer.next()) {
-          if (signal.aborted) return { kind: "ending" };
+          if (signal.aborted) {
+            await answer.return();
+            return { kind: "ending" };
+          }
           stream.push(next.value);
         }
         return { kind: "answered", text: stream.text, tokens_used: platform.last_tokens_used };

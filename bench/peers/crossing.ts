@@ -1,0 +1,48 @@
+import { readFile, rm } from "node:fs/promises";
+
+/** What became of the steps of a process that was killed in the one after it. */
+export type Crossing = {
+  /** Steps that were never done, or whose session did not go on. */
+  lost: number;
+  /** Steps done again although they were complete: the step after them had started. */
+  redone: number;
+  /** Steps done again of which nobody but the peer can know whether they were complete. */
+  repeated: number;
+};
+
+type Life = { first_started: number; last_started: number; done: Set<number> };
+
+/** Reads the lines `life started|ended session index` that both processes left, and takes the file away. */
+export async function readCrossing(trace: string, session_ids: readonly string[]): Promise<Crossing> {
+  const lives = new Map<string, Life>();
+  for (const line of (await readFile(trace, "utf8")).split("\n").filter(Boolean)) {
+    const [life, event, session_id, text] = line.split(" ") as [string, string, string, string];
+    const index = Number(text);
+    const key = `${life} ${session_id}`;
+    const found = lives.get(key) ?? { first_started: index, last_started: index, done: new Set() };
+    lives.set(key, found);
+    if (event === "ended") found.done.add(index);
+    else found.last_started = Math.max(found.last_started, index);
+  }
+  await rm(trace);
+  const crossing: Crossing = { lost: 0, redone: 0, repeated: 0 };
+  for (const id of session_ids) {
+    const before = lives.get(`1 ${id}`);
+    const after = lives.get(`2 ${id}`);
+    if (!before) throw new Error(`session ${id} did not start before the kill`);
+    if (!after) {
+      crossing.lost += before.last_started;
+      continue;
+    }
+    // A step whose next one had started was complete; going on beyond the step that was under way would skip it.
+    crossing.lost += Math.max(
+      0,
+      after.first_started - before.last_started - (before.done.has(before.last_started) ? 1 : 0),
+    );
+    for (const index of after.done) {
+      if (index < before.last_started) crossing.redone += 1;
+      else if (before.done.has(index)) crossing.repeated += 1;
+    }
+  }
+  return crossing;
+}

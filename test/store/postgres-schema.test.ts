@@ -1,0 +1,59 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { openPostgresStore } from "../../src/store/postgres/open-postgres-store.ts";
+import { administer, freePort, onPostgres, postgresHome } from "../postgres-server.ts";
+import { mustAdvance, mustCreate } from "./fixtures.ts";
+
+await onPostgres(() => {
+  test("programs that start at once on an empty database migrate it once, and share it", async (t) => {
+    const { url, remove } = await postgresHome();
+    t.after(remove);
+    const stores = await Promise.all(Array.from({ length: 5 }, () => openPostgresStore({ url })));
+    const [first, second] = stores;
+    assert.ok(first && second);
+    const owned = await mustCreate(first);
+    const { step } = await mustAdvance(first, owned);
+    assert.deepEqual(await second.latestStep({ session_id: step.session_id }), step);
+    assert.equal((await second.listWorkers()).length, 5);
+    for (const store of stores) await store.close();
+  });
+
+  test("a schema that a newer version broke is refused, one that it only added to is not", async (t) => {
+    const { url, remove } = await postgresHome();
+    t.after(remove);
+    await (await openPostgresStore({ url })).close();
+    await administer(url, "insert into schema_migrations (number, name, breaking) values (900, 'adds-a-table', false)");
+    await (await openPostgresStore({ url })).close();
+    await administer(
+      url,
+      "insert into schema_migrations (number, name, breaking) values (901, 'renames-a-column', true)",
+    );
+    await assert.rejects(openPostgresStore({ url }), { name: "EverstepError", code: "store_newer" });
+  });
+
+  test("a server that is not there, or does not let us in, is told with a next move", async (t) => {
+    const { url, remove } = await postgresHome();
+    t.after(remove);
+    const nowhere = new URL(url);
+    nowhere.port = String(await freePort());
+    await assert.rejects(openPostgresStore({ url: nowhere.href }), {
+      name: "EverstepError",
+      code: "store_unavailable",
+    });
+    const stranger = new URL(url);
+    stranger.password = "wrong";
+    await assert.rejects(openPostgresStore({ url: stranger.href }), /store_unavailable: .*check user, password/);
+  });
+
+  test("an id from outside with a zero character finds nothing", async (t) => {
+    const { url, remove } = await postgresHome();
+    const store = await openPostgresStore({ url });
+    t.after(async () => {
+      await store.close();
+      await remove();
+    });
+    assert.equal(await store.getSession("a\u0000b"), null);
+    assert.deepEqual(await store.listSteps({ session_id: "\ud800", limit: 1, offset: 0 }), []);
+    assert.deepEqual(await store.search({ q: "a\u0000b", limit: 1 }), []);
+  });
+});
