@@ -11,9 +11,9 @@ import postgres from "postgres";
 export type PostgresProcess = {
   url: string;
   /** Stops and starts it, as an administrator would. */
-  restart(whileDown?: () => Promise<void>): Promise<void>;
+  restart: (whileDown?: () => Promise<void>) => Promise<void>;
   /** Ends it for good, with all that is in it. */
-  stop(): Promise<void>;
+  stop: () => Promise<void>;
 };
 
 /** Small and fast: processes are killed here, not machines. */

@@ -3,7 +3,7 @@ import { describe, test } from "node:test";
 import postgres from "postgres";
 import { openPostgresStore } from "../../src/store/postgres/open-postgres-store.ts";
 import type { Store } from "../../src/store/store.ts";
-import { postgresHome } from "../postgres-server.ts";
+import { onPostgres, postgresHome } from "../postgres-server.ts";
 import { eventually, TIMEOUT } from "../server/server-fixture.ts";
 import { anAction, aSession, mustCommit } from "../store/fixtures.ts";
 
@@ -45,42 +45,45 @@ async function withStore(work: (store: Store, url: string) => Promise<void>): Pr
   }
 }
 
-describe("a claim whose answer is lost", () => {
-  test("of sessions: they are claimed again, not owned by a process that does not know it", TIMEOUT, async () => {
-    await withStore(async (store, url) => {
-      const session = aSession();
-      await mustCommit(store, { sessions: [{ kind: "create", session, worker: null }] });
-      const result = await losingTheAnswer(
-        url,
-        () => store.claimSessions({ worker: WORKER, limit: 10 }),
-        (sql) => sql`update agent_state set owner = ${WORKER}, node_no = (select max(node_no) from workers), epoch = 1`,
-      );
-      assert.ok(result.status === "fulfilled", String((result as PromiseRejectedResult).reason));
-      assert.deepEqual(
-        result.value.map(({ session: { session_id } }) => session_id),
-        [session.session_id],
-      );
+await onPostgres(() => {
+  describe("a claim whose answer is lost", () => {
+    test("of sessions: they are claimed again, not owned by a process that does not know it", TIMEOUT, async () => {
+      await withStore(async (store, url) => {
+        const session = aSession();
+        await mustCommit(store, { sessions: [{ kind: "create", session, worker: null }] });
+        const result = await losingTheAnswer(
+          url,
+          () => store.claimSessions({ worker: WORKER, limit: 10 }),
+          (sql) =>
+            sql`update agent_state set owner = ${WORKER}, node_no = (select max(node_no) from workers), epoch = 1`,
+        );
+        assert.ok(result.status === "fulfilled", String((result as PromiseRejectedResult).reason));
+        assert.deepEqual(
+          result.value.map(({ session: { session_id } }) => session_id),
+          [session.session_id],
+        );
+      });
     });
-  });
 
-  test("of actions: they are handed out by the next claim", TIMEOUT, async () => {
-    await withStore(async (store, url) => {
-      const session = aSession();
-      const action = anAction({ session_id: session.session_id });
-      await mustCommit(store, { sessions: [{ kind: "create", session, worker: null }], actions: [action] });
-      await losingTheAnswer(
-        url,
-        () => store.claimActions({ worker: WORKER, limit: 10 }),
-        async (sql) => {
-          await sql`update agent_state set owner = ${WORKER}, node_no = (select max(node_no) from workers), epoch = 1`;
-          await sql`update queue set claimed_by = (select max(node_no) from workers)`;
-        },
-      );
-      const claimed = await store.claimActions({ worker: WORKER, limit: 10 });
-      assert.deepEqual(
-        claimed.map(({ action_id }) => action_id),
-        [action.action_id],
-      );
+    test("of actions: they are handed out by the next claim", TIMEOUT, async () => {
+      await withStore(async (store, url) => {
+        const session = aSession();
+        const action = anAction({ session_id: session.session_id });
+        await mustCommit(store, { sessions: [{ kind: "create", session, worker: null }], actions: [action] });
+        await losingTheAnswer(
+          url,
+          () => store.claimActions({ worker: WORKER, limit: 10 }),
+          async (sql) => {
+            await sql`update agent_state set owner = ${WORKER}, node_no = (select max(node_no) from workers), epoch = 1`;
+            await sql`update queue set claimed_by = (select max(node_no) from workers)`;
+          },
+        );
+        const claimed = await store.claimActions({ worker: WORKER, limit: 10 });
+        assert.deepEqual(
+          claimed.map(({ action_id }) => action_id),
+          [action.action_id],
+        );
+      });
     });
   });
 });
