@@ -1,6 +1,7 @@
 import type { CommittedEvent } from "../domain/event.ts";
 
-type Listener = (event: CommittedEvent) => void;
+/** `number` is a message's place in its conversation, where the engine tells it. */
+type Listener = (event: CommittedEvent, number?: number) => void;
 
 /** What was just committed, handed to those who listen to its session, its conversation, or to everything. */
 export class CommitFeed {
@@ -29,10 +30,10 @@ export class CommitFeed {
   }
 
   /** In the order of the commits. */
-  publish(event: CommittedEvent): void {
+  publish(event: CommittedEvent, number?: number): void {
     if (this.#listeners.size === 0) return;
     for (const channel of [channelOf(event), ALL_CHANNEL]) {
-      for (const listener of this.#listeners.get(channel) ?? []) listener(event);
+      for (const listener of this.#listeners.get(channel) ?? []) listener(event, number);
     }
   }
 }

@@ -4,7 +4,11 @@ import type { Step } from "../domain/step.ts";
 import { ALL_CHANNEL, type CommitFeed, conversationChannel, sessionChannel } from "./commit-feed.ts";
 import type { Store, Topic } from "./store.ts";
 
-type Reads = Pick<Store, "listSteps" | "listMessages">;
+type Reads = Pick<Store, "listSteps" | "listMessages"> & {
+  /** Where the feed tells messages' numbers: that of a message, null where it is unknown. */
+  messageNumber?(message_id: string): Promise<number | null>;
+};
+type Told = { event: CommittedEvent; number: number | undefined };
 
 /** Events that wait for a slow reader. Past this, rows are read from the store again when the reader gets there. */
 const QUEUE_LIMIT = 1000;
@@ -25,11 +29,11 @@ export function follow(
   signal: AbortSignal,
 ): AsyncGenerator<CommittedEvent> {
   const cursor = cursorFor(reads, topic);
-  const waiting = new Map<string, CommittedEvent>();
+  const waiting = new Map<string, Told>();
   let behind = cursor?.isSet ?? false;
   let hasRow = false;
   let wake = () => {};
-  const listener = (event: CommittedEvent): void => {
+  const listener = (event: CommittedEvent, number?: number): void => {
     const isRow = event.kind === "step" || event.kind === "message";
     const isFull = waiting.size >= QUEUE_LIMIT;
     // The first row is kept even then: a reader without a cursor reads on from it.
@@ -37,7 +41,7 @@ export function follow(
     else {
       const key = keyOf(event);
       waiting.delete(key);
-      waiting.set(key, event);
+      waiting.set(key, { event, number });
       hasRow ||= isRow;
       if (waiting.size > MOST_CHANGES) waiting.delete(firstKey(waiting, cursor !== null));
     }
@@ -59,9 +63,9 @@ export function follow(
       while (!signal.aborted) {
         const next = waiting.entries().next();
         if (!next.done) {
-          const [key, event] = next.value;
+          const [key, { event, number }] = next.value;
           waiting.delete(key);
-          if (cursor?.take(event) ?? true) yield event;
+          if (cursor?.take(event, number) ?? true) yield event;
         } else if (behind && cursor) {
           behind = false; // F1: from here on new rows wait in the queue while older ones are read.
           for await (const event of cursor.missed()) {
@@ -84,8 +88,9 @@ export function follow(
 }
 
 /** The oldest event that may be dropped: rows are kept where a cursor depends on them. */
-function firstKey(waiting: Map<string, CommittedEvent>, keepsRows: boolean): string {
-  for (const [key, { kind }] of waiting) if (!keepsRows || (kind !== "step" && kind !== "message")) return key;
+function firstKey(waiting: Map<string, Told>, keepsRows: boolean): string {
+  for (const [key, { event }] of waiting)
+    if (!keepsRows || (event.kind !== "step" && event.kind !== "message")) return key;
   return waiting.keys().next().value as string;
 }
 
@@ -93,7 +98,7 @@ function firstKey(waiting: Map<string, CommittedEvent>, keepsRows: boolean): str
 type Cursor = {
   readonly isSet: boolean;
   /** Whether the event is new to the reader, who then has it. */
-  take(event: CommittedEvent): boolean;
+  take(event: CommittedEvent, number?: number): boolean;
   missed(): AsyncIterable<CommittedEvent>;
 };
 
@@ -172,6 +177,8 @@ class MessageCursor implements Cursor {
   readonly #reads: Reads;
   readonly #conversation_id: string;
   #last: string | undefined;
+  /** That of the last one, once it is known: a feed that reads on elsewhere may tell older messages again. */
+  #number: number | undefined;
   /** Messages that may come once more from the feed after they were read. */
   readonly #recent = new Set<string>();
 
@@ -185,11 +192,13 @@ class MessageCursor implements Cursor {
     return this.#last !== undefined;
   }
 
-  take(event: CommittedEvent): boolean {
-    return event.kind !== "message" || this.#takeMessage(event.message);
+  take(event: CommittedEvent, number?: number): boolean {
+    return event.kind !== "message" || this.#takeMessage(event.message, number);
   }
 
   async *missed(): AsyncGenerator<CommittedEvent> {
+    if (this.#number === undefined && this.#reads.messageNumber)
+      this.#number = this.#last ? ((await this.#reads.messageNumber(this.#last)) ?? undefined) : 0;
     for (;;) {
       const after = this.#last;
       const page = await this.#reads.listMessages({
@@ -203,11 +212,14 @@ class MessageCursor implements Cursor {
     }
   }
 
-  #takeMessage({ message_id }: Message): boolean {
+  #takeMessage({ message_id }: Message, number: number | undefined): boolean {
+    if (number !== undefined && this.#number !== undefined && number <= this.#number) return false;
     if (this.#recent.has(message_id)) return false;
     this.#recent.add(message_id);
     if (this.#recent.size > QUEUE_LIMIT * 2) this.#recent.delete(this.#recent.values().next().value as string);
     this.#last = message_id;
+    // What is read comes without a number, and without a gap.
+    this.#number = number ?? (this.#number === undefined ? undefined : this.#number + 1);
     return true;
   }
 }

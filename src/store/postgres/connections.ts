@@ -48,20 +48,66 @@ export async function run(
   return (await client.unsafe(text, parameters as never[], { prepare: parameters.length > 0 })) as Row[];
 }
 
+/**
+ * A client that is given up, and replaced by a fresh one, when the server is silent for too long: a connection that was cut
+ * on the way may never tell.
+ */
+export class SteadyClient {
+  readonly #open: () => Client;
+  readonly #silence_ms: number;
+  #client: Client;
+
+  constructor(open: () => Client, silence_ms: number) {
+    this.#open = open;
+    this.#silence_ms = silence_ms;
+    this.#client = open();
+  }
+
+  async run(text: string, parameters: readonly Parameter[] = []): Promise<Row[]> {
+    const client = this.#client;
+    let timer: NodeJS.Timeout | undefined;
+    const silence = new Promise<never>((_, reject) => {
+      timer = setTimeout(() => {
+        reject(Object.assign(new Error("the server is silent"), { code: "ETIMEDOUT" }));
+        this.#replace(client);
+      }, this.#silence_ms);
+    });
+    try {
+      return await Promise.race([run(client, text, parameters), silence]);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  end(timeout_s: number): Promise<void> {
+    return this.#client.end({ timeout: timeout_s });
+  }
+
+  #replace(silent: Client): void {
+    if (this.#client !== silent) return;
+    this.#client = this.#open();
+    void silent.end({ timeout: 0 }).catch(() => {});
+  }
+}
+
+/** Milliseconds after which a read or a claim is taken for lost: longer than any of them takes. */
+const SILENCE_MS = 30_000;
+
 /** Reads, and writes that may be repeated or lost with the server: claims, releases. Commits have a writer of their own. */
 export class Pool {
-  readonly #client: Client;
+  readonly #client: SteadyClient;
   #closed = false;
 
   constructor(url: string, max: number) {
     // What a crash of the server takes back here was not promised: claims die with their process anyway.
-    this.#client = openClient(url, { max, settings: { synchronous_commit: "off" } });
+    const open = () => openClient(url, { max, settings: { synchronous_commit: "off" } });
+    this.#client = new SteadyClient(open, SILENCE_MS);
   }
 
   /** A statement that must not be repeated unseen: where it fails, it may have gone through. */
   async once(text: string, ...parameters: Parameter[]): Promise<Row[]> {
     if (this.#closed) throw closed();
-    return run(this.#client, text, parameters).catch((error: unknown) => {
+    return this.#client.run(text, parameters).catch((error: unknown) => {
       throw this.#closed ? closed() : toStoreError(error);
     });
   }
@@ -70,14 +116,14 @@ export class Pool {
   async query(text: string, ...parameters: Parameter[]): Promise<Row[]> {
     if (this.#closed) throw closed();
     try {
-      return await run(this.#client, text, parameters);
+      return await this.#client.run(text, parameters);
     } catch (error) {
       if (this.#closed) throw closed();
       if (!isOutOfReach(error)) throw toStoreError(error);
     }
     // A connection that the server ended is only noticed when it is used; a fresh one tells whether the server is there.
     try {
-      return await run(this.#client, text, parameters);
+      return await this.#client.run(text, parameters);
     } catch (error) {
       throw this.#closed ? closed() : toStoreError(error);
     }
@@ -85,7 +131,7 @@ export class Pool {
 
   async close(): Promise<void> {
     this.#closed = true;
-    await this.#client.end({ timeout: 2 });
+    await this.#client.end(2);
   }
 }
 

@@ -1,7 +1,6 @@
 import { setTimeout as wait } from "node:timers/promises";
-import type postgres from "postgres";
 import type { CommitOutcome } from "../store.ts";
-import { openClient, type Row, run } from "./connections.ts";
+import { openClient, type Row, SteadyClient } from "./connections.ts";
 import type { EncodedBatch } from "./encoded-batch.ts";
 import { groupStatement } from "./group-statement.ts";
 import { closed, isCollision, isOutOfReach, toStoreError, wasNotSent } from "./store-errors.ts";
@@ -31,21 +30,19 @@ const SILENCE_MS = 15_000;
  *     commit is never repeated that had gone through, and never given up that may have.
  */
 export class GroupWriter {
-  readonly #url: string;
   readonly #node_no: number;
-  #client: postgres.Sql;
+  readonly #client: SteadyClient;
   #attempt = 0;
   #group_no = 0;
   #closing = false;
 
   constructor(url: string, node_no: number) {
-    this.#url = url;
     this.#node_no = node_no;
-    this.#client = openClient(url, { max: 1, settings: SETTINGS });
+    this.#client = new SteadyClient(() => openClient(url, { max: 1, settings: SETTINGS }), SILENCE_MS);
   }
 
   async register(): Promise<void> {
-    await run(this.#client, "insert into writers (node_no) values ($1)", [this.#node_no]);
+    await this.#client.run("insert into writers (node_no) values ($1)", [this.#node_no]);
   }
 
   /** Answers for each batch. A group that cannot be written as one is written one by one, so that none spoils the others. */
@@ -73,7 +70,7 @@ export class GroupWriter {
         group_no,
       });
       try {
-        const rows = await this.#withoutSilence(run(this.#client, text, parameters));
+        const rows = await this.#client.run(text, parameters);
         return outcomesFrom(rows, batches.length);
       } catch (error) {
         // Only what may have reached the server is in doubt.
@@ -89,13 +86,10 @@ export class GroupWriter {
     for (;;) {
       if (this.#closing) throw closed();
       try {
-        const [row] = await this.#withoutSilence(
-          run(
-            this.#client,
-            `insert into writers as w (node_no, attempt) values ($1, 1)
-             on conflict (node_no) do update set attempt = w.attempt + 1 returning attempt, group_no, refused`,
-            [this.#node_no],
-          ),
+        const [row] = await this.#client.run(
+          `insert into writers as w (node_no, attempt) values ($1, 1)
+           on conflict (node_no) do update set attempt = w.attempt + 1 returning attempt, group_no, refused`,
+          [this.#node_no],
         );
         this.#attempt = Number(row?.["attempt"]);
         if (Number(row?.["group_no"]) !== group_no) return null;
@@ -108,23 +102,6 @@ export class GroupWriter {
     }
   }
 
-  async #withoutSilence(answer: Promise<Row[]>): Promise<Row[]> {
-    let timer: NodeJS.Timeout | undefined;
-    const silence = new Promise<never>((_, reject) => {
-      timer = setTimeout(() => {
-        const silent = this.#client;
-        this.#client = openClient(this.#url, { max: 1, settings: SETTINGS });
-        void silent.end({ timeout: 0 }).catch(() => {});
-        reject(Object.assign(new Error("the server is silent"), { code: "ETIMEDOUT" }));
-      }, SILENCE_MS);
-    });
-    try {
-      return await Promise.race([answer, silence]);
-    } finally {
-      clearTimeout(timer);
-    }
-  }
-
   /** What is in doubt is given up. */
   giveUp(): void {
     this.#closing = true;
@@ -132,7 +109,7 @@ export class GroupWriter {
 
   async close(): Promise<void> {
     this.#closing = true;
-    await this.#client.end({ timeout: 2 });
+    await this.#client.end(2);
   }
 }
 

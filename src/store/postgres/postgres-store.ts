@@ -193,6 +193,8 @@ export class PostgresStore extends PostgresReads implements port.Store {
     const patient = {
       listSteps: (filter: port.StepFilter) => this.#patiently(() => this.listSteps(filter), until),
       listMessages: (filter: port.MessageFilter) => this.#patiently(() => this.listMessages(filter), until),
+      messageNumber: async (id: string) =>
+        (await this.#patiently(async () => [await this.reads.rows.messageNumber(id)], until))[0] ?? null,
     };
     return follow(patient, this.#feed, topic, until);
   }

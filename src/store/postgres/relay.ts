@@ -67,7 +67,7 @@ export class Relay {
     }
     // An iteration of -2 tells that only actions changed.
     if (before.iteration >= -1 && !this.#positions.has(session_id))
-      this.#remember(this.#positions, session_id, { iteration: before.iteration, error_rows: before.error_rows });
+      this.#remember(this.#positions, session_id, this.#stoodAt(session_id, before));
     this.#readSession(session_id, actions);
   }
 
@@ -76,7 +76,7 @@ export class Relay {
       this.#numbers.delete(conversation_id);
       return;
     }
-    if (!this.#numbers.has(conversation_id)) this.#remember(this.#numbers, conversation_id, first_number);
+    this.#startAt(conversation_id, first_number);
     this.#readMessages(conversation_id);
   }
 
@@ -138,8 +138,9 @@ export class Relay {
       return [];
     }
     this.#touch(session_id);
-    const known = this.#positions.get(session_id) ?? before;
+    const known = this.#positions.get(session_id) ?? this.#stoodAt(session_id, before);
     if (isBehind(known, before)) {
+      this.#remember(this.#positions, session_id, known);
       this.#readSession(session_id, []);
       return [];
     }
@@ -153,11 +154,25 @@ export class Relay {
       this.#numbers.delete(conversation_id);
       return;
     }
-    const next = this.#numbers.get(conversation_id) ?? number;
+    const next = number === undefined ? undefined : this.#startAt(conversation_id, number);
     if (number === undefined || next === undefined || next < number) return this.#readMessages(conversation_id);
     if (next > number) return;
     this.#remember(this.#numbers, conversation_id, number + 1);
-    this.#feed.publish({ kind: "message", message });
+    this.#feed.publish({ kind: "message", message }, number);
+  }
+
+  /** R1. The same for a session. */
+  #stoodAt(session_id: string, { iteration, error_rows }: Position): Position {
+    const first = this.#firstPositions.get(session_id);
+    return first && isBehind(first, { iteration, error_rows }) ? first : { iteration, error_rows };
+  }
+
+  /** R1. The first news heard may not be the first there was: it goes on from where the conversation stood. */
+  #startAt(conversation_id: string, heard: number): number {
+    const next =
+      this.#numbers.get(conversation_id) ?? Math.min(heard, this.#firstNumbers.get(conversation_id) ?? heard);
+    this.#remember(this.#numbers, conversation_id, next);
+    return next;
   }
 
   #readSession(session_id: string, actions: string[]): void {
@@ -199,7 +214,7 @@ export class Relay {
       for (const { message, number } of found) {
         if (number < (this.#numbers.get(conversation_id) ?? 0)) continue;
         this.#remember(this.#numbers, conversation_id, number + 1);
-        this.#feed.publish({ kind: "message", message });
+        this.#feed.publish({ kind: "message", message }, number);
       }
       return found.length < PAGE ? "done" : "again";
     });

@@ -127,6 +127,15 @@ export class RowReads {
   }
 
   /** The number of the last message of each conversation that has one. */
+  /** A message's place in its conversation. */
+  async messageNumber(message_id: string): Promise<number | null> {
+    const [row] = await this.#pool.query(
+      "select number from conversation_messages where message_id = $1",
+      toText(message_id),
+    );
+    return row ? Number(row["number"]) : null;
+  }
+
   async lastNumbers(conversation_ids: string[]): Promise<Map<string, number>> {
     const rows = await this.#pool.query(
       "select conversation_id, last_number from conversation_numbers where conversation_id = any ($1::text[])",
