@@ -22,6 +22,9 @@ import { Runtime } from "./runtime.ts";
 
 const CONSOLE = fileURLToPath(new URL("../../console/dist", import.meta.url));
 
+/** Milliseconds that stopping may take, running steps and the last move of rows included. */
+const STOP_LIMIT_MS = 60_000;
+
 /** `serve` is both in one process, the only way on the embedded store. */
 export type Role = "serve" | "worker" | "server";
 
@@ -48,6 +51,11 @@ export async function serve(role: Role): Promise<void> {
   }
   await stopped;
   log.info("stopping");
+  // What hangs must not keep the process: what was acknowledged is in the store.
+  setTimeout(() => {
+    log.error("something did not end in time; leaving it");
+    process.exit(1);
+  }, STOP_LIMIT_MS).unref();
 }
 
 function newRuntime(
