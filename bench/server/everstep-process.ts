@@ -1,9 +1,9 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { type AddressInfo, createServer } from "node:net";
 import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
+import { freePort } from "../../test/free-port.ts";
 import { getRequest, KeptConnection, sendChecked } from "./kept-connection.ts";
 
 const PROGRAM = fileURLToPath(new URL("../../bin/everstep.js", import.meta.url));
@@ -96,13 +96,4 @@ function questions(connection: KeptConnection): Pick<EverstepProcess, "settled" 
       return read(await metrics(), name);
     },
   };
-}
-
-async function freePort(): Promise<number> {
-  const probe = createServer().listen(0, "127.0.0.1");
-  await once(probe, "listening");
-  const { port } = probe.address() as AddressInfo;
-  probe.close();
-  await once(probe, "close");
-  return port;
 }

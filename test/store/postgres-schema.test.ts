@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { openPostgresStore } from "../../src/store/postgres/open-postgres-store.ts";
-import { administer, freePort } from "../postgres-process.ts";
+import { freePort } from "../free-port.ts";
+import { administer } from "../postgres-process.ts";
 import { onPostgres, postgresHome } from "../postgres-server.ts";
 import { mustAdvance, mustCreate } from "./fixtures.ts";
 

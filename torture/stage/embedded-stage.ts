@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { Member } from "../../test/cluster/member.ts";
-import { freePort } from "../../test/postgres-process.ts";
+import { freePort } from "../../test/free-port.ts";
 import { fillUp, makeSpace } from "../../test/store/full-disk.ts";
 import { type Mounted, makeDisk, missingForMounts, mountDisk } from "../../test/store/mounts.ts";
 import { scratchFolder } from "../../test/store/scratch-folder.ts";

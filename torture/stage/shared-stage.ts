@@ -1,7 +1,8 @@
 import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import { Member, type Role } from "../../test/cluster/member.ts";
-import { administer, freePort, startPostgres } from "../../test/postgres-process.ts";
+import { freePort } from "../../test/free-port.ts";
+import { administer, startPostgres } from "../../test/postgres-process.ts";
 import { scratchFolder } from "../../test/store/scratch-folder.ts";
 import { ENVIRONMENT, Excuses, type OpenStage } from "./stage.ts";
 import { Supervised } from "./supervised.ts";

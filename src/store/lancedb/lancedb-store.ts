@@ -9,10 +9,11 @@ import type { Session } from "../../domain/session.ts";
 import type { Step } from "../../domain/step.ts";
 import { CommitFeed } from "../commit-feed.ts";
 import { follow } from "../follow.ts";
+import { planSessions } from "../plan-sessions.ts";
 import type * as port from "../store.ts";
 import { CommitQueue } from "./commit-queue.ts";
 import type { LanceStats } from "./engine.ts";
-import { LiveSessions, type SessionPlan } from "./live-sessions.ts";
+import { LiveSessions } from "./live-sessions.ts";
 import type { Tuning } from "./mover.ts";
 import { PendingActions } from "./pending-actions.ts";
 import { toAction, toCursor, toHit, toMessage, toPlain, toSession } from "./rows.ts";
@@ -76,17 +77,9 @@ class EmbeddedStore implements LanceStore {
 
   async commit(batch: port.Batch): Promise<port.CommitOutcome> {
     if (this.#closing) throw closed();
-    const stepsOf = Map.groupBy(batch.steps ?? [], ({ session_id }) => session_id);
-    const plans: SessionPlan[] = [];
-    for (const write of batch.sessions ?? []) {
-      const { session_id } = write.session;
-      const plan = this.#live.plan(write, stepsOf.get(session_id) ?? []);
-      if (!plan) return { kind: "fenced", session_id };
-      plans.push(plan);
-      stepsOf.delete(session_id);
-    }
-    if (stepsOf.size > 0)
-      throw new TypeError(`steps of session ${stepsOf.keys().next().value} were given without the session`);
+    const planned = planSessions(batch, (write, steps) => this.#live.plan(write, steps));
+    if (planned.kind === "fenced") return planned;
+    const { plans } = planned;
     return this.#queue.commit(toWire(batch, plans), () => {
       for (const plan of plans) plan.committed();
       for (const action of batch.actions ?? []) this.#pending.update(action);

@@ -5,6 +5,7 @@ import type { CommittedEvent, StepDelta } from "../../domain/event.ts";
 import { now } from "../../domain/ids.ts";
 import { CommitFeed } from "../commit-feed.ts";
 import { channelFor, follow } from "../follow.ts";
+import { planSessions } from "../plan-sessions.ts";
 import type * as port from "../store.ts";
 import { ActionClaims } from "./action-claims.ts";
 import { Bell } from "./bell.ts";
@@ -15,7 +16,7 @@ import { GroupWriter } from "./group-writer.ts";
 import { Link } from "./link.ts";
 import { Membership, type MembershipTuning } from "./membership.ts";
 import { NewsDesk } from "./news-desk.ts";
-import { OwnedSessions, type SessionPlan } from "./owned-sessions.ts";
+import { OwnedSessions } from "./owned-sessions.ts";
 import { PostgresReads } from "./postgres-reads.ts";
 import { Relay } from "./relay.ts";
 import { SessionClaims } from "./session-claims.ts";
@@ -123,17 +124,9 @@ export class PostgresStore extends PostgresReads implements port.Store {
 
   async commit(batch: port.Batch): Promise<port.CommitOutcome> {
     if (this.#closing) throw closed();
-    const stepsOf = Map.groupBy(batch.steps ?? [], ({ session_id }) => session_id);
-    const plans: SessionPlan[] = [];
-    for (const write of batch.sessions ?? []) {
-      const { session_id } = write.session;
-      const plan = this.#owned.plan(write, stepsOf.get(session_id) ?? []);
-      if (!plan) return { kind: "fenced", session_id };
-      plans.push(plan);
-      stepsOf.delete(session_id);
-    }
-    if (stepsOf.size > 0)
-      throw new TypeError(`steps of session ${stepsOf.keys().next().value} were given without the session`);
+    const planned = planSessions(batch, (write, steps) => this.#owned.plan(write, steps));
+    if (planned.kind === "fenced") return planned;
+    const { plans } = planned;
     const encoded = encode(batch, plans, this.#actions.isClaimed);
     const outcome = await this.#queue.commit(encoded, (numbers) => {
       for (const plan of plans) plan.committed();

@@ -1,10 +1,10 @@
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { writeFile } from "node:fs/promises";
-import { createServer } from "node:net";
 import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import { promisify } from "node:util";
+import { freePort } from "../../free-port.ts";
 import { type ScratchFolder, scratchFolder } from "../../store/scratch-folder.ts";
 import { installedSynapse, type SynapseInstallation } from "./installation.ts";
 
@@ -91,15 +91,6 @@ async function answers(url: string): Promise<boolean> {
     (response) => response.ok,
     () => false,
   );
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as { port: number };
-  server.close();
-  await once(server, "close");
-  return port;
 }
 
 /** JSON is YAML. */
