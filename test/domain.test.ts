@@ -10,7 +10,7 @@ import {
 } from "../src/domain/action.ts";
 import { ERROR_CODES, EverstepError } from "../src/domain/errors.ts";
 import { idSchema, newId, now, timeSchema } from "../src/domain/ids.ts";
-import { isObject, parseDefensively } from "../src/domain/json.ts";
+import { copyJson, isObject, type JsonObject, parseDefensively } from "../src/domain/json.ts";
 import {
   isLive,
   mayChange,
@@ -220,6 +220,19 @@ describe("text that may be JSON", () => {
   test("only objects are objects", () => {
     assert.ok(isObject({}));
     for (const other of [null, [], "text", 1, undefined]) assert.equal(isObject(other), false);
+  });
+});
+
+describe("a copy of JSON", () => {
+  test("is the same to the letter and shares nothing", () => {
+    const text = '{"b":[1,{"x":null}],"a":"é","__proto__":{"y":[true]},"constructor":1,"0":{}}';
+    const value = JSON.parse(text) as JsonObject;
+    const copy = copyJson(value);
+    assert.equal(JSON.stringify(copy), JSON.stringify(value));
+    assert.equal(Object.getPrototypeOf(copy), Object.prototype);
+    (copy["b"] as JsonObject[])[1] = { changed: true };
+    (Object.getOwnPropertyDescriptor(copy, "__proto__")?.value as JsonObject)["y"] = "changed";
+    assert.equal(JSON.stringify(value), JSON.stringify(JSON.parse(text)));
   });
 });
 

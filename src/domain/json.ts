@@ -19,3 +19,16 @@ export function parseDefensively(text: string | null): JsonValue {
     return text;
   }
 }
+
+/** A copy that shares nothing with the value, many times faster than `structuredClone`. */
+export function copyJson<Value extends JsonValue>(value: Value): Value {
+  if (typeof value !== "object" || value === null) return value;
+  if (Array.isArray(value)) return value.map(copyJson) as Value;
+  const copy: JsonObject = {};
+  for (const [key, item] of Object.entries(value)) {
+    if (key === "__proto__") Object.defineProperty(copy, key, { ...OWN, value: copyJson(item) });
+    else copy[key] = copyJson(item);
+  }
+  return copy as Value;
+}
+const OWN = { writable: true, enumerable: true, configurable: true };

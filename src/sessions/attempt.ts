@@ -1,5 +1,6 @@
 import type { SessionCursor } from "../domain/conversation.ts";
 import type { StepDelta } from "../domain/event.ts";
+import { copyJson } from "../domain/json.ts";
 import type { Session } from "../domain/session.ts";
 import type { FrameIn, FrameOut } from "../domain/step-frame.ts";
 import type { Moniker, StepContext } from "../monikers/moniker.ts";
@@ -40,7 +41,7 @@ export function attempt(session: Session, moniker: Moniker, { llm, tools, inbox,
   let tokens = 0;
   let over = false;
   const context: StepContext = {
-    params: structuredClone(session.params),
+    params: copyJson(session.params),
     signal: controller.signal,
     ids: {
       agent_id: session.agent_id,
@@ -80,10 +81,8 @@ const tokenCount = (tokens: number): number => (Number.isFinite(tokens) && token
 
 /** The moniker gets a copy of the state: what it does to it in place must not reach the stored one. */
 function frameOf(session: Session): FrameIn {
-  const frame: FrameIn = { step: session.next_step_token, state: structuredClone(session.context) };
-  return session.pending_guidance.length > 0
-    ? { ...frame, guidance: structuredClone(session.pending_guidance) }
-    : frame;
+  const frame: FrameIn = { step: session.next_step_token, state: copyJson(session.context) };
+  return session.pending_guidance.length > 0 ? { ...frame, guidance: copyJson(session.pending_guidance) } : frame;
 }
 
 function deadline({ options, created_at }: Session, controller: AbortController): NodeJS.Timeout | undefined {

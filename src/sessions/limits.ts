@@ -1,11 +1,12 @@
 import type { Session, StopReason } from "../domain/session.ts";
 
 /** The limit that a session has reached, if any. A fork counts its own steps only. */
-export function reachedLimit({ options, ...session }: Session, nowMs: number): StopReason | null {
+export function reachedLimit(session: Session, nowMs: number): StopReason | null {
+  const { options } = session;
   const ownSteps = session.iteration - (session.parent_iteration ?? -1);
   if (options.max_steps !== undefined && ownSteps >= options.max_steps) return "max_steps";
   if (options.max_tokens !== undefined && session.tokens_used >= options.max_tokens) return "max_tokens";
-  if (runtimeLeftMs({ options, ...session }, nowMs) <= 0) return "max_runtime_s";
+  if (runtimeLeftMs(session, nowMs) <= 0) return "max_runtime_s";
   return null;
 }
 

@@ -199,16 +199,16 @@ export class Journal {
   }
 
   #existing(batch: WireBatch): WireOutcome | null {
-    for (const { create, packed } of batch.sessions) {
+    for (const { create, packed } of batch.sessions ?? []) {
       const id = packed.named[0] as string;
       if (create && this.#has("agent_state", "session_id", id)) return { kind: "exists", table: "agent_state", id };
     }
-    for (const { create, packed } of batch.conversations) {
+    for (const { create, packed } of batch.conversations ?? []) {
       const id = packed.named[0] as string;
       if (create && this.#has("conversations", "conversation_id", id))
         return { kind: "exists", table: "conversations", id };
     }
-    return this.#existingMessage(batch.conversation_messages);
+    return this.#existingMessage(batch.conversation_messages ?? []);
   }
 
   #existingMessage(messages: PackedRow[]): WireOutcome | null {
@@ -223,20 +223,20 @@ export class Journal {
   }
 
   #write(batch: WireBatch): WireOutcome {
-    for (const session of batch.sessions) this.#writeSession(session);
-    for (const packed of batch.agent_steps) this.#insert("agent_steps", packed);
-    for (const packed of batch.conversation_messages)
+    for (const session of batch.sessions ?? []) this.#writeSession(session);
+    for (const packed of batch.agent_steps ?? []) this.#insert("agent_steps", packed);
+    for (const packed of batch.conversation_messages ?? [])
       this.#insert("conversation_messages", packed, this.#nextNumber(packed.named[1] as string));
-    for (const { final, packed } of batch.actions) {
+    for (const { final, packed } of batch.actions ?? []) {
       if (!final) this.#replace("open_actions", packed);
       else {
         this.#database.run(CLOSE_ACTION, packed.named[0] as string);
         this.#insert("queue", packed);
       }
     }
-    for (const { packed } of batch.conversations) this.#replace("conversations", packed);
+    for (const { packed } of batch.conversations ?? []) this.#replace("conversations", packed);
     for (const name of ["conversation_participants", "session_cursors", "agent_config"] as const)
-      for (const packed of batch[name]) this.#replace(name, packed);
+      for (const packed of batch[name] ?? []) this.#replace(name, packed);
     return { kind: "committed" };
   }
 

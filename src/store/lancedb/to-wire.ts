@@ -7,21 +7,25 @@ import type { WireBatch } from "./wire.ts";
 
 /** A batch as the journal's thread takes it. Sessions and steps were planned before: their states are differences. */
 export function toWire(batch: Batch, plans: SessionPlan[]): WireBatch {
-  return {
-    sessions: plans.map((plan) => plan.wire),
-    agent_steps: plans.flatMap((plan) => plan.steps),
-    conversation_messages: (batch.messages ?? []).map((row) => pack("conversation_messages", row)),
-    actions: (batch.actions ?? []).map((row) => ({ final: isFinal(row), packed: pack("queue", row) })),
-    conversations: (batch.conversations ?? []).map(({ kind, conversation }) => ({
+  const { messages, actions, conversations, participants, cursors, agent_configs } = batch;
+  // Only what is there: an empty list costs its share of every crossing.
+  const wire: WireBatch = {};
+  if (plans.length > 0) {
+    wire.sessions = plans.map((plan) => plan.wire);
+    wire.agent_steps = plans.flatMap((plan) => plan.steps);
+  }
+  if (messages) wire.conversation_messages = messages.map((row) => pack("conversation_messages", row));
+  if (actions) wire.actions = actions.map((row) => ({ final: isFinal(row), packed: pack("queue", row) }));
+  if (conversations)
+    wire.conversations = conversations.map(({ kind, conversation }) => ({
       create: kind === "create",
       packed: pack("conversations", conversation),
-    })),
-    conversation_participants: (batch.participants ?? []).map((row) => pack("conversation_participants", row)),
-    session_cursors: (batch.cursors ?? []).map((row) =>
-      pack("session_cursors", { ...row, cursor_key: cursorKey(row) }),
-    ),
-    agent_config: (batch.agent_configs ?? []).map((row) => pack("agent_config", row)),
-  };
+    }));
+  if (participants) wire.conversation_participants = participants.map((row) => pack("conversation_participants", row));
+  if (cursors)
+    wire.session_cursors = cursors.map((row) => pack("session_cursors", { ...row, cursor_key: cursorKey(row) }));
+  if (agent_configs) wire.agent_config = agent_configs.map((row) => pack("agent_config", row));
+  return wire;
 }
 
 export const cursorKey = (cursor: { session_id: string; conversation_id: string }): string =>

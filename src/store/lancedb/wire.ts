@@ -3,7 +3,7 @@ import type { CommitOutcome } from "../store.ts";
 import type { PackedRow } from "./packed-rows.ts";
 
 /** A batch as it crosses to the journal's thread: rows packed, states as stored. */
-export type WireBatch = {
+export type WireBatch = Partial<{
   sessions: WireSession[];
   agent_steps: PackedRow[];
   conversation_messages: PackedRow[];
@@ -12,7 +12,7 @@ export type WireBatch = {
   conversation_participants: PackedRow[];
   session_cursors: PackedRow[];
   agent_config: PackedRow[];
-};
+}>;
 
 export type WireSession = {
   create: boolean;
@@ -28,7 +28,7 @@ export type WireSession = {
 export type WireOutcome = Exclude<CommitOutcome, { kind: "fenced" }> | { kind: "failed"; error: PackedError };
 
 /** How many rows of a batch will be moved into LanceDB. */
-export const historyRows = ({ agent_steps, conversation_messages, actions }: WireBatch): number =>
+export const historyRows = ({ agent_steps = [], conversation_messages = [], actions = [] }: WireBatch): number =>
   agent_steps.length + conversation_messages.length + actions.filter(({ final }) => final).length;
 
 /** An error as it crosses threads: only its class would be lost. */
