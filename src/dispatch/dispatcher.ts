@@ -110,7 +110,8 @@ export class Dispatcher {
 
   async #handleOnce(action: Action): Promise<void> {
     if (this.#registry.peek(action.session_id)) return this.#applyInTurn(action);
-    const session = await this.#store.getSession(action.session_id);
+    const { session_id } = action;
+    const session = this.#store.atHand(session_id) ?? (await this.#store.getSession(session_id));
     if (!session) return this.#settleAlone(action, { kind: "rejected", reason: "the session is unknown" });
     const isOver = session.status === "done" || session.status === "stopped";
     if (isOver && !mayUndo(action, session)) {

@@ -68,7 +68,7 @@ export class ActionQueue {
   /** Control by `agent_id` alone means the agent's latest session. */
   async #target({ agent_id, session_id }: SubmitRequest): Promise<Session | null> {
     if (session_id !== undefined) {
-      const session = await this.#store.getSession(session_id);
+      const session = this.#store.atHand(session_id) ?? (await this.#store.getSession(session_id));
       return session && (agent_id ?? session.agent_id) === session.agent_id ? session : null;
     }
     return agent_id === undefined ? null : ((await this.#store.getAgent(agent_id))?.latest ?? null);

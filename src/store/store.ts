@@ -49,6 +49,8 @@ export interface Store {
   /** Called when `claimActions` may have something new. Returns the way to stop it. */
   onWork(listener: () => void): () => void;
 
+  /** A live session that is in this process's memory, as its last commit here left it; null tells nothing. */
+  atHand(session_id: string): Session | null;
   getSession(session_id: string): Promise<Session | null>;
   /** Newest first. */
   listSessions(filter: SessionFilter): Promise<Session[]>;

@@ -124,6 +124,10 @@ class EmbeddedStore implements LanceStore {
     return this.#bell.listen(listener);
   }
 
+  atHand(session_id: string): Session | null {
+    return this.#live.get(session_id) ?? null;
+  }
+
   async getSession(session_id: string): Promise<Session | null> {
     return (await this.#sessions([session_id]))[0] ?? null;
   }

@@ -1,5 +1,6 @@
 import { type Action, byUrgencyThenArrival } from "../../domain/action.ts";
 import type { Pool } from "./connections.ts";
+import type { Told } from "./group-writer.ts";
 import { LIVE } from "./session-reads.ts";
 import { selected, toRow } from "./tables.ts";
 import { arrayOf, fromText, toText } from "./values.ts";
@@ -9,6 +10,17 @@ const LOOK_THROUGH_MS = 3000;
 /** Sessions of nobody that are taken at once at least, where other workers want their share of them. */
 const FREE_AT_ONCE = 4;
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
+
+/** What else the process that claims knows and does. */
+type OwnProcess = {
+  owns: (session_id: string) => boolean;
+  /** Other processes that take sessions. */
+  others: () => number;
+  /** These sessions became the worker's with their first action. */
+  taken: (worker: string, session_ids: string[]) => Promise<void>;
+  /** There may be something to claim. */
+  ring: () => void;
+};
 
 /**
  * Hands out actions (P7).
@@ -20,13 +32,16 @@ const LONGEST_TIMER_MS = 2 ** 31 - 1;
  * A3  Sessions that may have something new are looked at, not all: a claim costs what it finds.
  * A4  A claim whose answer was lost may have gone through; then actions are claimed that nobody here knows of. So before the
  *     next claim those are given back.
+ * A5  An action that was claimed as it was written is handed out without a look; where a more urgent one of its session comes
+ *     before that, it is given back first.
  */
 export class ActionClaims {
   readonly #pool: Pool;
   readonly #node_no: number;
-  readonly #others: () => number;
-  readonly #ring: () => void;
+  readonly #process: OwnProcess;
   readonly #claimed = new Set<string>();
+  /** By session: claimed as they were written, and not handed out yet. */
+  readonly #born = new Map<string, Action>();
   #fresh = new Set<string>();
   #inDoubt = false;
   #lookThroughAt = 0;
@@ -34,16 +49,18 @@ export class ActionClaims {
   #retryAt = Number.POSITIVE_INFINITY;
   readonly #poll: NodeJS.Timeout;
 
-  constructor(pool: Pool, node_no: number, { others, ring }: { others: () => number; ring: () => void }) {
+  constructor(pool: Pool, node_no: number, process: OwnProcess) {
     this.#pool = pool;
     this.#node_no = node_no;
-    this.#others = others;
-    this.#ring = ring;
-    this.#poll = setInterval(ring, LOOK_THROUGH_MS).unref();
+    this.#process = process;
+    this.#poll = setInterval(process.ring, LOOK_THROUGH_MS).unref();
   }
 
-  /** Whether the action was handed out here and not committed since. */
   readonly isClaimed = (action_id: string): boolean => this.#claimed.has(action_id);
+
+  /** The statement looks whether it is the only one of its session. */
+  readonly mayClaim = ({ session_id, processed, run_at }: Action): boolean =>
+    !processed && run_at === null && this.#process.owns(session_id);
 
   /** These sessions may have an action to claim. */
   mayHave(session_ids: Iterable<string>): void {
@@ -54,12 +71,29 @@ export class ActionClaims {
     this.#lookThroughAt = 0;
   }
 
-  committed(actions: Action[]): void {
-    for (const { action_id, session_id, processed, run_at } of actions) {
+  committed(actions: Action[], told: Told): void {
+    if (!told) this.#inDoubt = true; // A4
+    for (const action of actions) {
+      const { action_id, session_id, processed, run_at } = action;
       this.#claimed.delete(action_id);
-      this.#fresh.add(session_id);
+      if (told?.claimed.has(action_id)) {
+        this.#claimed.add(action_id);
+        this.#born.set(session_id, action);
+      } else if (!processed || !told || told.more.has(session_id)) {
+        this.#fresh.add(session_id);
+        this.#giveBackLessUrgent(action);
+      }
       if (!processed && run_at !== null) this.#wakeAt(Date.parse(run_at));
     }
+  }
+
+  /** A5. */
+  #giveBackLessUrgent(action: Action): void {
+    const born = this.#born.get(action.session_id);
+    if (!born || action.processed || byUrgencyThenArrival(born, action) <= 0) return;
+    this.#born.delete(action.session_id);
+    this.#claimed.delete(born.action_id);
+    this.#inDoubt = true;
   }
 
   /** These were not written: whoever has them now settles them. */
@@ -71,6 +105,12 @@ export class ActionClaims {
   }
 
   async claim({ worker, limit }: { worker: string; limit: number }): Promise<Action[]> {
+    const born = [...this.#born.values()].sort(byUrgencyThenArrival).slice(0, limit);
+    if (born.length > 0) {
+      for (const { session_id } of born) this.#born.delete(session_id);
+      setImmediate(this.#process.ring); // There may be others.
+      return born;
+    }
     const looksThrough = performance.now() >= this.#lookThroughAt;
     const sessions = this.#fresh;
     this.#fresh = new Set();
@@ -109,17 +149,20 @@ export class ActionClaims {
       toText(worker),
       new Date().toISOString(),
       limit,
-      this.#others() + 1,
+      this.#process.others() + 1,
       ...(session_ids ? [arrayOf(session_ids.map(toText))] : []),
     );
     const found = rows.filter(({ found_as }) => found_as === "claimed").map((row) => toRow("queue", row));
     const waiting = rows.filter(({ found_as }) => found_as === "waiting");
     for (const row of waiting) this.#wakeAt(Date.parse(row["run_at"] as string));
-    const left = rows.filter(({ found_as }) => found_as === "left").map((row) => fromText(row["session_id"] as string));
+    const sessionsOf = (kind: string): string[] =>
+      rows.filter(({ found_as }) => found_as === kind).map((row) => fromText(row["session_id"] as string));
+    const [left, taken] = [sessionsOf("left"), sessionsOf("taken")];
     if (left.length > 0) {
       this.mayHave(left);
-      setImmediate(this.#ring);
+      setImmediate(this.#process.ring);
     }
+    if (taken.length > 0) await this.#process.taken(worker, taken);
     return found;
   }
 
@@ -131,7 +174,7 @@ export class ActionClaims {
       () => {
         this.#retryAt = Number.POSITIVE_INFINITY;
         this.lookThrough();
-        this.#ring();
+        this.#process.ring();
       },
       Math.max(1, Math.min(at - Date.now() + 1, LONGEST_TIMER_MS)),
     );
@@ -173,7 +216,8 @@ claimed as (
   returning ${selected("queue", "q")})
 select 'claimed' as found_as, c.* from claimed c
 union all select 'waiting', ${nullsFor("run_at")} from heads h where h.run_at > $3::timestamptz
-union all select 'left', ${nullsFor("session_id")} from ready h where h.action_id not in (select action_id from chosen)`;
+union all select 'left', ${nullsFor("session_id")} from ready h where h.action_id not in (select action_id from chosen)
+union all select 'taken', ${nullsFor("session_id")} from taken h`;
 
 /** A row of the queue with nothing but one column of `h`. */
 function nullsFor(column: "run_at" | "session_id"): string {

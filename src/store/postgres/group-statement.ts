@@ -1,57 +1,80 @@
-import { type EncodedBatch, EXTRA_COLUMNS } from "./encoded-batch.ts";
-import { inputColumns, type TableName } from "./tables.ts";
-import { arrayOf, type Scalar } from "./values.ts";
+import { type BatchRows, EXTRA_COLUMNS, KEPT } from "./encoded-batch.ts";
+import { fromArrays, type InputColumn, toArrays } from "./input-columns.ts";
+import { inputColumns, LAST_PLACE, type TableName } from "./tables.ts";
+import type { Scalar } from "./values.ts";
+import {
+  FIRST_FREE_PARAMETER,
+  GATE,
+  receipt,
+  type Statement,
+  type WriterPlace,
+  writerParameters,
+} from "./writer-place.ts";
 
 /**
  * One statement for many batches, so that one round trip and one write to disk carry all of them.
  *
  * G1  The sessions and actions that it writes are locked first, then every batch is judged, then those that passed are
  *     written: a batch goes through whole or leaves nothing.
- * G2  It writes nothing where the process was given another attempt number meanwhile: an old statement that is still on its
- *     way when its connection is given up cannot come after the new one.
- * G3  What was refused is kept in `writers` by the same transaction, for when the answer is lost.
+ * G2  A new action that is the only one of a session of this process is claimed by the statement that writes it, and so is
+ *     the one that creates a session as this process's own. The end of an action tells whether its session has another. So
+ *     mostly no look into the queue is needed.
  *
  * No two batches of a group write the same thing, so no row is written twice by the statement.
  */
-export type GroupStatement = { text: string; parameters: (Scalar | string)[] };
-
-const TABLE_ORDER = Object.keys(EXTRA_COLUMNS) as TableName[];
-const texts = new Map<string, string>();
-
-export function groupStatement(
-  batches: readonly EncodedBatch[],
-  writer: { node_no: number; attempt: number; group_no: number },
-): GroupStatement {
+export function groupStatement(batches: readonly BatchRows[], writer: WriterPlace): Statement {
   const present = TABLE_ORDER.filter((table) => batches.some(({ rows }) => rows[table]));
   const key = present.join(" ");
   const text = texts.get(key) ?? build(present);
   texts.set(key, text);
-  const parameters: Scalar[] = [writer.node_no, writer.attempt, writer.group_no];
+  const parameters: Scalar[] = writerParameters(writer);
   for (const table of present) {
-    const rows = batches.flatMap(({ rows: all }) => all[table] ?? []);
-    const numbers = batches.flatMap(({ rows: all }, index) => (all[table] ?? []).map(() => index));
-    parameters.push(arrayOf(numbers));
-    for (let column = 0; column < columnsOf(table).length; column++)
-      parameters.push(arrayOf(rows.map((row) => row[column] as Scalar)));
+    const rows = batches.flatMap((batch, index) => (batch.rows[table] ?? []).map((row) => [index, ...row]));
+    parameters.push(...toArrays(COLUMNS[table], rows));
   }
   return { text, parameters };
 }
 
-const columnsOf = (table: TableName): { name: string; sql_type: string }[] => [
-  ...EXTRA_COLUMNS[table].map(([name, sql_type]) => ({ name, sql_type })),
-  ...inputColumns(table),
-];
+const TABLE_ORDER = Object.keys(EXTRA_COLUMNS) as TableName[];
+const texts = new Map<string, string>();
+
+/** See `InputColumn`. */
+const USUAL: Partial<Record<TableName, Readonly<Record<string, Scalar>>>> = {
+  agent_state: {
+    is_new: false,
+    keeps_owner: true,
+    error_rows: 0,
+    status: "running",
+    pending_guidance: "[]",
+    pending_action_ids: "[]",
+    tokens_used: 0,
+  },
+  agent_steps: { place: LAST_PLACE, status: "ok", guidance: "[]", action_ids: "[]", tokens_used: 0 },
+  queue: {
+    with_session: false,
+    was_claimed: false,
+    may_claim: false,
+    is_birth: false,
+    metadata: "{}",
+    urgency: 0,
+    attempts: 0,
+  },
+};
+
+const COLUMNS = Object.fromEntries(
+  TABLE_ORDER.map((table): [TableName, InputColumn[]] => {
+    const extra = EXTRA_COLUMNS[table].map(([name, sql_type]) => ({ name, sql_type }));
+    const columns = [{ name: "batch", sql_type: "integer" }, ...extra, ...inputColumns(table)];
+    return [table, columns.map((column) => ({ ...column, usual: USUAL[table]?.[column.name] }))];
+  }),
+) as Record<TableName, InputColumn[]>;
 
 function build(present: TableName[]): string {
-  let next = 4;
-  const parts = [
-    "gate as materialized (select 1 from writers where node_no = $1 and attempt = $2 for update)", // G2
-  ];
+  const parts = [GATE];
+  let next = FIRST_FREE_PARAMETER;
   for (const table of present) {
-    const columns = [{ name: "batch", sql_type: "integer" }, ...columnsOf(table)];
-    const arrays = columns.map(({ sql_type }) => `$${next++}::${sql_type}[]`);
-    const names = columns.map(({ name }) => name);
-    parts.push(`new_${table} as materialized (select * from unnest(${arrays.join(", ")}) as i(${names.join(", ")}))`);
+    parts.push(`new_${table} as materialized (${fromArrays(COLUMNS[table], next)})`);
+    next += COLUMNS[table].length;
   }
   const has = (table: TableName): boolean => present.includes(table);
   if (has("agent_state")) parts.push(LOCKED_SESSIONS);
@@ -60,13 +83,14 @@ function build(present: TableName[]): string {
   const nothing = "select 0 as batch, ''::text as reason, ''::text as id where false";
   parts.push(`refused as materialized (${refusals.length > 0 ? refusals.join(" union all ") : nothing})`);
   for (const table of present) parts.push(WRITES[table]);
-  parts.push(RECEIPT); // G3
-  const numbers = has("conversation_messages")
-    ? " union all select 'message', 0, conversation_id, message_id, number from write_messages"
-    : "";
-  return `with ${parts.join(",\n")}
-select 'refused' as kind, batch, reason, id, 0 as number from refused
-union all select 'gate', count(*)::integer, '', '', 0 from gate${numbers}`;
+  parts.push(receipt("refused"));
+  const answers = [
+    "select 'refused' as kind, batch, reason, id, 0 as number from refused",
+    "select 'gate', count(*)::integer, '', '', 0 from gate",
+    ...(has("conversation_messages") ? ["select 'message', 0, '', message_id, number from write_messages"] : []),
+    ...(has("queue") ? [CLAIMED, MORE] : []), // G2
+  ];
+  return `with ${parts.join(",\n")}\n${answers.join("\nunion all ")}`;
 }
 
 /** Batches that passed, at a moment when this process may write. */
@@ -74,7 +98,7 @@ const PASSED = "exists (select 1 from gate) and i.batch <> all (array(select bat
 
 const LOCKED_SESSIONS = `locked_sessions as materialized (
   select i.batch, i.session_id, i.is_new,
-    coalesce(s.node_no = $1 and s.owner = i.owner and s.epoch = i.epoch and s.iteration = i.from_iteration, false) as is_owned
+    coalesce(s.node_no = $1 and s.epoch = i.epoch and s.iteration = i.from_iteration, false) as is_owned
   from new_agent_state i join agent_state s on s.session_id = i.session_id
   order by i.session_id for update of s)`;
 
@@ -105,10 +129,7 @@ const REFUSALS: Partial<Record<TableName, string[]>> = {
 };
 
 const names = (table: TableName): string[] => inputColumns(table).map(({ name }) => name);
-const KEPT_SINCE_CREATION = new Set(["session_id", "agent_id", "params", "created_action_id", "created_at"]);
-const SESSION_CHANGES = names("agent_state").filter(
-  (name) => !KEPT_SINCE_CREATION.has(name) && !name.startsWith("parent_"),
-);
+const SESSION_CHANGES = names("agent_state").filter((name) => name !== "session_id" && !KEPT.has(name));
 
 const given = (table: TableName): string =>
   names(table)
@@ -122,19 +143,28 @@ const replaceBy = (table: TableName, key: string, more = ""): string =>
     .map((name) => `${name} = excluded.${name}`)
     .join(", ")}${more}`;
 
+const IS_ALONE = `i.may_claim
+    and exists (select 1 from agent_state s where s.session_id = i.session_id and s.node_no = $1)
+    and not exists (select 1 from queue q where q.session_id = i.session_id and not q.processed)
+    and not exists (select 1 from new_queue o where o.session_id = i.session_id and not o.processed and o.action_id <> i.action_id)`;
+const CLAIMED = "select 'claimed', 0, '', action_id, 0 from write_actions where claimed_by is not null";
+const MORE = `select 'more', 0, '', i.session_id, 0 from new_queue i where i.processed and exists (
+  select 1 from queue q where q.session_id = i.session_id and not q.processed and q.action_id <> i.action_id)`;
+
 const WRITES: Record<TableName, string> = {
   agent_state: `create_sessions as (${insert(
     "agent_state",
     ", owner, node_no, epoch, error_rows, base_iteration, context",
     ", case when i.keeps_owner then i.owner end, case when i.keeps_owner then $1 end, i.epoch, i.error_rows, i.base_iteration, i.context",
   )} and i.is_new),
-update_sessions as (update agent_state s set ${SESSION_CHANGES.map((name) => `${name} = i.${name}`).join(", ")},
+update_sessions as (update agent_state s set ${SESSION_CHANGES.map((name) => `${name} = ${name === "options" ? "coalesce(i.options, s.options)" : `i.${name}`}`).join(", ")},
     owner = case when i.keeps_owner then s.owner end, node_no = case when i.keeps_owner then s.node_no end,
     error_rows = i.error_rows, base_iteration = i.base_iteration,
     context = case when i.base_iteration is null then coalesce(i.context, s.context) end
   from new_agent_state i where s.session_id = i.session_id and not i.is_new and ${PASSED})`,
   agent_steps: `write_steps as (${insert("agent_steps", ", place, state, state_kind, base_iteration, words", ", i.place, i.state, i.state_kind, i.base_iteration, i.words")})`,
-  queue: `write_actions as (${insert("queue")} ${replaceBy("queue", "action_id", ", claimed_by = null")})`,
+  queue: `write_actions as (${insert("queue", ", claimed_by", `, case when i.is_birth or (${IS_ALONE}) then $1 end`)}
+  ${replaceBy("queue", "action_id", ", claimed_by = null")} returning action_id, claimed_by)`,
   conversations: `write_conversations as (${insert("conversations")} order by i.conversation_id ${replaceBy("conversations", "conversation_id")})`,
   conversation_messages: `message_counts as (
   insert into conversation_numbers (conversation_id, last_number)
@@ -152,7 +182,3 @@ write_messages as (
   session_cursors: `write_cursors as (${insert("session_cursors")} order by i.session_id ${replaceBy("session_cursors", "session_id, conversation_id")})`,
   agent_config: `write_configs as (${insert("agent_config")} order by i.agent_id ${replaceBy("agent_config", "agent_id")})`,
 };
-
-const RECEIPT = `receipt as (update writers set group_no = $3,
-    refused = (select coalesce(jsonb_agg(jsonb_build_array(batch, reason, id)), '[]') from refused)
-  where node_no = $1 and exists (select 1 from gate))`;

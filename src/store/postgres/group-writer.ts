@@ -1,14 +1,24 @@
 import { setTimeout as wait } from "node:timers/promises";
 import type { CommitOutcome } from "../store.ts";
 import { openClient, type Row, SteadyClient } from "./connections.ts";
-import type { EncodedBatch } from "./encoded-batch.ts";
+import type { BatchRows, EncodedBatch } from "./encoded-batch.ts";
 import { groupStatement } from "./group-statement.ts";
+import { stepStatement } from "./step-statement.ts";
 import { closed, isCollision, isOutOfReach, toStoreError, wasNotSent } from "./store-errors.ts";
+import type { TableName } from "./tables.ts";
 import { fromText } from "./values.ts";
+import type { Statement, WriterPlace } from "./writer-place.ts";
 
-/** What became of a batch, and the numbers that its messages got where the answer told. */
-export type Written = { outcome: CommitOutcome; numbers: ReadonlyMap<string, number> };
-type Outcome = Written | { error: unknown };
+/** What the answer to a group told beside the outcomes; null where the answer was lost. */
+export type Told = {
+  /** The numbers that messages got. */
+  numbers: ReadonlyMap<string, number>;
+  /** Actions that were claimed as they were written. */
+  claimed: ReadonlySet<string>;
+  /** Sessions that have another action after one that ended. */
+  more: ReadonlySet<string>;
+} | null;
+type Outcome = { outcome: CommitOutcome; told: Told } | { error: unknown };
 
 const SETTINGS = {
   // The statement is large and always planned the same way: by its keys, however small the tables were at first.
@@ -30,22 +40,33 @@ const SILENCE_MS = 15_000;
  *     commit is never repeated that had gone through, and never given up that may have.
  */
 export class GroupWriter {
-  readonly #node_no: number;
+  readonly #place: { node_no: number; writer_no: number };
   readonly #client: SteadyClient;
   #attempt = 0;
   #group_no = 0;
   #closing = false;
 
-  constructor(url: string, node_no: number) {
-    this.#node_no = node_no;
+  constructor(url: string, node_no: number, writer_no: number) {
+    this.#place = { node_no, writer_no };
     this.#client = new SteadyClient(() => openClient(url, { max: 1, settings: SETTINGS }), SILENCE_MS);
   }
 
   async register(): Promise<void> {
-    await this.#client.run("insert into writers (node_no) values ($1)", [this.#node_no]);
+    const { node_no, writer_no } = this.#place;
+    await this.#client.run("insert into writers (node_no, writer_no) values ($1, $2)", [node_no, writer_no]);
   }
 
-  /** Answers for each batch. A group that cannot be written as one is written one by one, so that none spoils the others. */
+  /** Lets the server plan the statements of most groups, which takes longer than to run them, before the first group comes. */
+  async rehearse(): Promise<void> {
+    const place = { ...this.#place, attempt: this.#attempt, group_no: 0 };
+    const statements = [
+      stepStatement([], place),
+      ...USUAL_TABLES.map((tables) => groupStatement([rowsOf(tables)], place)),
+    ];
+    for (const { text, parameters } of statements) await this.#client.run(text, parameters);
+  }
+
+  /** Answers for each batch, all of one kind. A group that cannot be written as one is written one by one, so that none spoils the others. */
   async write(batches: EncodedBatch[]): Promise<Outcome[]> {
     for (let collisions = 0; ; collisions++) {
       try {
@@ -64,11 +85,7 @@ export class GroupWriter {
   async #writeOnce(batches: EncodedBatch[]): Promise<Outcome[]> {
     const group_no = ++this.#group_no;
     for (;;) {
-      const { text, parameters } = groupStatement(batches, {
-        node_no: this.#node_no,
-        attempt: this.#attempt,
-        group_no,
-      });
+      const { text, parameters } = statementFor(batches, { ...this.#place, attempt: this.#attempt, group_no });
       try {
         const rows = await this.#client.run(text, parameters);
         return outcomesFrom(rows, batches.length);
@@ -76,7 +93,7 @@ export class GroupWriter {
         // Only what may have reached the server is in doubt.
         if (!isOutOfReach(error) || wasNotSent(error)) throw error;
         const refused = await this.#resolve(group_no); // W1
-        if (refused) return outcomesFrom(refused, batches.length);
+        if (refused) return outcomesFrom(refused, batches.length).map((one) => ({ ...one, told: null }));
       }
     }
   }
@@ -87,9 +104,9 @@ export class GroupWriter {
       if (this.#closing) throw closed();
       try {
         const [row] = await this.#client.run(
-          `insert into writers as w (node_no, attempt) values ($1, 1)
-           on conflict (node_no) do update set attempt = w.attempt + 1 returning attempt, group_no, refused`,
-          [this.#node_no],
+          `insert into writers as w (node_no, writer_no, attempt) values ($1, $2, 1)
+           on conflict (node_no, writer_no) do update set attempt = w.attempt + 1 returning attempt, group_no, refused`,
+          [this.#place.node_no, this.#place.writer_no],
         );
         this.#attempt = Number(row?.["attempt"]);
         if (Number(row?.["group_no"]) !== group_no) return null;
@@ -113,19 +130,38 @@ export class GroupWriter {
   }
 }
 
+/** The tables of most groups: a request, what it does to a session, a session's last step, a step that was guided. */
+const USUAL_TABLES: TableName[][] = [
+  ["agent_state", "queue"],
+  ["queue"],
+  ["agent_state", "agent_steps"],
+  ["agent_state", "agent_steps", "queue"],
+];
+const rowsOf = (tables: TableName[]): BatchRows => ({ rows: Object.fromEntries(tables.map((table) => [table, []])) });
+
+function statementFor(batches: readonly EncodedBatch[], place: WriterPlace): Statement {
+  const steps = batches.flatMap((batch) => (batch.kind === "step" ? [batch.row] : []));
+  if (steps.length === batches.length) return stepStatement(steps, place);
+  if (steps.length > 0) throw new TypeError("steps were given together with other batches");
+  return groupStatement(batches as readonly BatchRows[], place);
+}
+
 /** The first refusal of a batch counts; a batch that was fenced is told so before anything else. */
-function outcomesFrom(rows: Row[], count: number): Outcome[] {
+function outcomesFrom(rows: Row[], count: number): { outcome: CommitOutcome; told: Told }[] {
   const refused = new Map<number, CommitOutcome>();
-  const numbers = new Map<string, number>();
+  const told = { numbers: new Map<string, number>(), claimed: new Set<string>(), more: new Set<string>() };
   let isOpen = rows.every(({ kind }) => kind === "refused");
   for (const { kind, batch, reason, id, number } of rows) {
     if (kind === "gate") isOpen ||= Number(batch) === 1;
-    else if (kind === "message") numbers.set(fromText(String(id)), Number(number));
-    else if (reason === "fenced") refused.set(Number(batch), { kind: "fenced", session_id: fromText(String(id)) });
+    else if (kind === "message") told.numbers.set(fromText(String(id)), Number(number));
+    else if (kind === "claimed") told.claimed.add(fromText(String(id)));
+    else if (kind === "more") told.more.add(fromText(String(id)));
+    else if (kind === "refused" && reason === "fenced")
+      refused.set(Number(batch), { kind: "fenced", session_id: fromText(String(id)) });
     else if (!refused.has(Number(batch)))
       refused.set(Number(batch), { kind: "exists", table: reason as "conversations", id: fromText(String(id)) });
   }
   // G2: this process was taken for gone, and is not told that anything went through.
   if (!isOpen) throw Object.assign(new Error("the writer's place was taken"), { code: "57P01" });
-  return Array.from({ length: count }, (_, at) => ({ outcome: refused.get(at) ?? { kind: "committed" }, numbers }));
+  return Array.from({ length: count }, (_, at) => ({ outcome: refused.get(at) ?? { kind: "committed" }, told }));
 }

@@ -87,6 +87,11 @@ export class Membership {
     return this.#others;
   }
 
+  /** Whether this process takes sessions and, as far as it knows, is the only one that does. */
+  get isOnlyTaker(): boolean {
+    return this.#takesSessions && this.#others === 0;
+  }
+
   /** Called on each new connection, before anything else is done with it. */
   async join(query: Query): Promise<void> {
     await query("select pg_advisory_lock($1, $2)", this.#lock, this.node_no);

@@ -2,7 +2,7 @@ import type { StepDelta } from "../../domain/event.ts";
 import type * as port from "../store.ts";
 import type { ActionClaims } from "./action-claims.ts";
 import type { Bell } from "./bell.ts";
-import type { Written } from "./group-writer.ts";
+import type { Told } from "./group-writer.ts";
 import type { Link, News } from "./link.ts";
 import type { SessionPlan } from "./owned-sessions.ts";
 import type { Relay } from "./relay.ts";
@@ -26,10 +26,13 @@ export class NewsDesk {
     this.#desk = desk;
   }
 
-  committed(batch: port.Batch, plans: SessionPlan[], numbers: Written["numbers"]): void {
+  committed(batch: port.Batch, plans: SessionPlan[], told: Told): void {
     const { link, relay, actions, work } = this.#desk;
     const changed = batch.actions ?? [];
-    const messages = (batch.messages ?? []).map((message) => ({ message, number: numbers.get(message.message_id) }));
+    const messages = (batch.messages ?? []).map((message) => ({
+      message,
+      number: told?.numbers.get(message.message_id),
+    }));
     relay.committed(plans, messages, changed);
 
     const actionsOf = Map.groupBy(changed, ({ session_id }) => session_id);
@@ -49,7 +52,7 @@ export class NewsDesk {
       if (known.length > 0) link.tell({ kind: "messages", conversation_id, first_number: Math.min(...known) });
     }
 
-    actions.committed(changed);
+    actions.committed(changed, told);
     const pending = changed.filter(({ processed }) => !processed).map(({ session_id }) => session_id);
     if (pending.length > 0) link.tell({ kind: "work", session_ids: pending });
     if (changed.length > 0 || plans.some(({ write }) => write.kind === "create")) work.ring();

@@ -6,7 +6,7 @@ import type { OwnedSession, SessionWrite } from "../store.ts";
 /** Where a session stands: its last `ok` iteration and how many attempts failed. What comes next is told from it. */
 export type Position = { iteration: number; error_rows: number };
 
-type Entry = Position & { worker: string; epoch: number; chain: Chain | null; context: Session["context"] };
+type Entry = Position & { worker: string; epoch: number; chain: Chain | null; session: Session };
 
 /** A session's part of a batch, ready to be written, and what to do in memory once it is. */
 export type SessionPlan = {
@@ -16,6 +16,9 @@ export type SessionPlan = {
   before: Position;
   after: Position;
   base_iteration: number | null;
+  /** They are those of its last commit. */
+  keeps_options: boolean;
+  keeps_result: boolean;
   /** JSON text, where the state cannot be rebuilt from steps: at the start and at the end of a session. */
   context: string | null;
   steps: { step: Step; stored: StoredState; error_number: number | null }[];
@@ -38,8 +41,15 @@ export class OwnedSessions {
   }
 
   add({ session, owner }: OwnedSession, chain: Chain | null, error_rows: number): void {
-    const { iteration, context } = session;
-    this.#entries.set(session.session_id, { ...owner, chain, context, iteration, error_rows });
+    const { session_id, iteration } = session;
+    // What was read is older than what was committed here meanwhile.
+    if (this.#entries.get(session_id)?.epoch === owner.epoch) return;
+    this.#entries.set(session_id, { ...owner, chain, session, iteration, error_rows });
+  }
+
+  get(session_id: string): OwnedSession | null {
+    const entry = this.#entries.get(session_id);
+    return entry ? { session: entry.session, owner: { worker: entry.worker, epoch: entry.epoch } } : null;
   }
 
   forget(session_ids: Iterable<string>): void {
@@ -60,7 +70,7 @@ export class OwnedSessions {
     if (write.kind === "create") {
       const start = { iteration: session.parent_iteration ?? -1, error_rows: 0 };
       const owner = { worker: write.worker ?? "", epoch: write.worker === null ? 0 : 1 };
-      return this.#advance(write, { ...start, ...owner, chain: null, context: session.context }, steps);
+      return this.#advance(write, { ...start, ...owner, chain: null, session }, steps);
     }
     const entry = this.#entries.get(session.session_id);
     if (!entry || entry.worker !== write.owner.worker || entry.epoch !== write.owner.epoch) return null; // P3
@@ -89,15 +99,18 @@ export class OwnedSessions {
     if (session.iteration !== iteration) return null;
     const lives = isLive(session.status);
     // P5: the context follows the steps, whatever the row says.
-    const context = chain ? chain.state : from.context;
+    const context = chain ? chain.state : from.session.context;
     const kept = lives ? chain : null;
-    const after = { ...from, iteration, error_rows, chain: kept, context };
+    const row = { ...session, context };
+    const after = { ...from, iteration, error_rows, chain: kept, session: row };
     return {
       write,
-      session: { ...session, context },
+      session: row,
       before: { iteration: from.iteration, error_rows: from.error_rows },
       after: { iteration, error_rows },
       base_iteration: kept?.base_iteration ?? null,
+      keeps_options: session.options === from.session.options,
+      keeps_result: session.result === from.session.result,
       context: !lives || (write.kind === "create" && !kept) ? JSON.stringify(context) : null,
       steps: rows,
       committed: () => {

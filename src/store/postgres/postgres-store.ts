@@ -3,6 +3,7 @@ import type { Action } from "../../domain/action.ts";
 import { EverstepError } from "../../domain/errors.ts";
 import type { CommittedEvent, StepDelta } from "../../domain/event.ts";
 import { now } from "../../domain/ids.ts";
+import { isLive, type Session } from "../../domain/session.ts";
 import { CommitFeed } from "../commit-feed.ts";
 import { channelFor, follow } from "../follow.ts";
 import { planSessions } from "../plan-sessions.ts";
@@ -23,6 +24,8 @@ import { SessionClaims } from "./session-claims.ts";
 import { SharedLocks } from "./shared-locks.ts";
 import { closed, toStoreError } from "./store-errors.ts";
 
+/** One group is written while the answers to the other are taken in. */
+const WRITERS = 2;
 const READ_AGAIN_MS = 200;
 /** How long a close waits for what is in doubt, in milliseconds. */
 const GIVE_UP_MS = 3000;
@@ -39,7 +42,7 @@ const CLOCK_SLACK_MS = 5000;
 export class PostgresStore extends PostgresReads implements port.Store {
   readonly kind = "postgres";
   readonly #pool: Pool;
-  readonly #writer: GroupWriter;
+  readonly #writers: GroupWriter[];
   readonly #queue: CommitQueue;
   readonly #link: Link;
   readonly #membership: Membership;
@@ -56,6 +59,8 @@ export class PostgresStore extends PostgresReads implements port.Store {
   readonly #deltas = new Bell<[delta: StepDelta]>();
   readonly #ending = new AbortController();
   readonly #lookThrough: NodeJS.Timeout;
+  /** Who works on actions here. */
+  #taker: string | null = null;
   #downSince = now();
   #followedUntil = 0;
   #closing: Promise<void> | undefined;
@@ -69,8 +74,8 @@ export class PostgresStore extends PostgresReads implements port.Store {
     const pool = new Pool(url, tuning.pool_size);
     super(pool);
     this.#pool = pool;
-    this.#writer = new GroupWriter(url, node_no);
-    this.#queue = new CommitQueue(this.#writer);
+    this.#writers = Array.from({ length: WRITERS }, (_, writer_no) => new GroupWriter(url, node_no, writer_no));
+    this.#queue = new CommitQueue(this.#writers);
     this.#claims = new SessionClaims(this.#pool, node_no, this.reads.sessions, this.#owned);
     this.#membership = new Membership(place, tuning, {
       freed: () => {
@@ -87,7 +92,9 @@ export class PostgresStore extends PostgresReads implements port.Store {
       wasTakenForDead: () => this.#owned.forget([...this.#owned.ids]),
     });
     this.#actions = new ActionClaims(this.#pool, node_no, {
+      owns: (session_id) => this.#owned.get(session_id) !== null,
       others: () => this.#membership.others,
+      taken: (worker, session_ids) => this.#claims.adopt(worker, session_ids),
       ring: () => this.#work.ring(),
     });
     this.#link = new Link(url, place, (query) => this.#membership.join(query), {
@@ -113,7 +120,9 @@ export class PostgresStore extends PostgresReads implements port.Store {
 
   async start(): Promise<void> {
     try {
-      await this.#writer.register();
+      await Promise.all(this.#writers.map((writer) => writer.register()));
+      // What does not come through here comes to light with the first group.
+      for (const writer of this.#writers) void writer.rehearse().catch(() => {});
       await this.#link.start();
       this.#membership.start(this.#link.query);
     } catch (error) {
@@ -122,21 +131,32 @@ export class PostgresStore extends PostgresReads implements port.Store {
     }
   }
 
-  async commit(batch: port.Batch): Promise<port.CommitOutcome> {
+  async commit(given: port.Batch): Promise<port.CommitOutcome> {
     if (this.#closing) throw closed();
+    const batch = this.#withOwner(given);
     const planned = planSessions(batch, (write, steps) => this.#owned.plan(write, steps));
     if (planned.kind === "fenced") return planned;
     const { plans } = planned;
-    const encoded = encode(batch, plans, this.#actions.isClaimed);
-    const outcome = await this.#queue.commit(encoded, (numbers) => {
+    const encoded = encode(batch, plans, this.#actions);
+    const outcome = await this.#queue.commit(encoded, (told) => {
       for (const plan of plans) plan.committed();
-      this.#news.committed(batch, plans, numbers);
+      this.#news.committed(batch, plans, told);
     });
     if (outcome.kind === "fenced") {
       this.#owned.forget(plans.flatMap(({ write }) => (write.kind === "update" ? [write.session.session_id] : [])));
       this.#actions.dropped(batch.actions ?? []);
     }
     return outcome;
+  }
+
+  /** A session that is created with its action becomes this process's own where no other would take it. */
+  #withOwner(batch: port.Batch): port.Batch {
+    const [write, more] = batch.sessions ?? [];
+    if (write?.kind !== "create" || more || write.worker !== null || this.#taker === null) return batch;
+    const { created_action_id, status } = write.session;
+    const waits = batch.actions?.some(({ action_id, processed }) => action_id === created_action_id && !processed);
+    if (!waits || !isLive(status) || !this.#membership.isOnlyTaker) return batch;
+    return { ...batch, sessions: [{ ...write, worker: this.#taker }] };
   }
 
   async claimSessions({ worker, limit }: { worker: string; limit: number }): Promise<port.OwnedSession[]> {
@@ -148,11 +168,23 @@ export class PostgresStore extends PostgresReads implements port.Store {
     return this.#claims.claimFree(worker, Math.min(limit, room));
   }
 
-  claimSession({ worker, session_id }: { worker: string; session_id: string }): Promise<port.OwnedSession | null> {
-    return this.#claims.claim(worker, session_id);
+  async claimSession({
+    worker,
+    session_id,
+  }: {
+    worker: string;
+    session_id: string;
+  }): Promise<port.OwnedSession | null> {
+    const owned = this.#owned.get(session_id);
+    return owned?.owner.worker === worker ? owned : this.#claims.claim(worker, session_id);
+  }
+
+  atHand(session_id: string): Session | null {
+    return this.#owned.get(session_id)?.session ?? null;
   }
 
   async releaseSessions({ worker, session_ids }: { worker: string; session_ids?: string[] }): Promise<void> {
+    if (!session_ids) this.#taker = null;
     // From now on the owner's commits are refused; what it has under way is part of what the next owner starts from.
     const released = session_ids ?? this.#owned.ownedBy(worker);
     this.#owned.forget(released.filter((id) => this.#owned.isOwnedBy(id, worker)));
@@ -164,6 +196,7 @@ export class PostgresStore extends PostgresReads implements port.Store {
   }
 
   claimActions(claim: { worker: string; limit: number }): Promise<Action[]> {
+    this.#taker = claim.worker;
     return this.#actions.claim(claim);
   }
 
@@ -215,7 +248,9 @@ export class PostgresStore extends PostgresReads implements port.Store {
     this.#actions.stop();
     for (const bell of [this.#work, this.#free, this.#surplus, this.#deltas]) bell.silence();
     await this.#membership.stop();
-    const patience = setTimeout(() => this.#writer.giveUp(), GIVE_UP_MS);
+    const patience = setTimeout(() => {
+      for (const writer of this.#writers) writer.giveUp();
+    }, GIVE_UP_MS);
     await this.#queue.drained();
     clearTimeout(patience);
     // Where the server is out of reach the others notice that this process is gone.
@@ -225,7 +260,7 @@ export class PostgresStore extends PostgresReads implements port.Store {
   }
 
   async #end(): Promise<void> {
-    await Promise.all([this.#link.close(), this.#writer.close(), this.#pool.close()]);
+    await Promise.all([this.#link, this.#pool, ...this.#writers].map((one) => one.close()));
   }
 
   #freed(): void {

@@ -10,7 +10,12 @@ import type { StepReads } from "./step-reads.ts";
 
 type Reads = { sessions: SessionReads; steps: StepReads; rows: RowReads };
 export type PlacedStep = { step: Step; error_number: number | null };
-export type SessionNews = { session: Session; before: Position; after: Position; steps: PlacedStep[] };
+export type SessionNews = {
+  session: Session;
+  before: Position;
+  after: Position;
+  steps: PlacedStep[];
+};
 
 const PAGE = 200;
 /** Sessions and conversations whose place is remembered where nobody listens to them in particular. */
@@ -196,7 +201,10 @@ export class Relay {
 
   #publishRead(step: Step): void {
     const { session_id, iteration, status } = step;
-    const known = this.#positions.get(session_id) ?? { iteration: -1, error_rows: 0 };
+    const known = this.#positions.get(session_id) ?? {
+      iteration: -1,
+      error_rows: 0,
+    };
     if (iteration <= known.iteration) return;
     const error_rows = known.error_rows + (status === "error" ? 1 : 0);
     this.#remember(this.#positions, session_id, {
@@ -252,6 +260,15 @@ export class Relay {
   }
 
   #forgetAll(): void {
+    if (
+      this.#positions.size +
+        this.#numbers.size +
+        this.#firstPositions.size +
+        this.#firstNumbers.size +
+        this.#versions.size ===
+      0
+    )
+      return;
     for (const map of [this.#positions, this.#numbers, this.#firstPositions, this.#firstNumbers, this.#versions])
       map.clear();
     this.#changes.clear();

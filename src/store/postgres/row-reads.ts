@@ -4,6 +4,7 @@ import type { Conversation, Message, Participant, SessionCursor } from "../../do
 import type { SearchHit } from "../../domain/search.ts";
 import type { ActionFilter, ConversationFilter, MessageFilter, Page, SearchQuery, StoreCounts } from "../store.ts";
 import type { Parameter, Pool } from "./connections.ts";
+import { Gathered } from "./gathered.ts";
 import { selected, toRow } from "./tables.ts";
 import { arrayOf, fromText, toText } from "./values.ts";
 import { toWordQuery } from "./words.ts";
@@ -11,6 +12,14 @@ import { toWordQuery } from "./words.ts";
 /** Reads of everything but sessions and steps. */
 export class RowReads {
   readonly #pool: Pool;
+  /** Every creation looks for one. */
+  readonly #agentConfigs = new Gathered(async (agent_ids) => {
+    const rows = await this.#pool.query(
+      `select ${selected("agent_config", "a")} from agent_config a where a.agent_id = any ($1::text[])`,
+      arrayOf(agent_ids.map(toText)),
+    );
+    return new Map(rows.map((row) => toRow("agent_config", row)).map((config) => [config.agent_id, config]));
+  });
 
   constructor(pool: Pool) {
     this.#pool = pool;
@@ -153,12 +162,8 @@ export class RowReads {
     return row ? toRow("session_cursors", row) : null;
   }
 
-  async agentConfig(agent_id: string): Promise<AgentConfig | null> {
-    const [row] = await this.#pool.query(
-      `select ${selected("agent_config", "a")} from agent_config a where a.agent_id = $1`,
-      toText(agent_id),
-    );
-    return row ? toRow("agent_config", row) : null;
+  agentConfig(agent_id: string): Promise<AgentConfig | null> {
+    return this.#agentConfigs.get(agent_id);
   }
 
   async agentConfigs({ limit, offset }: Page): Promise<AgentConfig[]> {

@@ -67,6 +67,18 @@ export class SessionClaims {
     return (await this.#own(rows, worker))[0] ?? null;
   }
 
+  /** Takes in sessions that became this process's together with their first action. */
+  async adopt(worker: string, session_ids: string[]): Promise<void> {
+    const rows = await this.#pool.query(
+      `select ${SESSION_COLUMNS} from agent_state s
+       where s.session_id = any ($1::text[]) and s.node_no = $2 and s.owner = $3`,
+      arrayOf(session_ids.map(toText)),
+      this.#node_no,
+      toText(worker),
+    );
+    await this.#own(rows, worker);
+  }
+
   /** One that another call is just claiming may be among them: its first commit is fenced then, and it is claimed anew. */
   async #giveUpUnknown(worker: string): Promise<void> {
     await this.#pool.query(

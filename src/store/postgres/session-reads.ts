@@ -4,9 +4,8 @@ import { LIVE_STATUSES, SESSION_STATUSES, type Session } from "../../domain/sess
 import { type Chain, readState } from "../state-chain.ts";
 import type { Page, SessionFilter, StoreCounts } from "../store.ts";
 import type { Pool, Row } from "./connections.ts";
-import { LAST_PLACE } from "./encoded-batch.ts";
 import type { Position } from "./owned-sessions.ts";
-import { selected, toRow } from "./tables.ts";
+import { LAST_PLACE, selected, toRow } from "./tables.ts";
 import { arrayOf, fromText, toText } from "./values.ts";
 
 /** A session as it is stored, with its state rebuilt. */

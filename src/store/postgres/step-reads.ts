@@ -1,11 +1,11 @@
 import { setImmediate as nextTick } from "node:timers/promises";
+import { copyJson } from "../../domain/json.ts";
 import type { Step } from "../../domain/step.ts";
 import { type Chain, readState, type StoredState } from "../state-chain.ts";
 import type { StepFilter } from "../store.ts";
 import type { Parameter, Pool, Row } from "./connections.ts";
-import { LAST_PLACE } from "./encoded-batch.ts";
 import type { Position } from "./owned-sessions.ts";
-import { selected, toRow } from "./tables.ts";
+import { LAST_PLACE, selected, toRow } from "./tables.ts";
 import { arrayOf, toText } from "./values.ts";
 
 /** A stretch of a session's own iterations, both ends included. A fork's history is a list of them. */
@@ -126,7 +126,7 @@ export class StepReads {
       // An error row stands beside the chain: its state is whole, and the next step does not build on it.
       const { state } = row.status === "error" ? readState(null, row) : extend(chains, row);
       // Who reads gets a state of their own.
-      steps.push({ ...toRow("agent_steps", row), state: structuredClone(state) });
+      steps.push({ ...toRow("agent_steps", row), state: copyJson(state) });
       if (performance.now() - started > SLICE_MS) {
         await nextTick();
         started = performance.now();

@@ -4,6 +4,7 @@ import type { Conversation, Message, Participant, SessionCursor } from "../../do
 import type { JsonValue } from "../../domain/json.ts";
 import type { Session } from "../../domain/session.ts";
 import type { Step } from "../../domain/step.ts";
+import type { InputColumn } from "./input-columns.ts";
 import { fromJson, fromText, type Scalar, toJson, toText } from "./values.ts";
 
 /** How a field of a row is stored. `exact` is JSON text that is kept to the letter, `words` is for search only. */
@@ -22,6 +23,9 @@ type StoredRow = {
   agent_config: AgentConfig;
 };
 export type TableName = keyof StoredRow;
+
+/** The place of the step row that succeeded: after every attempt that failed. */
+export const LAST_PLACE = 2_147_483_647;
 
 const TABLES: { readonly [Name in TableName]: { readonly [Column in keyof StoredRow[Name]]: Kind } } = {
   agent_state: {
@@ -143,9 +147,6 @@ const SQL_TYPE: Readonly<Record<Kind, string>> = {
   words: "tsvector",
 };
 
-/** A column of input, as the commit statement unnests it. */
-export type InputColumn = { name: string; sql_type: string };
-
 const COLUMNS = Object.fromEntries(
   Object.entries(TABLES).map(([table, columns]) => [table, Object.entries(columns as Columns)]),
 ) as Record<TableName, [string, Kind][]>;
@@ -157,10 +158,17 @@ export const inputColumns = (table: TableName): InputColumn[] =>
 export const selected = (table: TableName, alias: string): string =>
   COLUMNS[table].map(([name]) => `${alias}.${name}`).join(", ");
 
-/** A row as values, in the order of `inputColumns`. */
-export function toValues<Name extends TableName>(table: Name, row: StoredRow[Name]): Scalar[] {
-  return COLUMNS[table].map(([name, kind]) => toValue(kind, (row as Record<string, unknown>)[name]));
+/** A row as values, in the order of `inputColumns`; null for those left out. */
+export function toValues<Name extends TableName>(
+  table: Name,
+  row: StoredRow[Name],
+  leftOut: ReadonlySet<string> = NONE,
+): Scalar[] {
+  return COLUMNS[table].map(([name, kind]) =>
+    leftOut.has(name) ? null : toValue(kind, (row as Record<string, unknown>)[name]),
+  );
 }
+const NONE: ReadonlySet<string> = new Set();
 
 function toValue(kind: Kind, value: unknown): Scalar {
   // A document that is null is stored as none: nobody can tell the two apart.

@@ -48,13 +48,16 @@ function isDeep(text: string): boolean {
 
 export type Scalar = string | number | boolean | null;
 
-/** The text form of an array, for parameters that hold a column of many rows. */
+/** The text form of an array, for parameters that hold a column of many rows. Where it has nothing but nulls it is empty. */
 export function arrayOf(values: readonly Scalar[]): string {
-  return `{${values.map(element).join(",")}}`;
+  return values.every((value) => value === null) ? "{}" : `{${values.map(element).join(",")}}`;
 }
+
+const NEEDS_ESCAPES = /["\\]/;
+const ESCAPED = /["\\]/g;
 
 function element(value: Scalar): string {
   if (value === null) return "NULL";
   if (typeof value !== "string") return String(value);
-  return `"${value.replaceAll("\\", "\\\\").replaceAll('"', '\\"')}"`;
+  return NEEDS_ESCAPES.test(value) ? `"${value.replace(ESCAPED, "\\$&")}"` : `"${value}"`;
 }

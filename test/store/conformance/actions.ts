@@ -5,7 +5,7 @@ import { setImmediate } from "node:timers/promises";
 import type { Action } from "../../../src/domain/action.ts";
 import { newId } from "../../../src/domain/ids.ts";
 import type { Store } from "../../../src/store/store.ts";
-import { anAction, deliver, mustCommit, mustCreate, settled, WORKER } from "../fixtures.ts";
+import { anAction, aSession, deliver, mustCommit, mustCreate, settled, WORKER } from "../fixtures.ts";
 import { randomFor } from "../random.ts";
 import { IN_ORDER, type OpenStore, testOnFreshStore } from "./opened-store.ts";
 
@@ -41,6 +41,27 @@ export function actions(open: OpenStore): void {
       assert.deepEqual(await claimIds(store), []);
     });
 
+    fresh("does so too where a worker here owns the session, and one comes before the other", async ({ store }) => {
+      const { session } = await mustCreate(store);
+      const anOwned = (urgency: number) => anAction({ session_id: session.session_id, urgency });
+      const [low, urgent] = [anOwned(0), anOwned(5)];
+      await mustCommit(store, { actions: [low] });
+      await mustCommit(store, { actions: [urgent] });
+      assert.deepEqual(await claimIds(store), [urgent.action_id]);
+      const most = anOwned(9);
+      await mustCommit(store, { actions: [most] });
+      assert.deepEqual(await claimIds(store), [], "one more before the first was committed");
+      for (const [done, next] of [
+        [urgent, most],
+        [most, low],
+      ] as const) {
+        await mustCommit(store, { actions: [settled(done)] });
+        assert.deepEqual(await claimIds(store), [next.action_id]);
+      }
+      await mustCommit(store, { actions: [settled(low)] });
+      assert.deepEqual(await claimIds(store), []);
+    });
+
     fresh("breaks a tie of urgency and time by id", async ({ store }) => {
       const created_at = fromNow(0);
       const tied = ["a", "b", "c"].map((action_id) => anAction({ action_id, created_at }));
@@ -69,10 +90,13 @@ export function actions(open: OpenStore): void {
 
     fresh("never hands out an action twice, whoever asks meanwhile", async ({ store }, t) => {
       const random = randomFor(t);
+      // Some of the sessions are owned here, the others nobody knows.
+      for (let at = 0; at < 20; at++) await mustCreate(store, aSession({ session_id: `session-${at}` }));
       const all = Array.from({ length: 300 }, (_, at) =>
         anAction({ session_id: `session-${at % 40}`, urgency: random.below(10) }),
       );
-      await Promise.all(all.map((action) => store.commit({ actions: [action] })));
+      const submitted = Promise.all(all.map((action) => store.commit({ actions: [action] })));
+      if (random.below(2) === 0) await submitted;
       const claimed: Action[] = [];
       const busy = new Set<string>();
       const work = async (worker: string): Promise<void> => {
@@ -93,6 +117,7 @@ export function actions(open: OpenStore): void {
         }
       };
       await Promise.all(["a", "b", "c", "d"].map(work));
+      await submitted;
       const ids = claimed.map(({ action_id }) => action_id);
       assert.equal(new Set(ids).size, ids.length);
       assert.equal(ids.length, all.length);

@@ -11,12 +11,14 @@ create table workers (
   expires_at timestamptz not null
 );
 
--- What became of the last group that a process wrote, for when the connection breaks before it is told.
+-- What became of the last group that each writer of a process wrote, for when the connection breaks before it is told.
 create table writers (
-  node_no integer primary key,
+  node_no integer,
+  writer_no integer,
   attempt integer not null default 0,
   group_no bigint not null default 0,
-  refused jsonb not null default '[]'
+  refused jsonb not null default '[]',
+  primary key (node_no, writer_no)
 );
 
 create table agent_state (

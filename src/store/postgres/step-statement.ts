@@ -1,0 +1,117 @@
+import type { Batch } from "../store.ts";
+import { fromArrays, type InputColumn, toArrays } from "./input-columns.ts";
+import type { SessionPlan } from "./owned-sessions.ts";
+import { LAST_PLACE } from "./tables.ts";
+import { type Scalar, toJson, toText } from "./values.ts";
+import { toIndexedWords } from "./words.ts";
+import {
+  FIRST_FREE_PARAMETER,
+  GATE,
+  receipt,
+  type Statement,
+  type WriterPlace,
+  writerParameters,
+} from "./writer-place.ts";
+
+/**
+ * Most commits are a step and nothing else: its session goes on by one iteration. Many of them go as one statement that
+ * looks at each session once, writes what changed of it, and takes the step's row from the same input.
+ */
+const COLUMNS: readonly InputColumn[] = [
+  { name: "batch", sql_type: "integer" },
+  { name: "session_id", sql_type: "text" },
+  { name: "epoch", sql_type: "integer" },
+  { name: "iteration", sql_type: "integer" },
+  { name: "session_status", sql_type: "text", usual: "running" },
+  { name: "result", sql_type: "jsonb" },
+  { name: "pending_guidance", sql_type: "jsonb", usual: "[]" },
+  { name: "pending_action_ids", sql_type: "jsonb", usual: "[]" },
+  { name: "session_tokens", sql_type: "bigint", usual: 0 },
+  { name: "id", sql_type: "text" },
+  { name: "created_at", sql_type: "timestamptz" },
+  { name: "step_token", sql_type: "text" },
+  { name: "next_step_token", sql_type: "text" },
+  { name: "text", sql_type: "text" },
+  { name: "data", sql_type: "jsonb" },
+  { name: "state", sql_type: "json" },
+  { name: "state_kind", sql_type: "text", usual: "whole" },
+  { name: "base_iteration", sql_type: "integer" },
+  { name: "guidance", sql_type: "jsonb", usual: "[]" },
+  { name: "notes", sql_type: "text" },
+  { name: "latency_ms", sql_type: "double precision" },
+  { name: "tokens_used", sql_type: "bigint", usual: 0 },
+  { name: "action_ids", sql_type: "jsonb", usual: "[]" },
+  { name: "words", sql_type: "tsvector" },
+];
+
+/** The values of a batch that is a step and nothing else; null where it is more, or where its session rests from now on. */
+export function toStepRow(batch: Batch, plans: readonly SessionPlan[]): Scalar[] | null {
+  const [plan, more] = plans;
+  if (!plan || more || plan.write.kind !== "update" || plan.steps.length !== 1 || hasMore(batch)) return null;
+  const { write, session, keeps_options, keeps_result, context } = plan;
+  const [{ step, stored, error_number }] = plan.steps as [SessionPlan["steps"][number]];
+  const goesOn =
+    error_number === null &&
+    context === null &&
+    keeps_options &&
+    (keeps_result || session.result !== null) &&
+    session.last_error === null &&
+    session.stop_reason === null &&
+    session.ended_at === null &&
+    session.updated_at === step.created_at &&
+    session.step_token === step.step_token &&
+    session.next_step_token === step.next_step_token;
+  if (!goesOn) return null;
+  return [
+    toText(session.session_id),
+    write.owner.epoch,
+    step.iteration,
+    session.status,
+    keeps_result ? null : toJson(session.result),
+    toJson(session.pending_guidance),
+    toJson(session.pending_action_ids),
+    session.tokens_used,
+    toText(step.id),
+    step.created_at,
+    toText(step.step_token),
+    toText(step.next_step_token),
+    step.text === null ? null : toText(step.text),
+    step.data === null ? null : toJson(step.data),
+    stored.state,
+    stored.state_kind,
+    stored.base_iteration,
+    toJson(step.guidance),
+    step.notes === null ? null : toText(step.notes),
+    step.latency_ms,
+    step.tokens_used,
+    toJson(step.action_ids),
+    toIndexedWords(step.text),
+  ];
+}
+
+const hasMore = ({ sessions: _, steps: __, ...others }: Batch): boolean =>
+  Object.values(others).some((rows) => rows.length > 0);
+
+export function stepStatement(rows: readonly Scalar[][], writer: WriterPlace): Statement {
+  const numbered = rows.map((row, batch) => [batch, ...row]);
+  return { text: TEXT, parameters: [...writerParameters(writer), ...toArrays(COLUMNS, numbered)] };
+}
+
+const STEP_COLUMNS = COLUMNS.slice(COLUMNS.findIndex(({ name }) => name === "id")).map(({ name }) => name);
+
+const TEXT = `with ${GATE},
+i as materialized (${fromArrays(COLUMNS, FIRST_FREE_PARAMETER)}),
+moved as (update agent_state s set iteration = i.iteration, status = i.session_status, step_token = i.step_token,
+    next_step_token = i.next_step_token, result = coalesce(i.result, s.result), pending_guidance = i.pending_guidance,
+    pending_action_ids = i.pending_action_ids, last_error = null, tokens_used = i.session_tokens, updated_at = i.created_at,
+    stop_reason = null, ended_at = null, base_iteration = i.base_iteration, context = null
+  from i where s.session_id = i.session_id and s.node_no is not distinct from $1 and s.epoch = i.epoch and s.iteration = i.iteration - 1
+    and exists (select 1 from gate)
+  returning s.agent_id, i.*),
+written as (insert into agent_steps (session_id, iteration, agent_id, place, status, ${STEP_COLUMNS.join(", ")})
+  select session_id, iteration, agent_id, ${LAST_PLACE}, 'ok', ${STEP_COLUMNS.join(", ")} from moved),
+refused as materialized (select i.batch, 'fenced' as reason, i.session_id as id from i
+  where i.session_id not in (select session_id from moved)),
+${receipt("refused")}
+select 'refused' as kind, batch, reason, id, 0 as number from refused
+union all select 'gate', count(*)::integer, '', '', 0 from gate`;
