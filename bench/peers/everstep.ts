@@ -1,12 +1,13 @@
+import { enableCompileCache, flushCompileCache } from "node:module";
 import { join } from "node:path";
-import { z } from "zod";
-import { Runtime } from "../../src/main/runtime.ts";
-import { loadCatalog } from "../../src/monikers/catalog.ts";
-import { defineMoniker } from "../../src/monikers/moniker.ts";
+import { fileURLToPath } from "node:url";
 import { openStore } from "../../src/store/open-store.ts";
+import { hear } from "../runtime/hear.ts";
 import { News } from "../runtime/news.ts";
-import { hear } from "../runtime/open-runtime.ts";
-import type { OpenPeer, StepFunction, Task } from "./peer.ts";
+import type { OpenPeer, Task } from "./peer.ts";
+
+// As bin/everstep.js does.
+enableCompileCache(fileURLToPath(new URL("../../node_modules/.cache/everstep", import.meta.url)));
 
 /** Set up as `everstep serve` does it, without the surfaces. The variant is `embedded` or `postgres`. */
 export const open: OpenPeer = async (place, step, variant) => {
@@ -14,7 +15,14 @@ export const open: OpenPeer = async (place, step, variant) => {
   const news = new News();
   const settled = new Set<string>();
   const done = new Set<string>();
-  const store = await openStore(url);
+  // The store opens while the rest is loaded, as in `everstep serve`.
+  const opening = openStore(url);
+  const [{ Runtime }, { loadCatalog }, { benchMoniker }] = await Promise.all([
+    import("../../src/main/runtime.ts"),
+    import("../../src/monikers/catalog.ts"),
+    import("./bench-moniker.ts"),
+  ]);
+  const store = await opening;
   const heard = hear(store, ({ actions, sessions }) => {
     for (const { action_id, processed } of actions ?? []) if (processed) settled.add(action_id);
     for (const { session } of sessions ?? []) if (session.status === "done") done.add(session.session_id);
@@ -24,6 +32,7 @@ export const open: OpenPeer = async (place, step, variant) => {
   const catalog = new Map(await loadCatalog(undefined)).set(moniker.name, moniker);
   const runtime = new Runtime({ store: heard, catalog, workspace: join(place.folder, "workspace") });
   await runtime.start();
+  flushCompileCache();
 
   const submit = async (request: Parameters<typeof runtime.queue.submit>[0]): Promise<string> => {
     const outcome = await runtime.queue.submit(request);
@@ -53,18 +62,3 @@ export const open: OpenPeer = async (place, step, variant) => {
     },
   };
 };
-
-const benchMoniker = (step: StepFunction) =>
-  defineMoniker({
-    name: "bench",
-    kind: "finite",
-    description: "Does the bench's steps.",
-    params: z.object({ steps: z.int(), step_ms: z.number(), piece_bytes: z.int() }),
-    async step({ step: token, state }, { params, ids: { session_id, iteration } }) {
-      const piece = await step(session_id, iteration, params);
-      const before = Array.isArray(state["pieces"]) ? state["pieces"] : [];
-      const pieces = params.piece_bytes > 0 ? [...before, piece] : before;
-      const done = iteration + 1 >= params.steps;
-      return { step: token, next_step: String(iteration + 1), state: { n: iteration, pieces }, done };
-    },
-  });

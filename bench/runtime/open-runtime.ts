@@ -4,7 +4,8 @@ import { loadCatalog } from "../../src/monikers/catalog.ts";
 import type { Moniker } from "../../src/monikers/moniker.ts";
 import type { SubmitOutcome, SubmitRequest } from "../../src/queue/submit.ts";
 import { type LanceStore, openLanceStore } from "../../src/store/lancedb/lancedb-store.ts";
-import type { Batch, Store } from "../../src/store/store.ts";
+import type { Batch } from "../../src/store/store.ts";
+import { hear } from "./hear.ts";
 
 export type OpenRuntime = AsyncDisposable & {
   store: LanceStore;
@@ -46,20 +47,4 @@ export async function openRuntime(folder: string, watch: Watch = {}): Promise<Op
       await store.close();
     },
   };
-}
-
-/** The store's own promises are handed on, so that listening delays no answer and changes no order. */
-export function hear<Heard extends Store>(store: Heard, onCommitted: (batch: Batch) => void): Heard {
-  const commit: Store["commit"] = (batch) => {
-    const answer = store.commit(batch);
-    answer.then(({ kind }) => kind === "committed" && onCommitted(batch)).catch(() => {});
-    return answer;
-  };
-  return new Proxy(store, {
-    get(target, name) {
-      if (name === "commit") return commit;
-      const value: unknown = Reflect.get(target, name, target);
-      return typeof value === "function" ? value.bind(target) : value;
-    },
-  });
 }

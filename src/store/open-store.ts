@@ -1,5 +1,5 @@
 import { EverstepError } from "../domain/errors.ts";
-import { undoHalfSwap } from "./lancedb/swap-folder.ts";
+import { ThreadChannel } from "./lancedb/thread-channel.ts";
 import type { Store } from "./store.ts";
 
 export type StoreOptions = {
@@ -11,8 +11,9 @@ export type StoreOptions = {
 export async function openStore(url: string, options: StoreOptions = {}): Promise<Store> {
   const folder = /^lancedb:(.+)$/.exec(url)?.[1];
   if (folder) {
-    await undoHalfSwap(folder);
-    return (await import("./lancedb/lancedb-store.ts")).openLanceStore({ folder });
+    // Begun before anything is awaited: its thread loads LanceDB while this one loads the rest of the program.
+    const channel = new ThreadChannel(folder, {});
+    return (await import("./lancedb/lancedb-store.ts")).openOver(channel);
   }
   if (isShared(url))
     return (await import("./postgres/open-postgres-store.ts")).openPostgresStore({ url, tuning: options });

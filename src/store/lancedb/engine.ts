@@ -8,6 +8,7 @@ import { Journal } from "./journal.ts";
 import { LIVE } from "./journal-sql.ts";
 import { DEFAULT_TUNING, Mover, type Tuning } from "./mover.ts";
 import { type FoundSummaries, findSummaries } from "./summary-rows.ts";
+import { undoHalfSwap } from "./swap-folder.ts";
 import { toRow, type Value, type Values } from "./tables.ts";
 import { historyRows, packError, type WireBatch, type WireOutcome } from "./wire.ts";
 
@@ -47,6 +48,7 @@ export class Engine {
   }
 
   static async open(folder: string, tuning: Partial<Tuning>): Promise<Engine> {
+    await undoHalfSwap(folder);
     const journal = new Journal(folder);
     try {
       await syncPath(folder);

@@ -34,10 +34,14 @@ export interface LanceStore extends port.Store {
   stats(): Promise<LanceStats>;
 }
 
-export async function openLanceStore(options: { folder: string; tuning?: Partial<Tuning> }): Promise<LanceStore> {
-  const channel = new ThreadChannel();
+export function openLanceStore({ folder, tuning = {} }: { folder: string; tuning?: Partial<Tuning> }) {
+  return openOver(new ThreadChannel(folder, tuning));
+}
+
+/** Over a thread that may have begun to open the folder before. */
+export async function openOver(channel: ThreadChannel): Promise<LanceStore> {
   try {
-    await channel.call("open", options.folder, options.tuning ?? {});
+    await channel.opened;
     const store = new EmbeddedStore(channel);
     await store.load();
     return store;

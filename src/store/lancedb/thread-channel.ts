@@ -1,3 +1,4 @@
+import { getCompileCacheDir } from "node:module";
 import { Worker } from "node:worker_threads";
 import { EverstepError } from "../../domain/errors.ts";
 import type { Engine } from "./engine.ts";
@@ -7,6 +8,9 @@ import { type PackedError, unpackError } from "./wire.ts";
 
 export type Call = { id: number; method: string; args: unknown[] };
 export type Answer = { id: number; result: unknown } | { id: number; error: PackedError };
+
+/** Where this program keeps what it compiled, if it does: the thread does the same. */
+export type ThreadData = { compile_cache: string | undefined };
 
 type Methods = {
   [Name in keyof Engine as Engine[Name] extends (...args: never[]) => unknown ? Name : never]: Engine[Name];
@@ -21,16 +25,21 @@ const RESOURCES = { maxYoungGenerationSizeMb: 16 };
 export class ThreadChannel {
   readonly #worker: Worker;
   readonly #waiting = new Map<number, { resolve: (value: never) => void; reject: (error: unknown) => void }>();
+  /** Resolves when the engine is open. */
+  readonly opened: Promise<void>;
   #nextId = 0;
   #dead: EverstepError | undefined;
 
-  constructor() {
+  constructor(folder: string, tuning: Partial<Tuning>) {
     // LanceDB reads the process's own environment, and without this it warns once per query.
     process.env["LANCEDB_LOG"] ??= "error";
-    this.#worker = new Worker(new URL("./thread.ts", import.meta.url), { resourceLimits: RESOURCES });
+    const workerData: ThreadData = { compile_cache: getCompileCacheDir() };
+    this.#worker = new Worker(new URL("./thread.ts", import.meta.url), { resourceLimits: RESOURCES, workerData });
     this.#worker.on("message", (answer: Answer) => this.#settle(answer));
     this.#worker.on("error", (error) => this.#die(error));
     this.#worker.on("exit", () => this.#die(new Error("the thread ended")));
+    this.opened = this.call("open", folder, tuning);
+    this.opened.catch(() => {}); // Whoever waits for it is told.
   }
 
   call<Name extends keyof Methods>(

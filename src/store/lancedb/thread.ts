@@ -1,8 +1,13 @@
-import { parentPort } from "node:worker_threads";
-import { Engine } from "./engine.ts";
+import { enableCompileCache, flushCompileCache } from "node:module";
+import { dirname } from "node:path";
+import { parentPort, workerData } from "node:worker_threads";
+import type { Engine } from "./engine.ts";
 import type { Tuning } from "./mover.ts";
-import type { Answer, Call } from "./thread-channel.ts";
+import type { Answer, Call, ThreadData } from "./thread-channel.ts";
 import { packError } from "./wire.ts";
+
+const { compile_cache } = workerData as ThreadData;
+if (compile_cache !== undefined) enableCompileCache(dirname(compile_cache));
 
 /** The journal's thread: opens the engine on the first call, then answers calls by name. */
 let engine: Engine | undefined;
@@ -11,7 +16,8 @@ async function answer({ id, method, args }: Call): Promise<Answer> {
   try {
     if (method === "open") {
       const [folder, tuning] = args as [string, Partial<Tuning>];
-      engine = await Engine.open(folder, tuning);
+      // Only now, so that it is taken from the cache.
+      engine = await (await import("./engine.ts")).Engine.open(folder, tuning);
       return { id, result: undefined };
     }
     const target = method.startsWith("history.") ? engine?.history : engine;
@@ -26,6 +32,7 @@ async function answer({ id, method, args }: Call): Promise<Answer> {
 parentPort?.on("message", (call: Call) => {
   void answer(call).then((reply) => {
     parentPort?.postMessage(reply);
+    if (call.method === "open") flushCompileCache();
     if (call.method === "close") parentPort?.close();
   });
 });
