@@ -9,16 +9,17 @@ import { inRounds } from "./rounds.ts";
 
 const LENGTHS = [50, 200, 500];
 const PIECE_BYTES = 1_024;
-/** Sizes hardly differ from round to round, so that fewer do than for times. */
-const ROUNDS = 1;
+const ROUNDS = 3;
 
 /** (d) Every step adds 1 KB to its session's state: bytes kept for each byte of it. */
-export async function measureGrowth({ folder }: BenchContext): Promise<Figure[]> {
+export async function measureGrowth({ folder, quick }: BenchContext): Promise<Figure[]> {
   const figures: Figure[] = [];
   for (const steps of LENGTHS) {
-    const measured = await inRounds(folder, contenders("with floors"), ROUNDS, (stand) => runRound(stand, steps));
+    const measured = await inRounds(folder, contenders("with floors"), quick ? 1 : ROUNDS, (stand) =>
+      runRound(stand, steps),
+    );
     const isLongest = steps === LENGTHS.at(-1);
-    if (isLongest) await drawGrowth(measured.map(({ contender, rounds }) => ({ contender, values: rounds })));
+    if (isLongest && !quick) await drawGrowth(measured.map(({ contender, rounds }) => ({ contender, values: rounds })));
     for (const { contender, rounds } of measured)
       figures.push({
         figure: `${contender.name}: kept per byte of state after ${steps} steps of 1 KB`,

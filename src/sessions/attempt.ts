@@ -58,10 +58,15 @@ export function attempt(session: Session, moniker: Moniker, { llm, tools, inbox,
       else onShown(news.kind === "tool" ? { text: "", tool: news.name } : { text: news.text });
     },
   };
+  const aborted = Promise.withResolvers<never>();
+  const abort = (reason: Error): void => {
+    controller.abort(reason);
+    aborted.reject(reason);
+  };
   const run = async (): Promise<AttemptOutcome> => {
-    const timer = deadline(session, controller);
+    const timer = deadline(session, abort);
     try {
-      const returned = await Promise.race([aborted(controller.signal), moniker.step(frameOf(session), context)]);
+      const returned = await Promise.race([aborted.promise, moniker.step(frameOf(session), context)]);
       const latency_ms = performance.now() - started;
       return { kind: "done", frame: checkFrame(returned), taken, latency_ms, tokens, cursor: inbox.cursor };
     } catch (error) {
@@ -73,7 +78,7 @@ export function attempt(session: Session, moniker: Moniker, { llm, tools, inbox,
       clearTimeout(timer);
     }
   };
-  return { outcome: run(), cut: (reason) => controller.abort(new Cut(reason)) };
+  return { outcome: run(), cut: (reason) => abort(new Cut(reason)) };
 }
 
 /** What a moniker tells is not checked by a compiler; what is no count must not spoil the sum. */
@@ -85,7 +90,7 @@ function frameOf(session: Session): FrameIn {
   return session.pending_guidance.length > 0 ? { ...frame, guidance: copyJson(session.pending_guidance) } : frame;
 }
 
-function deadline({ options, created_at }: Session, controller: AbortController): NodeJS.Timeout | undefined {
+function deadline({ options, created_at }: Session, abort: (reason: Error) => void): NodeJS.Timeout | undefined {
   const stepMs = (options.step_timeout_s ?? Number.POSITIVE_INFINITY) * 1000;
   const leftMs = runtimeLeftMs({ options, created_at }, Date.now());
   const soonest = Math.min(stepMs, leftMs);
@@ -94,13 +99,7 @@ function deadline({ options, created_at }: Session, controller: AbortController)
     leftMs <= stepMs
       ? new Cut("out_of_time")
       : new StepError("timeout", `the step took longer than ${options.step_timeout_s} s`, { retryable: true });
-  return setTimeout(() => controller.abort(reason), soonest);
+  return setTimeout(() => abort(reason), soonest);
 }
 
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
-
-function aborted(signal: AbortSignal): Promise<never> {
-  return new Promise((_, reject) => {
-    signal.addEventListener("abort", () => reject(signal.reason as Error), { once: true });
-  });
-}

@@ -10,7 +10,7 @@ export type InputColumn = {
 
 /** The arrays, in the order of the columns. */
 export function toArrays(columns: readonly InputColumn[], rows: readonly (readonly Scalar[])[]): string[] {
-  return columns.map(({ usual }, at) => arrayOf(rows.map((row) => (row[at] === usual ? null : (row[at] as Scalar)))));
+  return columns.map(({ usual }, at) => arrayOf(rows, (row) => (row[at] === usual ? null : (row[at] as Scalar))));
 }
 
 /**

@@ -91,10 +91,15 @@ export class Link {
     }
   };
 
+  /** Whether somebody in another process follows what is committed here. */
+  get isHeard(): boolean {
+    return this.hasPeers && this.hasFollowers;
+  }
+
   /** L1. */
   tell(news: News): void {
     if (this.#closed || !this.#isUp || !this.hasPeers) return; // L2
-    if (!this.hasFollowers && (news.kind === "session" || news.kind === "messages" || news.kind === "delta")) return;
+    if (!this.isHeard && (news.kind === "session" || news.kind === "messages" || news.kind === "delta")) return;
     this.#outbox.push(news);
     if (news.kind === "work" || news.kind === "free" || news.kind === "unlocked") this.#send();
     else this.#timer ??= setTimeout(() => this.#send(), GATHER_MS);

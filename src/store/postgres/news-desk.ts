@@ -1,3 +1,5 @@
+import type { Action } from "../../domain/action.ts";
+import type { Message } from "../../domain/conversation.ts";
 import type { StepDelta } from "../../domain/event.ts";
 import type * as port from "../store.ts";
 import type { ActionClaims } from "./action-claims.ts";
@@ -34,6 +36,17 @@ export class NewsDesk {
       number: told?.numbers.get(message.message_id),
     }));
     relay.committed(plans, messages, changed);
+    if (link.isHeard) this.#tell(plans, changed, messages);
+
+    if (changed.length > 0) actions.committed(changed, told);
+    const pending = changed.filter(({ processed }) => !processed).map(({ session_id }) => session_id);
+    if (pending.length > 0) link.tell({ kind: "work", session_ids: pending });
+    if (changed.length > 0 || plans.some(({ write }) => write.kind === "create")) work.ring();
+  }
+
+  /** To those in other processes who follow sessions and conversations. */
+  #tell(plans: SessionPlan[], changed: Action[], messages: { message: Message; number: number | undefined }[]): void {
+    const { link } = this.#desk;
 
     const actionsOf = Map.groupBy(changed, ({ session_id }) => session_id);
     for (const { session, before } of plans) {
@@ -51,11 +64,6 @@ export class NewsDesk {
       const known = own.flatMap(({ number }) => number ?? []);
       if (known.length > 0) link.tell({ kind: "messages", conversation_id, first_number: Math.min(...known) });
     }
-
-    actions.committed(changed, told);
-    const pending = changed.filter(({ processed }) => !processed).map(({ session_id }) => session_id);
-    if (pending.length > 0) link.tell({ kind: "work", session_ids: pending });
-    if (changed.length > 0 || plans.some(({ write }) => write.kind === "create")) work.ring();
   }
 
   heard(all: News[]): void {

@@ -89,8 +89,8 @@ export function toStepRow(batch: Batch, plans: readonly SessionPlan[]): Scalar[]
   ];
 }
 
-const hasMore = ({ sessions: _, steps: __, ...others }: Batch): boolean =>
-  Object.values(others).some((rows) => rows.length > 0);
+const hasMore = ({ actions, messages, cursors, participants, conversations, agent_configs }: Batch): boolean =>
+  [actions, messages, cursors, participants, conversations, agent_configs].some((rows) => rows && rows.length > 0);
 
 export function stepStatement(rows: readonly Scalar[][], writer: WriterPlace): Statement {
   const numbered = rows.map((row, batch) => [batch, ...row]);

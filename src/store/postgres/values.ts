@@ -19,6 +19,7 @@ export function fromText(stored: string): string {
 
 /** JSON text for a `jsonb` column. */
 export function toJson(value: JsonValue | object): string {
+  if (Array.isArray(value) && value.length === 0) return "[]";
   const text = JSON.stringify(value);
   const mustWrap = ZERO_OR_HALF_PAIR.test(text) || isWrapped(value) || isDeep(text);
   return mustWrap ? JSON.stringify({ [WRAPPED]: text }) : text;
@@ -49,8 +50,17 @@ function isDeep(text: string): boolean {
 export type Scalar = string | number | boolean | null;
 
 /** The text form of an array, for parameters that hold a column of many rows. Where it has nothing but nulls it is empty. */
-export function arrayOf(values: readonly Scalar[]): string {
-  return values.every((value) => value === null) ? "{}" : `{${values.map(element).join(",")}}`;
+export function arrayOf(values: readonly Scalar[]): string;
+export function arrayOf<Row>(rows: readonly Row[], valueOf: (row: Row) => Scalar): string;
+export function arrayOf<Row>(rows: readonly Row[], valueOf: (row: Row) => Scalar = (row) => row as Scalar): string {
+  let text = "";
+  let hasValue = false;
+  for (const row of rows) {
+    const value = valueOf(row);
+    hasValue ||= value !== null;
+    text += `,${element(value)}`;
+  }
+  return hasValue ? `{${text.slice(1)}}` : "{}";
 }
 
 const NEEDS_ESCAPES = /["\\]/;
