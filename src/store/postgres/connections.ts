@@ -23,7 +23,7 @@ export type ClientOptions = {
 };
 
 export function openClient(url: string, { max, settings, onNotify, onClose }: ClientOptions): Client {
-  return postgres(url, {
+  const client = postgres(url, {
     max,
     connect_timeout: CONNECT_TIMEOUT_S,
     keep_alive: 10,
@@ -37,6 +37,17 @@ export function openClient(url: string, { max, settings, onNotify, onClose }: Cl
     ...(onClose && { onclose: onClose }),
     connection: { application_name: "everstep", TimeZone: "UTC", ...settings },
   } as postgres.Options<Record<string, never>>);
+  const end = client.end.bind(client);
+  client.end = async (ending) => {
+    await end(ending);
+    // A connection that was about to come back would do so after the end, and stay.
+    Object.assign(client.options, { socket: refuse });
+  };
+  return client;
+}
+
+function refuse(): never {
+  throw Object.assign(new Error("the client was ended"), { code: "CONNECTION_ENDED" });
 }
 
 /** Runs a statement that is prepared once per connection. */
