@@ -47,9 +47,14 @@ export class SessionRegistry {
    */
   async withRunner(session_id: string, work: (runner: SessionRunner | null) => Promise<void>): Promise<void> {
     this.#lent.set(session_id, (this.#lent.get(session_id) ?? 0) + 1);
+    const known = this.peek(session_id);
+    let runner = known;
     try {
-      await work(this.peek(session_id) ?? (await this.#acquire(session_id)));
+      runner ??= await this.#acquire(session_id);
+      await work(runner);
     } finally {
+      // Whatever became of the action, a session that was taken up for it goes on.
+      if (!known) runner?.wake();
       const left = (this.#lent.get(session_id) ?? 1) - 1;
       if (left > 0) this.#lent.set(session_id, left);
       else this.#lent.delete(session_id);
