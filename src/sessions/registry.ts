@@ -1,5 +1,6 @@
 import { setTimeout as wait } from "node:timers/promises";
 import { z } from "zod";
+import { EverstepError } from "../domain/errors.ts";
 import type { Catalog } from "../monikers/catalog.ts";
 import { type Moniker, StepError } from "../monikers/moniker.ts";
 import type { OwnedSession } from "../store/store.ts";
@@ -162,7 +163,10 @@ export class SessionRegistry {
     await quiet;
     clearTimeout(timer);
     await Promise.all(this.#handingOver);
-    await this.#dependencies.store.releaseSessions({ worker: this.#worker });
+    await this.#dependencies.store.releaseSessions({ worker: this.#worker }).catch((error: unknown) => {
+      // Out of reach: a worker that is gone owns nothing, however it went.
+      if (!(error instanceof EverstepError)) throw error;
+    });
   }
 
   async #claim(session_id: string): Promise<SessionRunner | null> {
