@@ -30,32 +30,50 @@ export type Role = "serve" | "worker" | "server";
 
 /** Runs until SIGINT or SIGTERM; then everything is left in the store. */
 export async function serve(role: Role): Promise<void> {
+  await serveUntilStopped(role);
+  // All is in order: what somebody else keeps open does not keep the process.
+  process.exit();
+}
+
+/** What is to be done when the process stops, the last first. */
+type AtStop = (what: string, stop: () => unknown) => void;
+
+async function serveUntilStopped(role: Role): Promise<void> {
   const config = readConfig(process.env);
   if (role !== "worker") requireTokenOffLoopback(config);
   const stopped = Promise.race([once(process, "SIGINT"), once(process, "SIGTERM")]);
-  await using resources = new AsyncDisposableStack();
   const log = pino({ level: config.EVERSTEP_LOG_LEVEL }, pino.destination(2));
+  await using resources = new AsyncDisposableStack();
+  let awaited = "the start";
+  const atStop: AtStop = (what, stop) =>
+    resources.defer(async () => {
+      awaited = what;
+      await stop();
+    });
+  void stopped.then(() => {
+    log.info("stopping");
+    // What hangs must not keep the process: what was acknowledged is in the store.
+    setTimeout(() => {
+      log.error(`${awaited} did not end in time; leaving it`);
+      process.exit(1);
+    }, STOP_LIMIT_MS).unref();
+  });
   const catalog = await loadCatalog(config.EVERSTEP_MONIKERS);
   const store = await openStore(config.EVERSTEP_STORE, { pool_size: config.EVERSTEP_POSTGRES_POOL });
-  resources.defer(() => store.close());
+  atStop("the store", () => store.close());
   const metrics = new Metrics(store);
   const runtime = role === "server" ? null : newRuntime(config, store, catalog, metrics, log, await openModel(config));
   const revived = (await runtime?.start()) ?? 0;
-  resources.defer(() => runtime?.stop());
+  atStop("the work under way", () => runtime?.stop());
   if (role === "worker") console.log(`Everstep works (store ${hidden(config)}, ${revived} sessions go on)`);
   else {
     const { queue, events } = runtime ?? { queue: new ActionQueue(store, catalog), events: new Events(store) };
     const workers = () => (runtime ? [runtime.describe()] : []);
-    const address = await listen(config, { store, catalog, metrics, log, workers, queue, events }, resources);
+    const address = await listen(config, { store, catalog, metrics, log, workers, queue, events }, atStop);
     greet(address, config, revived);
   }
   await stopped;
-  log.info("stopping");
-  // What hangs must not keep the process: what was acknowledged is in the store.
-  setTimeout(() => {
-    log.error("something did not end in time; leaving it");
-    process.exit(1);
-  }, STOP_LIMIT_MS).unref();
+  store.hurry?.();
 }
 
 function newRuntime(
@@ -88,14 +106,10 @@ function newRuntime(
 type ServerParts = Omit<ServerContext, "chat" | "conversations"> & { log: Logger };
 
 /** Everything that listens, on one port. What is taken in ends before the runtime does. */
-async function listen(
-  config: Config,
-  { log, ...parts }: ServerParts,
-  resources: AsyncDisposableStack,
-): Promise<string> {
+async function listen(config: Config, { log, ...parts }: ServerParts, atStop: AtStop): Promise<string> {
   const { store, queue, events } = parts;
   const chat = new DefaultChat(store, queue, events);
-  resources.defer(() => chat.stop());
+  atStop("the chat", () => chat.stop());
   const app = await buildServer(
     { ...parts, conversations: new Conversations(store), chat },
     {
@@ -109,9 +123,9 @@ async function listen(
   const sockets = new SocketServer(app.server, events, config.EVERSTEP_TOKEN, log);
   const agentSockets = new AgentSocketServer(app.server, chat, config.EVERSTEP_TOKEN, log);
   // Undone in reverse: nothing more is taken in, running steps finish, the store is left in order.
-  resources.defer(() => app.close());
-  resources.defer(() => sockets.stop());
-  resources.defer(() => agentSockets.stop());
+  atStop("the server", () => app.close());
+  atStop("sockets", () => sockets.stop());
+  atStop("the chat's sockets", () => agentSockets.stop());
   return app.listen({ host: config.EVERSTEP_HOST, port: config.EVERSTEP_PORT }).catch((error: unknown) => {
     throw new EverstepError(
       "address_unavailable",

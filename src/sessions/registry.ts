@@ -1,5 +1,6 @@
 import { setTimeout as wait } from "node:timers/promises";
 import { z } from "zod";
+import { EverstepError } from "../domain/errors.ts";
 import type { Catalog } from "../monikers/catalog.ts";
 import { type Moniker, StepError } from "../monikers/moniker.ts";
 import type { OwnedSession } from "../store/store.ts";
@@ -47,9 +48,14 @@ export class SessionRegistry {
    */
   async withRunner(session_id: string, work: (runner: SessionRunner | null) => Promise<void>): Promise<void> {
     this.#lent.set(session_id, (this.#lent.get(session_id) ?? 0) + 1);
+    const known = this.peek(session_id);
+    let runner = known;
     try {
-      await work(this.peek(session_id) ?? (await this.#acquire(session_id)));
+      runner ??= await this.#acquire(session_id);
+      await work(runner);
     } finally {
+      // Whatever became of the action, a session that was taken up for it goes on.
+      if (!known) runner?.wake();
       const left = (this.#lent.get(session_id) ?? 1) - 1;
       if (left > 0) this.#lent.set(session_id, left);
       else this.#lent.delete(session_id);
@@ -157,7 +163,10 @@ export class SessionRegistry {
     await quiet;
     clearTimeout(timer);
     await Promise.all(this.#handingOver);
-    await this.#dependencies.store.releaseSessions({ worker: this.#worker });
+    await this.#dependencies.store.releaseSessions({ worker: this.#worker }).catch((error: unknown) => {
+      // Out of reach: a worker that is gone owns nothing, however it went.
+      if (!(error instanceof EverstepError)) throw error;
+    });
   }
 
   async #claim(session_id: string): Promise<SessionRunner | null> {

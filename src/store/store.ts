@@ -102,6 +102,8 @@ export interface Store {
   /** Text of a running step for those who follow it in other processes. It is shown, never stored, and may be lost. */
   publishDelta?(delta: StepDelta): void;
   onDelta?(listener: (delta: StepDelta) => void): () => void;
+  /** The process is about to stop: from now on nothing waits long for a database that does not answer; it fails instead. */
+  hurry?(): void;
   /** Does work while no other process does any under the same name. */
   alone?<Result>(name: string, work: () => Promise<Result>): Promise<Result>;
   /**

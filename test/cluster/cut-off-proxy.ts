@@ -34,8 +34,17 @@ export class CutOffProxy implements AsyncDisposable {
     for (const socket of this.#sockets) socket.resume();
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
+  /** Ends every connection, as a server does that goes down. */
+  drop(): void {
     for (const socket of this.#sockets) socket.destroy();
+  }
+
+  get isUsed(): boolean {
+    return this.#sockets.size > 0;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.drop();
     this.#server.close();
     await once(this.#server, "close");
   }

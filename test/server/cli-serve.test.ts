@@ -2,14 +2,17 @@ import assert from "node:assert/strict";
 import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdir, writeFile } from "node:fs/promises";
+import { Agent, get } from "node:http";
+import { connect } from "node:net";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { describe, test } from "node:test";
+import { WebSocket } from "ws";
 import { REPOSITORY } from "../repository-files.ts";
 import { scratchFolder } from "../store/scratch-folder.ts";
 import { Api } from "./api.ts";
 import { everstep } from "./command.ts";
-import { ServerProcess, TIMEOUT } from "./server-fixture.ts";
+import { eventually, ServerProcess, TIMEOUT } from "./server-fixture.ts";
 import { Watcher } from "./watcher.ts";
 
 /** From the word to stop until the process is gone, on a busy machine. */
@@ -115,6 +118,40 @@ describe("everstep serve", () => {
     assert.equal(session.status, "running");
     assert.deepEqual(server.loggedErrors, []);
   });
+
+  test(
+    "stops soon although clients keep connections, ask on and on, ask nothing, or do not listen",
+    TIMEOUT,
+    async () => {
+      await using server = await ServerProcess.start();
+      await using clients = new AsyncDisposableStack();
+      const { hostname, port } = new URL(server.url);
+      const silent = connect(Number(port), hostname);
+      clients.defer(() => void silent.destroy());
+      await once(silent, "connect");
+      for (const path of ["/socket.io/?EIO=4&transport=websocket", "/agent_ws/"]) {
+        const deaf = new WebSocket(server.url.replace("http", "ws") + path);
+        clients.defer(() => deaf.terminate());
+        await once(deaf, "message");
+        deaf.pause();
+      }
+      const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+      clients.defer(() => agent.destroy());
+      let answers = 0;
+      const ask = (): void => {
+        get(`${server.url}/api/agents`, { agent }, (answer) => answer.resume().on("end", () => ++answers && ask())).on(
+          "error",
+          () => {},
+        );
+      };
+      ask();
+      ask();
+      await eventually("it is busy", async () => answers > 10);
+      const { code, ms } = await server.stop();
+      assert.equal(code, 0);
+      assert.ok(ms < QUICK_MS, `it took ${ms.toFixed()} ms`);
+    },
+  );
 
   test("stops at SIGINT too, and while it has nothing to do", TIMEOUT, async () => {
     await using server = await ServerProcess.start();

@@ -23,7 +23,7 @@ export type ClientOptions = {
 };
 
 export function openClient(url: string, { max, settings, onNotify, onClose }: ClientOptions): Client {
-  return postgres(url, {
+  const client = postgres(url, {
     max,
     connect_timeout: CONNECT_TIMEOUT_S,
     keep_alive: 10,
@@ -37,6 +37,17 @@ export function openClient(url: string, { max, settings, onNotify, onClose }: Cl
     ...(onClose && { onclose: onClose }),
     connection: { application_name: "everstep", TimeZone: "UTC", ...settings },
   } as postgres.Options<Record<string, never>>);
+  const end = client.end.bind(client);
+  client.end = async (ending) => {
+    await end(ending);
+    // A connection that was about to come back would do so after the end, and stay.
+    Object.assign(client.options, { socket: refuse });
+  };
+  return client;
+}
+
+function refuse(): never {
+  throw Object.assign(new Error("the client was ended"), { code: "CONNECTION_ENDED" });
 }
 
 /** Runs a statement that is prepared once per connection. */
@@ -48,14 +59,19 @@ export async function run(
   return (await client.unsafe(text, parameters as never[], { prepare: parameters.length > 0 })) as Row[];
 }
 
+/** Milliseconds that a process which stops waits for a server that does not answer. */
+export const LAST_SILENCE_MS = 3000;
+
 /**
  * A client that is given up, and replaced by a fresh one, when the server is silent for too long: a connection that was cut
  * on the way may never tell.
  */
 export class SteadyClient {
   readonly #open: () => Client;
-  readonly #silence_ms: number;
+  readonly #running = new Set<() => void>();
+  #silence_ms: number;
   #client: Client;
+  #isLast = false;
 
   constructor(open: () => Client, silence_ms: number) {
     this.#open = open;
@@ -65,18 +81,29 @@ export class SteadyClient {
 
   async run(text: string, parameters: readonly Parameter[] = []): Promise<Row[]> {
     const client = this.#client;
-    let timer: NodeJS.Timeout | undefined;
-    const silence = new Promise<never>((_, reject) => {
-      timer = setTimeout(() => {
-        reject(Object.assign(new Error("the server is silent"), { code: "ETIMEDOUT" }));
-        this.#replace(client);
-      }, this.#silence_ms);
-    });
+    const silence = Promise.withResolvers<never>();
+    const giveUp = (): void => {
+      silence.reject(Object.assign(new Error("the server is silent"), { code: "ETIMEDOUT" }));
+      this.#replace(client);
+    };
+    const timer = setTimeout(giveUp, this.#silence_ms);
+    this.#running.add(giveUp);
     try {
-      return await Promise.race([run(client, text, parameters), silence]);
+      return await Promise.race([run(client, text, parameters), silence.promise]);
     } finally {
       clearTimeout(timer);
+      this.#running.delete(giveUp);
     }
+  }
+
+  /** From now on it is given up sooner, also with what it waits for already, and for good. */
+  hurry(): void {
+    this.#isLast = true;
+    this.#silence_ms = LAST_SILENCE_MS;
+    const begun = [...this.#running];
+    setTimeout(() => {
+      for (const giveUp of begun) if (this.#running.has(giveUp)) giveUp();
+    }, LAST_SILENCE_MS).unref();
   }
 
   end(timeout_s: number): Promise<void> {
@@ -85,7 +112,7 @@ export class SteadyClient {
 
   #replace(silent: Client): void {
     if (this.#client !== silent) return;
-    this.#client = this.#open();
+    if (!this.#isLast) this.#client = this.#open();
     void silent.end({ timeout: 0 }).catch(() => {});
   }
 }
@@ -127,6 +154,10 @@ export class Pool {
     } catch (error) {
       throw this.#closed ? closed() : toStoreError(error);
     }
+  }
+
+  hurry(): void {
+    this.#client.hurry();
   }
 
   async close(): Promise<void> {

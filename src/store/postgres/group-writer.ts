@@ -1,6 +1,7 @@
 import { setTimeout as wait } from "node:timers/promises";
+import { EverstepError } from "../../domain/errors.ts";
 import type { CommitOutcome } from "../store.ts";
-import { openClient, type Row, SteadyClient } from "./connections.ts";
+import { LAST_SILENCE_MS, openClient, type Row, SteadyClient } from "./connections.ts";
 import type { BatchRows, EncodedBatch } from "./encoded-batch.ts";
 import { groupStatement } from "./group-statement.ts";
 import { stepStatement } from "./step-statement.ts";
@@ -74,7 +75,9 @@ export class GroupWriter {
       } catch (error) {
         if (isCollision(error) && collisions < MOST_COLLISIONS) continue;
         if (batches.length === 1) return [{ error: toStoreError(error) }];
-        if (isOutOfReach(error)) return batches.map(() => ({ error: toStoreError(error) }));
+        // What is in doubt is not written a second time.
+        if (isOutOfReach(error) || error instanceof EverstepError)
+          return batches.map(() => ({ error: toStoreError(error) }));
         const alone: Outcome[] = [];
         for (const batch of batches) alone.push(...(await this.write([batch])));
         return alone;
@@ -119,9 +122,12 @@ export class GroupWriter {
     }
   }
 
-  /** What is in doubt is given up. */
-  giveUp(): void {
-    this.#closing = true;
+  /** The process stops: what the server leaves in doubt is soon given up. */
+  hurry(): void {
+    this.#client.hurry();
+    setTimeout(() => {
+      this.#closing = true;
+    }, LAST_SILENCE_MS).unref();
   }
 
   async close(): Promise<void> {

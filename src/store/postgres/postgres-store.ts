@@ -27,8 +27,6 @@ import { closed, toStoreError } from "./store-errors.ts";
 /** One group is written while the answers to the other are taken in. */
 const WRITERS = 2;
 const READ_AGAIN_MS = 200;
-/** How long a close waits for what is in doubt, in milliseconds. */
-const GIVE_UP_MS = 3000;
 /** How often what is followed is looked through for news that was lost, in milliseconds. */
 const LOOK_THROUGH_MS = 3000;
 /** How long a process counts as one that follows after nobody in it does, in milliseconds. */
@@ -237,6 +235,11 @@ export class PostgresStore extends PostgresReads implements port.Store {
     return this.#locks.alone(name, work, this.#ending.signal);
   }
 
+  hurry(): void {
+    this.#pool.hurry();
+    for (const writer of this.#writers) writer.hurry();
+  }
+
   close(): Promise<void> {
     this.#closing ??= this.#close();
     return this.#closing;
@@ -247,14 +250,11 @@ export class PostgresStore extends PostgresReads implements port.Store {
     clearInterval(this.#lookThrough);
     this.#actions.stop();
     for (const bell of [this.#work, this.#free, this.#surplus, this.#deltas]) bell.silence();
+    this.hurry();
     await this.#membership.stop();
-    const patience = setTimeout(() => {
-      for (const writer of this.#writers) writer.giveUp();
-    }, GIVE_UP_MS);
     await this.#queue.drained();
-    clearTimeout(patience);
     // Where the server is out of reach the others notice that this process is gone.
-    await this.#claims.releaseAll().catch(() => {});
+    if (this.#link.isUp) await this.#claims.releaseAll().catch(() => {});
     this.#link.tell({ kind: "free" });
     await this.#end();
   }

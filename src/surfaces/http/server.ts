@@ -16,6 +16,7 @@ import { readBodies } from "./bodies.ts";
 import { brokenRequests } from "./broken-requests.ts";
 import { consoleFiles } from "./console-files.ts";
 import type { App, Routes, ServerContext } from "./context.ts";
+import { endConnections } from "./end-connections.ts";
 import { docsPage, docsScript } from "./pages.ts";
 import { Problem } from "./problem.ts";
 import { actionRoutes } from "./routes/actions.ts";
@@ -64,7 +65,7 @@ export async function buildServer(context: ServerContext, options: ServerOptions
     loggerInstance: options.log,
     bodyLimit: LARGEST_BODY,
     routerOptions: { maxParamLength: LONGEST_PARAMETER },
-    forceCloseConnections: true,
+    return503OnClosing: false,
     genReqId: () => randomBytes(8).toString("hex"),
     logController: new LogController({ disableRequestLogging: true }),
   }).withTypeProvider<ZodTypeProvider>();
@@ -80,6 +81,7 @@ export async function buildServer(context: ServerContext, options: ServerOptions
     throw new Problem(404, "there is nothing at this address; /docs lists what there is");
   });
   readBodies(app);
+  endConnections(app);
   app.addHook("onRequest", async (request) => admit(request, options));
   await app.register(helmet, { contentSecurityPolicy: { directives: CONTENT_POLICY }, strictTransportSecurity: false });
   await app.register(rateLimit, {

@@ -48,8 +48,9 @@ export class SocketServer {
     this.#io.on("connection", (socket) => this.#serve(socket));
   }
 
-  async stop(): Promise<void> {
-    await this.#io.close();
+  /** Lets its clients go. It closes the HTTP server as well, which whoever opened that waits for. */
+  stop(): void {
+    void this.#io.close();
   }
 
   #serve(socket: Socket): void {

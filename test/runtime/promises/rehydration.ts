@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { StepError } from "../../../src/monikers/moniker.ts";
+import { anAction, aSession, mustCommit } from "../../store/fixtures.ts";
 import { type MakeHome, TIMEOUT, World } from "../runtime-fixture.ts";
 
 export function rehydration(makeHome: MakeHome): void {
@@ -38,6 +39,16 @@ export function rehydration(makeHome: MakeHome): void {
       assert.equal(resumed.context.ids.iteration, 2);
       await world.do("agent_resume", failed);
       assert.equal((await world.held.next(failed)).context.ids.iteration, 0);
+    });
+
+    test("a session that nobody has goes on once an action finds it, also where that is refused", TIMEOUT, async () => {
+      await using world = await World.open(makeHome);
+      const session = aSession({ params: { to: 2 }, options: { stop_on_done: true } });
+      const { session_id } = session;
+      const resume = anAction({ action_type: "agent_resume", session_id });
+      await mustCommit(world.store, { sessions: [{ kind: "create", session, worker: null }], actions: [resume] });
+      assert.equal((await world.settled(resume.action_id)).outcome, "rejected");
+      await world.untilStatus(session_id, "done");
     });
 
     test("a running session goes on at its next token, and a step that was cut runs again", TIMEOUT, async () => {
