@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { EverstepError } from "../domain/errors.ts";
+import { isLoopback } from "../surfaces/access.ts";
 
 const secret = z.string().min(1).optional();
 
@@ -39,5 +40,14 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
     "config_invalid",
     `${issue?.path.join(".")}: ${issue?.message}`,
     "see .env.example for every variable",
+  );
+}
+
+export function requireTokenOffLoopback({ EVERSTEP_HOST, EVERSTEP_TOKEN }: Config): void {
+  if (EVERSTEP_TOKEN !== undefined || isLoopback(EVERSTEP_HOST)) return;
+  throw new EverstepError(
+    "token_required",
+    `EVERSTEP_HOST=${EVERSTEP_HOST} can be reached from other machines and no token is set`,
+    "set EVERSTEP_TOKEN, or use 127.0.0.1",
   );
 }

@@ -1,9 +1,10 @@
 import { CommanderError } from "commander";
 import { EverstepError } from "../domain/errors.ts";
-import { isShared } from "../store/open-store.ts";
+import { isShared, openStore } from "../store/open-store.ts";
 import { CommandError } from "../surfaces/cli/client.ts";
 import { clientCommands } from "../surfaces/cli/program.ts";
-import { readConfig } from "./config.ts";
+import { readConfig, requireTokenOffLoopback } from "./config.ts";
+import type { Role } from "./serve.ts";
 
 const program = clientCommands().exitOverride();
 
@@ -11,7 +12,7 @@ program
   .command("serve")
   .description("run everything in one process: the runtime, the HTTP API, the console")
   .addHelpText("after", "\nIt is set up by environment variables; .env.example lists them.")
-  .action(async () => (await import("./serve.ts")).serve("serve"));
+  .action(() => start("serve"));
 
 program
   .command("matrix")
@@ -32,7 +33,7 @@ for (const [role, description] of [
     .addHelpText("after", "\nAny number of both can share a database. docs/operating.md tells how.")
     .action(async () => {
       refuseAlone(role);
-      await (await import("./serve.ts")).serve(role);
+      await start(role);
     });
 
 program
@@ -50,6 +51,15 @@ program
   .action(async ({ olderThan, store }: { olderThan: string; store?: string }) =>
     (await import("./maintenance.ts")).prune(olderThan, store),
   );
+
+/** The store opens while the rest of the program is loaded. */
+async function start(role: Role): Promise<void> {
+  const config = readConfig(process.env);
+  if (role !== "worker") requireTokenOffLoopback(config);
+  const opening = openStore(config.EVERSTEP_STORE, { pool_size: config.EVERSTEP_POSTGRES_POOL });
+  opening.catch(() => {}); // It is told where it is awaited.
+  await (await import("./serve.ts")).serve(role, config, opening);
+}
 
 /** One process owns the embedded store's folder, so its parts cannot run apart. */
 function refuseAlone(role: string): void {

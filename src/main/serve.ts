@@ -1,4 +1,5 @@
 import { once } from "node:events";
+import { flushCompileCache } from "node:module";
 import { fileURLToPath } from "node:url";
 import { type Logger, pino } from "pino";
 import { EverstepError } from "../domain/errors.ts";
@@ -8,16 +9,14 @@ import type { Llm } from "../monikers/llm/llm.ts";
 import { readModel } from "../monikers/llm/model.ts";
 import { Conversations } from "../queue/conversations.ts";
 import { ActionQueue } from "../queue/submit.ts";
-import { openStore } from "../store/open-store.ts";
 import type { Store } from "../store/store.ts";
-import { isLoopback } from "../surfaces/access.ts";
 import { AgentSocketServer } from "../surfaces/agent-ws/agent-socket.ts";
 import { DefaultChat } from "../surfaces/agent-ws/default-chat.ts";
 import type { ServerContext } from "../surfaces/http/context.ts";
 import { Metrics } from "../surfaces/http/metrics.ts";
 import { buildServer } from "../surfaces/http/server.ts";
 import { SocketServer } from "../surfaces/socket/socket-server.ts";
-import { type Config, readConfig } from "./config.ts";
+import type { Config } from "./config.ts";
 import { Runtime } from "./runtime.ts";
 
 const CONSOLE = fileURLToPath(new URL("../../console/dist", import.meta.url));
@@ -29,8 +28,8 @@ const STOP_LIMIT_MS = 60_000;
 export type Role = "serve" | "worker" | "server";
 
 /** Runs until SIGINT or SIGTERM; then everything is left in the store. */
-export async function serve(role: Role): Promise<void> {
-  await serveUntilStopped(role);
+export async function serve(role: Role, config: Config, opening: Promise<Store>): Promise<void> {
+  await serveUntilStopped(role, config, opening);
   // All is in order: what somebody else keeps open does not keep the process.
   process.exit();
 }
@@ -38,9 +37,7 @@ export async function serve(role: Role): Promise<void> {
 /** What is to be done when the process stops, the last first. */
 type AtStop = (what: string, stop: () => unknown) => void;
 
-async function serveUntilStopped(role: Role): Promise<void> {
-  const config = readConfig(process.env);
-  if (role !== "worker") requireTokenOffLoopback(config);
+async function serveUntilStopped(role: Role, config: Config, opening: Promise<Store>): Promise<void> {
   const stopped = Promise.race([once(process, "SIGINT"), once(process, "SIGTERM")]);
   const log = pino({ level: config.EVERSTEP_LOG_LEVEL }, pino.destination(2));
   await using resources = new AsyncDisposableStack();
@@ -58,9 +55,9 @@ async function serveUntilStopped(role: Role): Promise<void> {
       process.exit(1);
     }, STOP_LIMIT_MS).unref();
   });
-  const catalog = await loadCatalog(config.EVERSTEP_MONIKERS);
-  const store = await openStore(config.EVERSTEP_STORE, { pool_size: config.EVERSTEP_POSTGRES_POOL });
+  const store = await opening;
   atStop("the store", () => store.close());
+  const catalog = await loadCatalog(config.EVERSTEP_MONIKERS);
   const metrics = new Metrics(store);
   const runtime = role === "server" ? null : newRuntime(config, store, catalog, metrics, log, await openModel(config));
   const revived = (await runtime?.start()) ?? 0;
@@ -72,6 +69,8 @@ async function serveUntilStopped(role: Role): Promise<void> {
     const address = await listen(config, { store, catalog, metrics, log, workers, queue, events }, atStop);
     greet(address, config, revived);
   }
+  // Now, and not only at the end: the end may come at any moment.
+  flushCompileCache();
   await stopped;
   store.hurry?.();
 }
@@ -145,15 +144,6 @@ async function openModel(config: Config): Promise<Llm | null> {
     import("../monikers/llm/llm.ts"),
   ]);
   return new Model(new BamlEngine(model));
-}
-
-function requireTokenOffLoopback({ EVERSTEP_HOST, EVERSTEP_TOKEN }: Config): void {
-  if (EVERSTEP_TOKEN !== undefined || isLoopback(EVERSTEP_HOST)) return;
-  throw new EverstepError(
-    "token_required",
-    `EVERSTEP_HOST=${EVERSTEP_HOST} can be reached from other machines and no token is set`,
-    "set EVERSTEP_TOKEN, or use 127.0.0.1",
-  );
 }
 
 /** The store's URL without its password. */
