@@ -231,7 +231,7 @@ describe("a copy of JSON", () => {
     assert.equal(JSON.stringify(copy), JSON.stringify(value));
     assert.equal(Object.getPrototypeOf(copy), Object.prototype);
     (copy["b"] as JsonObject[])[1] = { changed: true };
-    (Object.getOwnPropertyDescriptor(copy, "__proto__")?.value as JsonObject)["y"] = "changed";
+    Object.assign(Object.getOwnPropertyDescriptor(copy, "__proto__")?.value as object, { y: "changed" });
     assert.equal(JSON.stringify(value), JSON.stringify(JSON.parse(text)));
   });
 });

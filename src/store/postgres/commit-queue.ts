@@ -1,6 +1,6 @@
 import type { CommitOutcome } from "../store.ts";
 import type { EncodedBatch } from "./encoded-batch.ts";
-import type { GroupWriter, Told } from "./group-writer.ts";
+import { GroupWriter, type Told } from "./group-writer.ts";
 import { unanswered } from "./store-errors.ts";
 
 type Waiting = {
@@ -12,6 +12,8 @@ type Waiting = {
 };
 type Group = { kind: EncodedBatch["kind"]; size: number; scopes: ReadonlySet<string>; written: Promise<void> };
 
+/** One group is written while the answers to the other are taken in. */
+const WRITERS = 2;
 const MOST_BATCHES = 64;
 const MOST_CHARACTERS = 8 * 1024 * 1024;
 /** Commits for which a further group is worth a sync of its own. */
@@ -30,16 +32,31 @@ const LONGEST_WAIT_MS = 5000;
  *     at once.
  */
 export class CommitQueue {
+  readonly #writers: readonly GroupWriter[];
   readonly #idle: GroupWriter[];
-  readonly #most: number;
   readonly #underWay = new Set<Group>();
   #waiting: Waiting[] = [];
   #isScheduled = false;
   #patience: NodeJS.Timeout | undefined;
 
-  constructor(writers: readonly GroupWriter[]) {
-    this.#idle = [...writers];
-    this.#most = writers.length;
+  constructor(url: string, node_no: number) {
+    this.#writers = Array.from({ length: WRITERS }, (_, writer_no) => new GroupWriter(url, node_no, writer_no));
+    this.#idle = [...this.#writers];
+  }
+
+  async start(): Promise<void> {
+    await Promise.all(this.#writers.map((writer) => writer.register()));
+    // What does not come through here comes to light with the first group.
+    for (const writer of this.#writers) void writer.rehearse().catch(() => {});
+  }
+
+  /** The process stops: what the server leaves in doubt is soon given up. */
+  hurry(): void {
+    for (const writer of this.#writers) writer.hurry();
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.#writers.map((writer) => writer.close()));
   }
 
   /** `committed` runs once the batch is on disk and before the answer is given. */
@@ -136,7 +153,7 @@ export class CommitQueue {
   /** Many commits are shared out among the writers where all are free. */
   #fairShare(): number {
     const count = this.#waiting.length;
-    return this.#underWay.size === 0 && count >= WORTH_A_SYNC * this.#most ? Math.ceil(count / this.#most) : count;
+    return this.#underWay.size === 0 && count >= WORTH_A_SYNC * WRITERS ? Math.ceil(count / WRITERS) : count;
   }
 }
 

@@ -63,10 +63,10 @@ export type ActionsKnown = {
 };
 
 export function encode(batch: Batch, plans: SessionPlan[], known: ActionsKnown): EncodedBatch {
-  const row = toStepRow(batch, plans);
-  if (row) {
+  const stepRow = toStepRow(batch, plans);
+  if (stepRow) {
     const scope = sessionScope((plans[0] as SessionPlan).session);
-    return { kind: "step", row, keys: [scope], scopes: [scope], characters: lengthOf(row) };
+    return { kind: "step", row: stepRow, keys: [scope], scopes: [scope], characters: lengthOf(stepRow) };
   }
   const rows: BatchRows["rows"] = {};
   const keys: string[] = [];
@@ -89,7 +89,7 @@ export function encode(batch: Batch, plans: SessionPlan[], known: ActionsKnown):
     // Who writes the session's row is the only one to write its steps.
     if (plan.steps.length > 0) rows.agent_steps ??= [];
     for (const { step, stored, error_number } of plan.steps) {
-      const values = [
+      const stepValues = [
         error_number ?? LAST_PLACE,
         stored.state,
         stored.state_kind,
@@ -97,8 +97,8 @@ export function encode(batch: Batch, plans: SessionPlan[], known: ActionsKnown):
         toIndexedWords(step.text),
         ...toValues("agent_steps", step),
       ];
-      characters += lengthOf(values);
-      rows.agent_steps?.push(values);
+      characters += lengthOf(stepValues);
+      rows.agent_steps?.push(stepValues);
     }
   }
   for (const action of lastOf(batch.actions, ({ action_id }) => action_id))

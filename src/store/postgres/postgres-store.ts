@@ -3,17 +3,17 @@ import type { Action } from "../../domain/action.ts";
 import { EverstepError } from "../../domain/errors.ts";
 import type { CommittedEvent, StepDelta } from "../../domain/event.ts";
 import { now } from "../../domain/ids.ts";
-import { isLive, type Session } from "../../domain/session.ts";
+import type { Session } from "../../domain/session.ts";
 import { CommitFeed } from "../commit-feed.ts";
 import { channelFor, follow } from "../follow.ts";
 import { planSessions } from "../plan-sessions.ts";
 import type * as port from "../store.ts";
 import { ActionClaims } from "./action-claims.ts";
 import { Bell } from "./bell.ts";
+import { withOwner } from "./births.ts";
 import { CommitQueue } from "./commit-queue.ts";
 import { Pool } from "./connections.ts";
 import { encode } from "./encoded-batch.ts";
-import { GroupWriter } from "./group-writer.ts";
 import { Link } from "./link.ts";
 import { Membership, type MembershipTuning } from "./membership.ts";
 import { NewsDesk } from "./news-desk.ts";
@@ -24,8 +24,6 @@ import { SessionClaims } from "./session-claims.ts";
 import { SharedLocks } from "./shared-locks.ts";
 import { closed, toStoreError } from "./store-errors.ts";
 
-/** One group is written while the answers to the other are taken in. */
-const WRITERS = 2;
 const READ_AGAIN_MS = 200;
 /** How often what is followed is looked through for news that was lost, in milliseconds. */
 const LOOK_THROUGH_MS = 3000;
@@ -40,7 +38,6 @@ const CLOCK_SLACK_MS = 5000;
 export class PostgresStore extends PostgresReads implements port.Store {
   readonly kind = "postgres";
   readonly #pool: Pool;
-  readonly #writers: GroupWriter[];
   readonly #queue: CommitQueue;
   readonly #link: Link;
   readonly #membership: Membership;
@@ -72,8 +69,7 @@ export class PostgresStore extends PostgresReads implements port.Store {
     const pool = new Pool(url, tuning.pool_size);
     super(pool);
     this.#pool = pool;
-    this.#writers = Array.from({ length: WRITERS }, (_, writer_no) => new GroupWriter(url, node_no, writer_no));
-    this.#queue = new CommitQueue(this.#writers);
+    this.#queue = new CommitQueue(url, node_no);
     this.#claims = new SessionClaims(this.#pool, node_no, this.reads.sessions, this.#owned);
     this.#membership = new Membership(place, tuning, {
       freed: () => {
@@ -118,9 +114,7 @@ export class PostgresStore extends PostgresReads implements port.Store {
 
   async start(): Promise<void> {
     try {
-      await Promise.all(this.#writers.map((writer) => writer.register()));
-      // What does not come through here comes to light with the first group.
-      for (const writer of this.#writers) void writer.rehearse().catch(() => {});
+      await this.#queue.start();
       await this.#link.start();
       this.#membership.start(this.#link.query);
     } catch (error) {
@@ -131,7 +125,7 @@ export class PostgresStore extends PostgresReads implements port.Store {
 
   async commit(given: port.Batch): Promise<port.CommitOutcome> {
     if (this.#closing) throw closed();
-    const batch = this.#withOwner(given);
+    const batch = withOwner(given, this.#membership.isOnlyTaker ? this.#taker : null);
     const planned = planSessions(batch, (write, steps) => this.#owned.plan(write, steps));
     if (planned.kind === "fenced") return planned;
     const { plans } = planned;
@@ -145,16 +139,6 @@ export class PostgresStore extends PostgresReads implements port.Store {
       this.#actions.dropped(batch.actions ?? []);
     }
     return outcome;
-  }
-
-  /** A session that is created with its action becomes this process's own where no other would take it. */
-  #withOwner(batch: port.Batch): port.Batch {
-    const [write, more] = batch.sessions ?? [];
-    if (write?.kind !== "create" || more || write.worker !== null || this.#taker === null) return batch;
-    const { created_action_id, status } = write.session;
-    const waits = batch.actions?.some(({ action_id, processed }) => action_id === created_action_id && !processed);
-    if (!waits || !isLive(status) || !this.#membership.isOnlyTaker) return batch;
-    return { ...batch, sessions: [{ ...write, worker: this.#taker }] };
   }
 
   async claimSessions({ worker, limit }: { worker: string; limit: number }): Promise<port.OwnedSession[]> {
@@ -237,7 +221,7 @@ export class PostgresStore extends PostgresReads implements port.Store {
 
   hurry(): void {
     this.#pool.hurry();
-    for (const writer of this.#writers) writer.hurry();
+    this.#queue.hurry();
   }
 
   close(): Promise<void> {
@@ -260,7 +244,7 @@ export class PostgresStore extends PostgresReads implements port.Store {
   }
 
   async #end(): Promise<void> {
-    await Promise.all([this.#link, this.#pool, ...this.#writers].map((one) => one.close()));
+    await Promise.all([this.#link, this.#pool, this.#queue].map((one) => one.close()));
   }
 
   #freed(): void {
