@@ -27,6 +27,24 @@ describe("README.md", () => {
     assert.ok((await readFile(join(REPOSITORY, "docs/writing-a-moniker.md"), "utf8")).includes(block));
   });
 
+  test("has the figures of docs/compared.md, which the bench measured", async () => {
+    const compared = await readFile(join(REPOSITORY, "docs/compared.md"), "utf8");
+    const rows = readme
+      .slice(readme.indexOf("| *measured:*"), readme.indexOf("Measured side by side"))
+      .split("\n")
+      .slice(1);
+    const figures = rows.flatMap(
+      (row) =>
+        row
+          .split("|")
+          .slice(2)
+          .join("|")
+          .match(/\d[\d.,]*/g) ?? [],
+    );
+    assert.equal(figures.length, 6 * 6);
+    for (const figure of figures) assert.match(compared, new RegExp(`[|(–] ?${figure}\\b`), figure);
+  });
+
   test("names commands that the command line has", async () => {
     const { stdout } = await run(process.execPath, [join(REPOSITORY, "bin/everstep.js"), "--help"]);
     const named = new Set([...readme.matchAll(/npx everstep (\w+)/g)].map(([, name]) => name as string));
