@@ -31,7 +31,7 @@ type OwnProcess = {
  *     while none of the session is under way.
  * A3  Sessions that may have something new are looked at, not all: a claim costs what it finds.
  * A4  A claim whose answer was lost may have gone through; then actions are claimed that nobody here knows of. So before the
- *     next claim those are given back.
+ *     next claim those are given back, but not what is being written: it may just have been claimed.
  * A5  An action that was claimed as it was written is handed out without a look; where a more urgent one of its session comes
  *     before that, it is given back first.
  */
@@ -40,6 +40,8 @@ export class ActionClaims {
   readonly #node_no: number;
   readonly #process: OwnProcess;
   readonly #claimed = new Set<string>();
+  /** On their way to the database. */
+  readonly #writing = new Set<Action>();
   /** By session: claimed as they were written, and not handed out yet. */
   readonly #born = new Map<string, Action>();
   #fresh = new Set<string>();
@@ -75,6 +77,7 @@ export class ActionClaims {
     if (!told) this.#inDoubt = true; // A4
     for (const action of actions) {
       const { action_id, session_id, processed, run_at } = action;
+      this.#writing.delete(action);
       this.#claimed.delete(action_id);
       if (told?.claimed.has(action_id)) {
         this.#claimed.add(action_id);
@@ -104,6 +107,16 @@ export class ActionClaims {
     }
   }
 
+  /** A4. Waits for what is written with these actions. */
+  async during<Result>(actions: readonly Action[], written: Promise<Result>): Promise<Result> {
+    for (const action of actions) this.#writing.add(action);
+    try {
+      return await written;
+    } finally {
+      for (const action of actions) this.#writing.delete(action);
+    }
+  }
+
   async claim({ worker, limit }: { worker: string; limit: number }): Promise<Action[]> {
     const born = [...this.#born.values()].sort(byUrgencyThenArrival).slice(0, limit);
     if (born.length > 0) {
@@ -129,10 +142,11 @@ export class ActionClaims {
   }
 
   async #giveBackUnknown(): Promise<void> {
+    const known = [...this.#claimed, ...[...this.#writing].map(({ action_id }) => action_id)];
     await this.#pool.query(
       "update queue set claimed_by = null where claimed_by = $1 and not action_id = any ($2::text[])",
       this.#node_no,
-      arrayOf([...this.#claimed].map(toText)),
+      arrayOf(known.map(toText)),
     );
     this.#inDoubt = false;
   }

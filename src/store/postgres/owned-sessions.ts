@@ -56,6 +56,15 @@ export class OwnedSessions {
     for (const id of session_ids) this.#entries.delete(id);
   }
 
+  randomSome(count: number): string[] {
+    const ids = [...this.ids];
+    for (let at = ids.length - 1; at > 0; at--) {
+      const other = Math.floor(Math.random() * (at + 1));
+      [ids[at], ids[other]] = [ids[other] as string, ids[at] as string];
+    }
+    return ids.slice(0, count);
+  }
+
   isOwnedBy(session_id: string, worker: string): boolean {
     return this.#entries.get(session_id)?.worker === worker;
   }

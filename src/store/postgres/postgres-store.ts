@@ -82,7 +82,7 @@ export class PostgresStore extends PostgresReads implements port.Store {
         this.#link.hasFollowers = following > 0;
       },
       follows: () => this.#follows,
-      surplus: (count) => this.#surplus.ring(randomSome([...this.#owned.ids], count)),
+      surplus: (count) => this.#surplus.ring(this.#owned.randomSome(count)),
       wasTakenForDead: () => this.#owned.forget([...this.#owned.ids]),
     });
     this.#actions = new ActionClaims(this.#pool, node_no, {
@@ -130,10 +130,11 @@ export class PostgresStore extends PostgresReads implements port.Store {
     if (planned.kind === "fenced") return planned;
     const { plans } = planned;
     const encoded = encode(batch, plans, this.#actions);
-    const outcome = await this.#queue.commit(encoded, (told) => {
+    const written = this.#queue.commit(encoded, (told) => {
       for (const plan of plans) plan.committed();
       this.#news.committed(batch, plans, told);
     });
+    const outcome = await this.#actions.during(batch.actions ?? [], written);
     if (outcome.kind === "fenced") {
       this.#owned.forget(plans.flatMap(({ write }) => (write.kind === "update" ? [write.session.session_id] : [])));
       this.#actions.dropped(batch.actions ?? []);
@@ -289,12 +290,4 @@ export class PostgresStore extends PostgresReads implements port.Store {
       }
     }
   }
-}
-
-function randomSome(ids: string[], count: number): string[] {
-  for (let at = ids.length - 1; at > 0; at--) {
-    const other = Math.floor(Math.random() * (at + 1));
-    [ids[at], ids[other]] = [ids[other] as string, ids[at] as string];
-  }
-  return ids.slice(0, count);
 }
