@@ -56,6 +56,11 @@ export class OwnedSessions {
     for (const id of session_ids) this.#entries.delete(id);
   }
 
+  /** It is not owned that way any more; what was claimed since then stays. */
+  lost({ session, owner }: OwnedSession): void {
+    if (this.#entries.get(session.session_id)?.epoch === owner.epoch) this.#entries.delete(session.session_id);
+  }
+
   isOwnedBy(session_id: string, worker: string): boolean {
     return this.#entries.get(session_id)?.worker === worker;
   }

@@ -87,7 +87,10 @@ export class PostgresStore extends PostgresReads implements port.Store {
       },
       follows: () => this.#follows,
       surplus: (count) => this.#surplus.ring(randomSome([...this.#owned.ids], count)),
-      wasTakenForDead: () => this.#owned.forget([...this.#owned.ids]),
+      wasTakenForDead: () => {
+        this.#owned.forget([...this.#owned.ids]);
+        this.#lookForUnknown();
+      },
     });
     this.#actions = new ActionClaims(this.#pool, node_no, {
       owns: (session_id) => this.#owned.get(session_id) !== null,
@@ -141,8 +144,9 @@ export class PostgresStore extends PostgresReads implements port.Store {
       this.#news.committed(batch, plans, told);
     });
     if (outcome.kind === "fenced") {
-      this.#owned.forget(plans.flatMap(({ write }) => (write.kind === "update" ? [write.session.session_id] : [])));
+      for (const { write } of plans) if (write.kind === "update") this.#owned.lost(write);
       this.#actions.dropped(batch.actions ?? []);
+      this.#lookForUnknown();
     }
     return outcome;
   }
@@ -261,6 +265,12 @@ export class PostgresStore extends PostgresReads implements port.Store {
 
   async #end(): Promise<void> {
     await Promise.all([this.#link, this.#pool, ...this.#writers].map((one) => one.close()));
+  }
+
+  /** What the database has as ours and nobody here knows is given up and taken anew: an action or a claim was lost, not the session. */
+  #lookForUnknown(): void {
+    this.#claims.doubt();
+    this.#free.ring();
   }
 
   #freed(): void {
