@@ -88,14 +88,14 @@ export class SessionRegistry {
 
   #takeUp(): void {
     this.#again = true;
-    // Where the store is out of reach it calls again once it is back.
     const before = this.#rehydrating?.catch(() => {}) ?? Promise.resolve();
     this.#rehydrating = before.then(() => {
       if (!this.#again || this.#stopped) return 0;
       this.#again = false;
       return this.#rehydrate();
     });
-    this.#rehydrating.catch(() => {});
+    // The store is out of reach: what it claimed all the same is known after the next claim only.
+    this.#rehydrating.catch(() => setTimeout(() => this.#takeUp(), STORE_RETRY_MS).unref());
   }
 
   /** Lets their running steps finish, then gives them up. One that an action works on right now stays. */

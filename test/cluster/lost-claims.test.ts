@@ -2,10 +2,11 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import postgres from "postgres";
 import { openPostgresStore } from "../../src/store/postgres/open-postgres-store.ts";
-import type { Store } from "../../src/store/store.ts";
+import type { OwnedSession, Store } from "../../src/store/store.ts";
+import { administer } from "../postgres-process.ts";
 import { onPostgres, postgresHome } from "../postgres-server.ts";
 import { eventually, TIMEOUT } from "../server/server-fixture.ts";
-import { anAction, aSession, mustCommit } from "../store/fixtures.ts";
+import { anAction, aSession, mustCommit, settled } from "../store/fixtures.ts";
 
 const WORKER = "worker";
 
@@ -46,6 +47,53 @@ async function withStore(work: (store: Store, url: string) => Promise<void>): Pr
 }
 
 await onPostgres(() => {
+  describe("a commit that is refused", () => {
+    test("for an action that was lost: its session is claimed anew, not left to nobody", TIMEOUT, async () => {
+      await withStore(async (store, url) => {
+        const session = aSession();
+        const action = anAction({ session_id: session.session_id });
+        await mustCommit(store, { sessions: [{ kind: "create", session, worker: null }], actions: [action] });
+        const [owned] = await store.claimSessions({ worker: WORKER, limit: 10 });
+        assert.equal((await store.claimActions({ worker: WORKER, limit: 10 })).length, 1);
+        await administer(url, "update queue set claimed_by = null");
+        let isFree = false;
+        store.onFreeSessions?.(() => (isFree = true));
+        const { owner } = owned as OwnedSession;
+        const refused = await store.commit({
+          sessions: [{ kind: "update", session, owner }],
+          actions: [settled(action)],
+        });
+        assert.equal(refused.kind, "fenced");
+        assert.ok(isFree);
+        const again = await store.claimSessions({ worker: WORKER, limit: 10 });
+        assert.deepEqual(
+          again.map(({ session: { session_id } }) => session_id),
+          [session.session_id],
+        );
+      });
+    });
+
+    test("for an owner of before: the claim that was made meanwhile stays", TIMEOUT, async () => {
+      await withStore(async (store, url) => {
+        const session = aSession();
+        await mustCommit(store, { sessions: [{ kind: "create", session, worker: null }] });
+        const [before] = await store.claimSessions({ worker: WORKER, limit: 10 });
+        await administer(url, "update agent_state set owner = null, node_no = null, epoch = epoch + 1");
+        const client = postgres(url, { max: 1, onnotice: () => {} });
+        const { now, late } = await client.begin(async (sql) => {
+          await sql`lock table writers in access exclusive mode`;
+          const { owner } = before as OwnedSession;
+          const commit = store.commit({ sessions: [{ kind: "update", session, owner }] });
+          const [claimed] = await store.claimSessions({ worker: WORKER, limit: 10 });
+          return { now: claimed as OwnedSession, late: [commit] };
+        });
+        await client.end();
+        assert.equal((await late[0])?.kind, "fenced");
+        await mustCommit(store, { sessions: [{ kind: "update", session, owner: now.owner }] });
+      });
+    });
+  });
+
   describe("a claim whose answer is lost", () => {
     test("of sessions: they are claimed again, not owned by a process that does not know it", TIMEOUT, async () => {
       await withStore(async (store, url) => {

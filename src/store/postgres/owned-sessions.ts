@@ -65,6 +65,11 @@ export class OwnedSessions {
     return ids.slice(0, count);
   }
 
+  /** It is not owned that way any more; what was claimed since then stays. */
+  lost({ session, owner }: OwnedSession): void {
+    if (this.#entries.get(session.session_id)?.epoch === owner.epoch) this.#entries.delete(session.session_id);
+  }
+
   isOwnedBy(session_id: string, worker: string): boolean {
     return this.#entries.get(session_id)?.worker === worker;
   }
@@ -123,8 +128,9 @@ export class OwnedSessions {
       context: !lives || (write.kind === "create" && !kept) ? JSON.stringify(context) : null,
       steps: rows,
       committed: () => {
-        const isOurs = write.kind === "create" ? write.worker !== null : this.#entries.get(session.session_id) === from;
-        if (!isOurs) return; // It was given up meanwhile.
+        const known = this.#entries.get(session.session_id);
+        const isOurs = write.kind === "create" ? write.worker !== null && !known : known === from;
+        if (!isOurs) return; // It was given up meanwhile, and perhaps taken again.
         if (lives) this.#entries.set(session.session_id, after);
         else this.#entries.delete(session.session_id);
       },

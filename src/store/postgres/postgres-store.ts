@@ -1,6 +1,4 @@
-import { setTimeout as wait } from "node:timers/promises";
 import type { Action } from "../../domain/action.ts";
-import { EverstepError } from "../../domain/errors.ts";
 import type { CommittedEvent, StepDelta } from "../../domain/event.ts";
 import { now } from "../../domain/ids.ts";
 import type { Session } from "../../domain/session.ts";
@@ -18,13 +16,13 @@ import { Link } from "./link.ts";
 import { Membership, type MembershipTuning } from "./membership.ts";
 import { NewsDesk } from "./news-desk.ts";
 import { OwnedSessions } from "./owned-sessions.ts";
+import { patiently } from "./patiently.ts";
 import { PostgresReads } from "./postgres-reads.ts";
 import { Relay } from "./relay.ts";
 import { SessionClaims } from "./session-claims.ts";
 import { SharedLocks } from "./shared-locks.ts";
 import { closed, toStoreError } from "./store-errors.ts";
 
-const READ_AGAIN_MS = 200;
 /** How often what is followed is looked through for news that was lost, in milliseconds. */
 const LOOK_THROUGH_MS = 3000;
 /** How long a process counts as one that follows after nobody in it does, in milliseconds. */
@@ -83,7 +81,10 @@ export class PostgresStore extends PostgresReads implements port.Store {
       },
       follows: () => this.#follows,
       surplus: (count) => this.#surplus.ring(this.#owned.randomSome(count)),
-      wasTakenForDead: () => this.#owned.forget([...this.#owned.ids]),
+      wasTakenForDead: () => {
+        this.#owned.forget([...this.#owned.ids]);
+        this.#lookForUnknown();
+      },
     });
     this.#actions = new ActionClaims(this.#pool, node_no, {
       owns: (session_id) => this.#owned.get(session_id) !== null,
@@ -136,8 +137,9 @@ export class PostgresStore extends PostgresReads implements port.Store {
     });
     const outcome = await this.#actions.during(batch.actions ?? [], written);
     if (outcome.kind === "fenced") {
-      this.#owned.forget(plans.flatMap(({ write }) => (write.kind === "update" ? [write.session.session_id] : [])));
+      for (const { write } of plans) if (write.kind === "update") this.#owned.lost(write);
       this.#actions.dropped(batch.actions ?? []);
+      this.#lookForUnknown();
     }
     return outcome;
   }
@@ -200,10 +202,10 @@ export class PostgresStore extends PostgresReads implements port.Store {
     if (!this.#follows) this.#beginToFollow();
     const until = AbortSignal.any([signal, this.#ending.signal]);
     const patient = {
-      listSteps: (filter: port.StepFilter) => this.#patiently(() => this.listSteps(filter), until),
-      listMessages: (filter: port.MessageFilter) => this.#patiently(() => this.listMessages(filter), until),
+      listSteps: (filter: port.StepFilter) => patiently(() => this.listSteps(filter), until),
+      listMessages: (filter: port.MessageFilter) => patiently(() => this.listMessages(filter), until),
       messageNumber: async (id: string) =>
-        (await this.#patiently(async () => [await this.reads.rows.messageNumber(id)], until))[0] ?? null,
+        (await patiently(async () => [await this.reads.rows.messageNumber(id)], until))[0] ?? null,
     };
     return follow(patient, this.#feed, topic, until);
   }
@@ -248,6 +250,12 @@ export class PostgresStore extends PostgresReads implements port.Store {
     await Promise.all([this.#link, this.#pool, this.#queue].map((one) => one.close()));
   }
 
+  /** What the database has as ours and nobody here knows is given up and taken anew: an action or a claim was lost, not the session. */
+  #lookForUnknown(): void {
+    this.#claims.doubt();
+    this.#free.ring();
+  }
+
   #freed(): void {
     this.#actions.lookThrough();
     this.#free.ring();
@@ -276,18 +284,5 @@ export class PostgresStore extends PostgresReads implements port.Store {
     this.#freed();
     const since = new Date(Date.parse(this.#downSince) - CLOCK_SLACK_MS).toISOString();
     void this.#relay.catchUp(since).catch(() => {});
-  }
-
-  /** A reader who follows waits for a server that is out of reach. */
-  async #patiently<Result>(read: () => Promise<Result[]>, signal: AbortSignal): Promise<Result[]> {
-    for (;;) {
-      try {
-        return await read();
-      } catch (error) {
-        if (signal.aborted) return [];
-        if (!(error instanceof EverstepError)) throw error;
-        await wait(READ_AGAIN_MS, undefined, { signal }).catch(() => {});
-      }
-    }
   }
 }

@@ -25,6 +25,11 @@ export class SessionClaims {
     this.#owned = owned;
   }
 
+  /** C1. This process may own what it does not know. */
+  doubt(): void {
+    this.#inDoubt = true;
+  }
+
   async claimFree(worker: string, limit: number): Promise<OwnedSession[]> {
     try {
       return await this.#claimFree(worker, limit);
