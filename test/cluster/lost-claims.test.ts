@@ -46,6 +46,14 @@ async function withStore(work: (store: Store, url: string) => Promise<void>): Pr
   }
 }
 
+/** Resolves when a statement of another connection waits for what this one has locked. */
+async function waitsForLock(sql: postgres.TransactionSql): Promise<void> {
+  await eventually("a statement waits for a lock", async () => {
+    const [row] = await sql`select count(*)::integer as waiting from pg_locks where not granted`;
+    return row?.["waiting"] > 0;
+  });
+}
+
 await onPostgres(() => {
   describe("a commit that is refused", () => {
     test("for an action that was lost: its session is claimed anew, not left to nobody", TIMEOUT, async () => {
@@ -90,6 +98,42 @@ await onPostgres(() => {
         await client.end();
         assert.equal((await late[0])?.kind, "fenced");
         await mustCommit(store, { sessions: [{ kind: "update", session, owner: now.owner }] });
+      });
+    });
+  });
+
+  describe("an action that another process submits", () => {
+    test("while the one before it is about to end is claimed right after it", TIMEOUT, async () => {
+      await withStore(async (worker, url) => {
+        const server = await openPostgresStore({ url });
+        const session = aSession();
+        await mustCommit(worker, { sessions: [{ kind: "create", session, worker: WORKER }] });
+        const { session_id } = session;
+        const [first, second] = [anAction({ session_id }), anAction({ session_id })];
+        await mustCommit(server, { actions: [first] });
+        await eventually(
+          "the first is claimed",
+          async () => (await worker.claimActions({ worker: WORKER, limit: 10 })).length === 1,
+        );
+        const client = postgres(url, { max: 1, onnotice: () => {} });
+        const ended = await client.begin(async (sql) => {
+          await sql`select 1 from queue for update`;
+          const ending = worker.commit({ actions: [settled(first)] });
+          await waitsForLock(sql);
+          const heard = new Promise<void>((resolve) => worker.onWork(resolve));
+          await mustCommit(server, { actions: [second] });
+          await heard;
+          assert.deepEqual(await worker.claimActions({ worker: WORKER, limit: 10 }), []);
+          return [ending];
+        });
+        await client.end();
+        assert.equal((await ended[0])?.kind, "committed");
+        const claimed = await worker.claimActions({ worker: WORKER, limit: 10 });
+        assert.deepEqual(
+          claimed.map(({ action_id }) => action_id),
+          [second.action_id],
+        );
+        await server.close();
       });
     });
   });

@@ -32,7 +32,9 @@ type OwnProcess = {
  * A3  Sessions that may have something new are looked at, not all: a claim costs what it finds.
  * A4  A claim whose answer was lost may have gone through; then actions are claimed that nobody here knows of. So before the
  *     next claim those are given back, but not what is being written: it may just have been claimed.
- * A5  An action that was claimed as it was written is handed out without a look; where a more urgent one of its session comes
+ * A5  News of a session that comes while one of its actions is under way here is kept until that one ends: the statement that
+ *     ends it may have begun before.
+ * A6  An action that was claimed as it was written is handed out without a look; where a more urgent one of its session comes
  *     before that, it is given back first.
  */
 export class ActionClaims {
@@ -40,6 +42,8 @@ export class ActionClaims {
   readonly #node_no: number;
   readonly #process: OwnProcess;
   readonly #claimed = new Set<string>();
+  /** Sessions that have an action under way here, and whether there was news of them since. */
+  readonly #busy = new Map<string, { hasNews: boolean }>();
   /** On their way to the database. */
   readonly #writing = new Set<Action>();
   /** By session: claimed as they were written, and not handed out yet. */
@@ -66,7 +70,11 @@ export class ActionClaims {
 
   /** These sessions may have an action to claim. */
   mayHave(session_ids: Iterable<string>): void {
-    for (const id of session_ids) this.#fresh.add(id);
+    for (const id of session_ids) {
+      this.#fresh.add(id);
+      const busy = this.#busy.get(id);
+      if (busy) busy.hasNews = true; // A5
+    }
   }
 
   lookThrough(): void {
@@ -78,11 +86,11 @@ export class ActionClaims {
     for (const action of actions) {
       const { action_id, session_id, processed, run_at } = action;
       this.#writing.delete(action);
-      this.#claimed.delete(action_id);
+      const hadNews = this.#forget(action);
       if (told?.claimed.has(action_id)) {
-        this.#claimed.add(action_id);
+        this.#handOut(action);
         this.#born.set(session_id, action);
-      } else if (!processed || !told || told.more.has(session_id)) {
+      } else if (!processed || !told || hadNews || told.more.has(session_id)) {
         this.#fresh.add(session_id);
         this.#giveBackLessUrgent(action);
       }
@@ -90,20 +98,33 @@ export class ActionClaims {
     }
   }
 
-  /** A5. */
+  #handOut({ action_id, session_id }: Action): void {
+    this.#claimed.add(action_id);
+    this.#busy.set(session_id, { hasNews: false });
+  }
+
+  /** The action is not under way here any more. Tells whether there was news of its session meanwhile (A5). */
+  #forget({ action_id, session_id }: Action): boolean {
+    if (!this.#claimed.delete(action_id)) return false;
+    const hadNews = this.#busy.get(session_id)?.hasNews ?? false;
+    this.#busy.delete(session_id);
+    return hadNews;
+  }
+
+  /** A6. */
   #giveBackLessUrgent(action: Action): void {
     const born = this.#born.get(action.session_id);
     if (!born || action.processed || byUrgencyThenArrival(born, action) <= 0) return;
     this.#born.delete(action.session_id);
-    this.#claimed.delete(born.action_id);
+    this.#forget(born);
     this.#inDoubt = true;
   }
 
   /** These were not written: whoever has them now settles them. */
   dropped(actions: Action[]): void {
-    for (const { action_id, session_id } of actions) {
-      this.#claimed.delete(action_id);
-      this.#fresh.add(session_id);
+    for (const action of actions) {
+      this.#forget(action);
+      this.#fresh.add(action.session_id);
     }
   }
 
@@ -132,7 +153,7 @@ export class ActionClaims {
     try {
       if (this.#inDoubt) await this.#giveBackUnknown(); // A4
       const actions = await this.#claimFor(looksThrough ? null : [...sessions], worker, limit);
-      for (const { action_id } of actions) this.#claimed.add(action_id);
+      for (const action of actions) this.#handOut(action);
       return actions.sort(byUrgencyThenArrival);
     } catch (error) {
       this.#inDoubt = true;
