@@ -116,18 +116,18 @@ await onPostgres(() => {
           async () => (await worker.claimActions({ worker: WORKER, limit: 10 })).length === 1,
         );
         const client = postgres(url, { max: 1, onnotice: () => {} });
-        const ended = await client.begin(async (sql) => {
+        const { ending } = await client.begin(async (sql) => {
           await sql`select 1 from queue for update`;
-          const ending = worker.commit({ actions: [settled(first)] });
+          const ended = worker.commit({ actions: [settled(first)] });
           await waitsForLock(sql);
           const heard = new Promise<void>((resolve) => worker.onWork(resolve));
           await mustCommit(server, { actions: [second] });
           await heard;
           assert.deepEqual(await worker.claimActions({ worker: WORKER, limit: 10 }), []);
-          return [ending];
+          return { ending: [ended] };
         });
         await client.end();
-        assert.equal((await ended[0])?.kind, "committed");
+        assert.equal((await ending[0])?.kind, "committed");
         const claimed = await worker.claimActions({ worker: WORKER, limit: 10 });
         assert.deepEqual(
           claimed.map(({ action_id }) => action_id),
