@@ -1,4 +1,5 @@
-import { newAction } from "../../src/domain/action.ts";
+import { settle } from "../../src/dispatch/outcome.ts";
+import { type Action, newAction } from "../../src/domain/action.ts";
 import { openPostgresStore } from "../../src/store/postgres/open-postgres-store.ts";
 import type { Store } from "../../src/store/store.ts";
 import type { BenchContext } from "../bench.ts";
@@ -57,10 +58,19 @@ async function measureCosts(store: Store, sessions: number): Promise<Costs> {
   costs["claim of a session"] = await timed(40, async () => {
     if ((await store.claimSessions({ worker: WORKER, limit: 1 })).length === 0) throw new Error("no session is free");
   });
+  let claimed: Action | null = null;
   costs["claim of an action"] = await timed(TIMES, async (time) => {
-    const session_id = `session-${time}`;
-    const action = newAction({ action_type: "agent_pause", agent_id: "agent", session_id, payload: {} });
-    await store.commit({ actions: [action] });
+    // The first is claimed as it is written; the second is looked for once the first has ended.
+    const session_id = `session-${time % (sessions / 2)}`;
+    const request = { action_type: "agent_pause", agent_id: "agent", session_id, payload: {} } as const;
+    const [first, second] = [newAction(request), newAction(request)];
+    const end = (action: Action) => store.commit({ actions: [settle(action, { kind: "ok" }, false)] });
+    if (claimed) await end(claimed);
+    await store.commit({ actions: [first] });
+    await store.claimActions({ worker: WORKER, limit: 10 });
+    await store.commit({ actions: [second] });
+    await end(first);
+    claimed = second;
     return async () => {
       if ((await store.claimActions({ worker: WORKER, limit: 10 })).length === 0) throw new Error("nothing to claim");
     };
