@@ -122,8 +122,8 @@ export class CommitQueue {
   }
 
   /**
-   * What waits, up to a size. What writes the same rows as another of the group, is of another kind (Q1), or concerns what is under way (Q2), waits
-   * for a later one, and so do those after it that do.
+   * What waits, up to a size. What writes the same rows as another of the group, is of another kind (Q1), or concerns what is
+   * under way (Q2), waits for a later one, and so do those after it that do.
    */
   #nextGroup(): Waiting[] {
     const group: Waiting[] = [];

@@ -2,14 +2,7 @@ import { type BatchRows, EXTRA_COLUMNS, KEPT } from "./encoded-batch.ts";
 import { fromArrays, type InputColumn, toArrays } from "./input-columns.ts";
 import { inputColumns, LAST_PLACE, type TableName } from "./tables.ts";
 import type { Scalar } from "./values.ts";
-import {
-  FIRST_FREE_PARAMETER,
-  GATE,
-  receipt,
-  type Statement,
-  type WriterPlace,
-  writerParameters,
-} from "./writer-place.ts";
+import { FIRST_FREE_PARAMETER, groupText, type Statement, type WriterPlace, writerParameters } from "./writer-place.ts";
 
 /**
  * One statement for many batches, so that one round trip and one write to disk carry all of them.
@@ -70,7 +63,7 @@ const COLUMNS = Object.fromEntries(
 ) as Record<TableName, InputColumn[]>;
 
 function build(present: TableName[]): string {
-  const parts = [GATE];
+  const parts: string[] = [];
   let next = FIRST_FREE_PARAMETER;
   for (const table of present) {
     parts.push(`new_${table} as materialized (${fromArrays(COLUMNS[table], next)})`);
@@ -83,14 +76,10 @@ function build(present: TableName[]): string {
   const nothing = "select 0 as batch, ''::text as reason, ''::text as id where false";
   parts.push(`refused as materialized (${refusals.length > 0 ? refusals.join(" union all ") : nothing})`);
   for (const table of present) parts.push(WRITES[table]);
-  parts.push(receipt("refused"));
-  const answers = [
-    "select 'refused' as kind, batch, reason, id, 0 as number from refused",
-    "select 'gate', count(*)::integer, '', '', 0 from gate",
+  return groupText(parts, [
     ...(has("conversation_messages") ? ["select 'message', 0, '', message_id, number from write_messages"] : []),
     ...(has("queue") ? [CLAIMED, MORE] : []), // G2
-  ];
-  return `with ${parts.join(",\n")}\n${answers.join("\nunion all ")}`;
+  ]);
 }
 
 /** Batches that passed, at a moment when this process may write. */

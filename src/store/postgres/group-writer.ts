@@ -67,7 +67,10 @@ export class GroupWriter {
     for (const { text, parameters } of statements) await this.#client.run(text, parameters);
   }
 
-  /** Answers for each batch, all of one kind. A group that cannot be written as one is written one by one, so that none spoils the others. */
+  /**
+   * Answers for each batch; all are of one kind. A group that cannot be written as one is written one by one, so that none
+   * spoils the others.
+   */
   async write(batches: EncodedBatch[]): Promise<Outcome[]> {
     for (let collisions = 0; ; collisions++) {
       try {

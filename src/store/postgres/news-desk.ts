@@ -47,7 +47,6 @@ export class NewsDesk {
   /** To those in other processes who follow sessions and conversations. */
   #tell(plans: SessionPlan[], changed: Action[], messages: { message: Message; number: number | undefined }[]): void {
     const { link } = this.#desk;
-
     const actionsOf = Map.groupBy(changed, ({ session_id }) => session_id);
     for (const { session, before } of plans) {
       const { session_id } = session;

@@ -4,14 +4,7 @@ import type { SessionPlan } from "./owned-sessions.ts";
 import { LAST_PLACE } from "./tables.ts";
 import { type Scalar, toJson, toText } from "./values.ts";
 import { toIndexedWords } from "./words.ts";
-import {
-  FIRST_FREE_PARAMETER,
-  GATE,
-  receipt,
-  type Statement,
-  type WriterPlace,
-  writerParameters,
-} from "./writer-place.ts";
+import { FIRST_FREE_PARAMETER, groupText, type Statement, type WriterPlace, writerParameters } from "./writer-place.ts";
 
 /**
  * Most commits are a step and nothing else: its session goes on by one iteration. Many of them go as one statement that
@@ -99,19 +92,18 @@ export function stepStatement(rows: readonly Scalar[][], writer: WriterPlace): S
 
 const STEP_COLUMNS = COLUMNS.slice(COLUMNS.findIndex(({ name }) => name === "id")).map(({ name }) => name);
 
-const TEXT = `with ${GATE},
-i as materialized (${fromArrays(COLUMNS, FIRST_FREE_PARAMETER)}),
-moved as (update agent_state s set iteration = i.iteration, status = i.session_status, step_token = i.step_token,
+// The owner is compared in a way that no index serves: sessions are to be found by their ids, not among all that are owned.
+const TEXT = groupText([
+  `i as materialized (${fromArrays(COLUMNS, FIRST_FREE_PARAMETER)})`,
+  `moved as (update agent_state s set iteration = i.iteration, status = i.session_status, step_token = i.step_token,
     next_step_token = i.next_step_token, result = coalesce(i.result, s.result), pending_guidance = i.pending_guidance,
     pending_action_ids = i.pending_action_ids, last_error = null, tokens_used = i.session_tokens, updated_at = i.created_at,
     stop_reason = null, ended_at = null, base_iteration = i.base_iteration, context = null
-  from i where s.session_id = i.session_id and s.node_no is not distinct from $1 and s.epoch = i.epoch and s.iteration = i.iteration - 1
-    and exists (select 1 from gate)
-  returning s.agent_id, i.*),
-written as (insert into agent_steps (session_id, iteration, agent_id, place, status, ${STEP_COLUMNS.join(", ")})
-  select session_id, iteration, agent_id, ${LAST_PLACE}, 'ok', ${STEP_COLUMNS.join(", ")} from moved),
-refused as materialized (select i.batch, 'fenced' as reason, i.session_id as id from i
-  where i.session_id not in (select session_id from moved)),
-${receipt("refused")}
-select 'refused' as kind, batch, reason, id, 0 as number from refused
-union all select 'gate', count(*)::integer, '', '', 0 from gate`;
+  from i where s.session_id = i.session_id and s.node_no is not distinct from $1 and s.epoch = i.epoch
+    and s.iteration = i.iteration - 1 and exists (select 1 from gate)
+  returning s.agent_id, i.*)`,
+  `written as (insert into agent_steps (session_id, iteration, agent_id, place, status, ${STEP_COLUMNS.join(", ")})
+  select session_id, iteration, agent_id, ${LAST_PLACE}, 'ok', ${STEP_COLUMNS.join(", ")} from moved)`,
+  `refused as materialized (select i.batch, 'fenced' as reason, i.session_id as id from i
+  where i.session_id not in (select session_id from moved))`,
+]);
