@@ -2,10 +2,9 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { describe, test } from "node:test";
 import { setTimeout as wait } from "node:timers/promises";
-import { modelEnvironment } from "../../agent-ws/model-environment.ts";
 import type { ModelCall } from "../../llm/model-call.ts";
-import { ModelServer } from "../../llm/model-server.ts";
 import { ServerProcess, TIMEOUT } from "../../server/server-fixture.ts";
+import { beginTale } from "../begun-tale.ts";
 import { sharedHomeserver, skipWithoutHomeserver } from "../homeserver.ts";
 import type { Person } from "../person.ts";
 import { agentEnvironment, Scene } from "../scene.ts";
@@ -86,16 +85,8 @@ export function restartsSuite(): void {
     });
 
     test("in the middle of an answer finds it again at the agent, which was asked once", TIMEOUT, async () => {
-      await using model = await ModelServer.open();
-      await using server = await ServerProcess.start(modelEnvironment(model));
-      await using scene = new Scene(homeserver());
-      const bot = await scene.bot(agentEnvironment(server.url));
-      const anna = await scene.person("anna");
-      const room = await anna.openRoom([bot.user_id]);
-      await anna.say(room, "Tell me a tale.");
-      const call = await model.next();
-      call.say('{"tool": "reply", "text": "Once upon');
-      await anna.hears(room, /^Once upon …/);
+      await using tale = await beginTale(homeserver());
+      const { model, bot, anna, room, call } = tale;
       await bot.kill();
       call.say(' a time."}');
       call.end();
@@ -108,16 +99,8 @@ export function restartsSuite(): void {
     });
 
     test("and whose agent dies in the middle of an answer still brings it once", TIMEOUT, async () => {
-      await using model = await ModelServer.open();
-      await using server = await ServerProcess.start(modelEnvironment(model));
-      await using scene = new Scene(homeserver());
-      const bot = await scene.bot(agentEnvironment(server.url));
-      const anna = await scene.person("anna");
-      const room = await anna.openRoom([bot.user_id]);
-      await anna.say(room, "Tell me a tale.");
-      const call = await model.next();
-      call.say('{"tool": "reply", "text": "Once upon');
-      await anna.hears(room, /^Once upon …/);
+      await using tale = await beginTale(homeserver());
+      const { model, server, anna, room } = tale;
       await server.kill();
       model.otherwise(reply("A whole tale."));
       await anna.ask(room, "!context", /cannot be reached/);
