@@ -3,6 +3,7 @@ import { loadCatalog } from "../../src/monikers/catalog.ts";
 import { openStore } from "../../src/store/open-store.ts";
 import type { Store } from "../../src/store/store.ts";
 import { askedToStop, say, sharedClock } from "../runtime/child.ts";
+import { hear } from "../runtime/hear.ts";
 
 export type WorkerSays =
   | { kind: "ready"; pid: number }
@@ -25,23 +26,12 @@ function tell(message: WorkerSays): void {
 
 /** Says of each commit that was answered which sessions took a step and which actions ended. */
 function told(real: Store): Store {
-  const commit: Store["commit"] = (batch) => {
-    const answer = real.commit(batch);
-    answer
-      .then(({ kind }) => {
-        if (kind !== "committed") return;
-        const sessions = (batch.steps ?? []).map(({ session_id }) => session_id);
-        const actions = (batch.actions ?? []).filter(({ processed }) => processed).map(({ action_id }) => action_id);
-        tell({ kind: "committed", at: sharedClock(), sessions, actions });
-      })
-      .catch(() => {});
-    return answer;
-  };
-  return new Proxy(real, {
-    get(target, name) {
-      if (name === "commit") return commit;
-      const own: unknown = Reflect.get(target, name, target);
-      return typeof own === "function" ? own.bind(target) : own;
-    },
-  });
+  return hear(real, ({ steps = [], actions = [] }) =>
+    tell({
+      kind: "committed",
+      at: sharedClock(),
+      sessions: steps.map(({ session_id }) => session_id),
+      actions: actions.filter(({ processed }) => processed).map(({ action_id }) => action_id),
+    }),
+  );
 }
