@@ -15,33 +15,35 @@ export async function logs(client: ApiClient, prefix: string, { follow, tail, js
   const session = await findSession(client, prefix);
   const printer = new StepPrinter({ json: json ?? false, live: process.stdout.isTTY });
   const from = tail === undefined ? -1 : Math.max(-1, session.iteration - Number(tail));
-  if (!follow) {
-    await printAll(client, session.session_id, from, printer);
-    return;
-  }
-  await followSession(client, session, from, printer);
+  if (follow) await followSession(client, session.session_id, from, printer);
+  else for await (const step of stepsAfter(client, session.session_id, from)) printer.step(step);
 }
 
-async function printAll(client: ApiClient, session_id: string, from: number, printer: StepPrinter): Promise<void> {
+async function* stepsAfter(client: ApiClient, session_id: string, after_iteration: number): AsyncGenerator<Step> {
   for (let offset = 0; ; offset += PAGE) {
-    const { steps } = await client.get<{ steps: Step[] }>("/api/agent-steps", {
-      session_id,
-      after_iteration: from,
-      limit: PAGE,
-      offset,
-    });
-    for (const step of steps) printer.step(step);
+    const query = { session_id, after_iteration, limit: PAGE, offset };
+    const { steps } = await client.get<{ steps: Step[] }>("/api/agent-steps", query);
+    yield* steps;
     if (steps.length < PAGE) return;
   }
 }
 
-async function followSession(client: ApiClient, session: Session, from: number, printer: StepPrinter): Promise<void> {
-  const { session_id } = session;
+async function followSession(client: ApiClient, session_id: string, from: number, printer: StepPrinter): Promise<void> {
   const socket = client.socket();
   let last = from;
+  /** Attempts at the iteration after `last` that were printed: a new subscription tells them again. */
+  const failed = new Set<string>();
+  const print = (step: Step) => {
+    if (step.iteration <= last || failed.has(step.id)) return;
+    if (step.status === "ok") {
+      last = step.iteration;
+      failed.clear();
+    } else failed.add(step.id);
+    printer.step(step);
+  };
   const ended = Promise.withResolvers<Session>();
   const endWhenOver = (current: Session) => {
-    if (!isLive(current.status) && last >= current.iteration) ended.resolve(current);
+    if (!isLive(current.status)) ended.resolve(current);
   };
   const subscribe = async () => {
     socket.emit("subscribe", { session_id, after_iteration: last });
@@ -53,24 +55,17 @@ async function followSession(client: ApiClient, session: Session, from: number, 
     else ended.reject(new CommandError(error.message));
   });
   socket.on("agent_step_delta", ({ iteration, event_seq, text }: Delta) => printer.delta(iteration, event_seq, text));
-  let latest = session;
-  socket.on("agent_step", (step: Step) => {
-    if (step.status === "ok") last = Math.max(last, step.iteration);
-    printer.step(step);
-    endWhenOver(latest);
-  });
+  socket.on("agent_step", print);
   socket.on("agent_state_update", (current: Session) => {
-    latest = current;
     printer.progress(current);
     endWhenOver(current);
   });
-  try {
-    const { status, stop_reason, last_error } = await ended.promise;
-    printer.end();
-    printer.note(
-      `the session is ${statusText(status)}${stop_reason ? ` (${stop_reason})` : ""}${last_error ? `: ${coloured("red", printable(last_error))}` : ""}`,
-    );
-  } finally {
-    socket.disconnect();
-  }
+  const over = await ended.promise.finally(() => socket.off().disconnect());
+  // The end may be told by another way than the steps and overtake the last of them, also the one that says why.
+  for await (const step of stepsAfter(client, session_id, last)) print(step);
+  const { status, stop_reason, last_error } = over;
+  printer.end();
+  printer.note(
+    `the session is ${statusText(status)}${stop_reason ? ` (${stop_reason})` : ""}${last_error ? `: ${coloured("red", printable(last_error))}` : ""}`,
+  );
 }
