@@ -4,7 +4,7 @@ import { EverstepError } from "../domain/errors.ts";
 import { isStoppedByLimit, type Session } from "../domain/session.ts";
 import type { SessionRegistry } from "../sessions/registry.ts";
 import type { SessionRunner } from "../sessions/session-runner.ts";
-import type { Store } from "../store/store.ts";
+import type { CommitOutcome, Store } from "../store/store.ts";
 import { create } from "./handlers/create.ts";
 import { destroy } from "./handlers/destroy.ts";
 import { fork } from "./handlers/fork.ts";
@@ -33,12 +33,14 @@ const STORE_RETRY_MS = 500;
  *
  * A1  Every action ends: a handler that throws ends it as failed, a store out of reach only delays it.
  * A2  What a handler decides and the end of its action are one commit.
+ * A3  A request to a session that is at work here need not wait in the queue: it is written together with what it does, unless
+ *     that would overtake another.
  */
 export class Dispatcher {
   readonly #store: Store;
   readonly #registry: SessionRegistry;
   readonly #worker: string;
-  readonly #underWay = new Set<Promise<void>>();
+  readonly #underWay = new Set<Promise<unknown>>();
   readonly #stopping = new AbortController();
   #unlisten = () => {};
   #claiming: Promise<void> | undefined;
@@ -76,7 +78,7 @@ export class Dispatcher {
       while (this.#again && !this.#stopping.signal.aborted) {
         this.#again = false;
         const limit = MOST_UNDER_WAY - this.#underWay.size;
-        if (limit === 0) break;
+        if (limit <= 0) break;
         for (const action of await this.#store.claimActions({ worker: this.#worker, limit })) this.#begin(action);
       }
     } catch (error) {
@@ -87,11 +89,29 @@ export class Dispatcher {
   }
 
   #begin(action: Action): void {
-    const work = this.#handle(action).finally(() => {
-      this.#underWay.delete(work);
+    this.#track(this.#handle(action));
+  }
+
+  #track(work: Promise<unknown>): void {
+    const tracked = work.finally(() => {
+      this.#underWay.delete(tracked);
       this.#claim();
     });
-    this.#underWay.add(work);
+    this.#underWay.add(tracked);
+  }
+
+  /** A3. Answers whether the action was written; where not, it has to be put into the queue. */
+  async applyAtOnce(action: Action): Promise<boolean> {
+    if (this.#stopping.signal.aborted || !this.#registry.peek(action.session_id)) return false;
+    const applying = this.#registry.withRunner(
+      action.session_id,
+      async (runner) => runner !== null && (await this.#apply(action, runner, true)) === "committed",
+    );
+    this.#track(applying.catch(() => {}));
+    return applying.catch((error: unknown) => {
+      if (error instanceof EverstepError) throw error;
+      return false; // A1: a handler that throws does so again, and ends the action.
+    });
   }
 
   /** A1. A stop waits for what was claimed before it; what a store out of reach leaves then is claimed again after a start. */
@@ -126,24 +146,28 @@ export class Dispatcher {
   }
 
   async #applyInTurn(action: Action): Promise<void> {
-    await this.#registry.withRunner(action.session_id, (runner) =>
-      runner ? this.#apply(action, runner) : this.#settleAlone(action, OWNED_ELSEWHERE),
-    );
+    await this.#registry.withRunner(action.session_id, async (runner) => {
+      const written = runner ? await this.#apply(action, runner) : "fenced";
+      if (written === "fenced") await this.#settleAlone(action, OWNED_ELSEWHERE);
+    });
   }
 
   /** A2. */
-  async #apply(action: Action, runner: SessionRunner): Promise<void> {
+  async #apply(action: Action, runner: SessionRunner, isNew = false): Promise<CommitOutcome["kind"] | "nothing"> {
     let outcome: Outcome | undefined;
-    const committed = await runner.change((session) => {
+    const written = await runner.change((session) => {
       outcome = HANDLERS[action.action_type](action, session, runner.moniker);
       const actions = [settle(action, outcome, carriesGuidance(action))];
-      return outcome.kind === "ok" && outcome.session ? { session: outcome.session, actions } : { actions };
+      if (outcome.kind === "ok" && outcome.session)
+        return { session: outcome.session, actions, ...(isNew ? { overtakes_none: true } : {}) };
+      // Only who writes the session learns whether it is still theirs to judge; the queue knows.
+      return isNew ? null : { actions };
     });
-    if (committed === "fenced") return this.#settleAlone(action, OWNED_ELSEWHERE);
-    if (outcome?.kind !== "ok") return;
+    if (written !== "committed" || outcome?.kind !== "ok") return written;
     if (outcome.effect === "interrupt") runner.interrupt();
     if (outcome.effect === "destroy") runner.destroy();
     runner.wake();
+    return written;
   }
 
   async #settleAlone(action: Action, outcome: Outcome): Promise<void> {

@@ -42,7 +42,6 @@ export class Runtime {
     const slots = new StepSlots(options.max_running_steps ?? 500);
     const started_at = now();
     this.describe = () => ({ worker_id: worker, pid: process.pid, started_at, ...slots.load });
-    this.queue = new ActionQueue(store, catalog);
     this.events = new Events(store);
     this.#shutdown_grace_ms = options.shutdown_grace_ms ?? 10_000;
     this.#registry = new SessionRegistry(worker, catalog, {
@@ -55,6 +54,7 @@ export class Runtime {
       destroy_grace_ms: options.destroy_grace_ms ?? 5000,
     });
     this.#dispatcher = new Dispatcher(store, this.#registry, worker);
+    this.queue = new ActionQueue(store, catalog, (action) => this.#dispatcher.applyAtOnce(action));
   }
 
   /** Sessions that were alive go on; then actions are taken. Answers how many sessions came back. */

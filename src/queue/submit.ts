@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { type Action, actionTypeSchema, newAction } from "../domain/action.ts";
+import { type Action, type ActionType, actionTypeSchema, newAction } from "../domain/action.ts";
 import type { Participant } from "../domain/conversation.ts";
 import { idSchema, newId } from "../domain/ids.ts";
 import { type JsonObject, type JsonValue, jsonObjectSchema } from "../domain/json.ts";
@@ -27,6 +27,12 @@ export type SubmitOutcome =
   | { kind: "unknown"; what: string }
   | { kind: "conflict"; detail: string };
 
+/** Writes a request together with what it does, or answers false: then it has to queue. */
+type ApplyAtOnce = (action: Action) => Promise<boolean>;
+
+/** What has to take effect fast. What people say goes through the queue: its receipt shows them every state of it. */
+const AT_ONCE: ReadonlySet<ActionType> = new Set(["agent_pause", "agent_resume", "agent_destroy"]);
+
 /**
  * The one write door for requests: checks, mints ids, writes, answers. Once it answered `accepted` the request survives
  * any crash, and the dispatcher was woken by the commit itself.
@@ -34,16 +40,18 @@ export type SubmitOutcome =
  * Q1  A request that names no known session or agent writes nothing.
  * Q2  A creation writes the session together with the action, so that its id can be used at once; the same id again is
  *     answered as the first time, or refused where it means another agent or moniker.
- * Q3  Requests for a session enter the queue in the order they were made here.
+ * Q3  Requests for a session enter the queue, or take effect at once, in the order they were made here.
  */
 export class ActionQueue {
   readonly #store: Store;
   readonly #catalog: Catalog;
+  readonly #applyAtOnce: ApplyAtOnce;
   readonly #arrivals = new Arrivals();
 
-  constructor(store: Store, catalog: Catalog) {
+  constructor(store: Store, catalog: Catalog, applyAtOnce: ApplyAtOnce = async () => false) {
     this.#store = store;
     this.#catalog = catalog;
+    this.#applyAtOnce = applyAtOnce;
   }
 
   async submit(request: unknown): Promise<SubmitOutcome> {
@@ -54,14 +62,19 @@ export class ActionQueue {
     const checked = { ...parsed.data, payload: withoutAbsent(payload.data) };
     if (checked.action_type === "agent_create") return this.#create(checked);
     const key = checked.session_id ?? checked.agent_id ?? "";
-    return this.#arrivals.inOrder(key, this.#target(checked), (target) => this.#submitTo(checked, target));
+    const wish = AT_ONCE.has(checked.action_type) ? "alone" : "side by side";
+    return this.#arrivals.inOrder(key, wish, this.#target(checked), (target, isAlone) =>
+      this.#submitTo(checked, target, isAlone),
+    );
   }
 
-  async #submitTo(request: Checked, target: Session | null): Promise<SubmitOutcome> {
+  /** Q3: what comes alone overtakes nothing that is on its way into the queue. */
+  async #submitTo(request: Checked, target: Session | null, isAlone: boolean): Promise<SubmitOutcome> {
     if (!target) return { kind: "unknown", what: request.session_id ? "session" : "agent" };
     if (request.action_type === "agent_fork") return this.#fork(request, target);
     const action = actionOf(request, target);
-    await this.#store.commit({ actions: [action] });
+    const isApplied = isAlone && (await this.#applyAtOnce(action));
+    if (!isApplied) await this.#store.commit({ actions: [action] });
     return accepted(action, target);
   }
 

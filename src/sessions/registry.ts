@@ -46,13 +46,16 @@ export class SessionRegistry {
    * Lends the runner of a session, whatever its status; null where the session is unknown or another worker has it.
    * It is not forgotten while it is lent: a session must never have two.
    */
-  async withRunner(session_id: string, work: (runner: SessionRunner | null) => Promise<void>): Promise<void> {
+  async withRunner<Result>(
+    session_id: string,
+    work: (runner: SessionRunner | null) => Promise<Result>,
+  ): Promise<Result> {
     this.#lent.set(session_id, (this.#lent.get(session_id) ?? 0) + 1);
     const known = this.peek(session_id);
     let runner = known;
     try {
       runner ??= await this.#acquire(session_id);
-      await work(runner);
+      return await work(runner);
     } finally {
       // Whatever became of the action, a session that was taken up for it goes on.
       if (!known) runner?.wake();

@@ -1,8 +1,7 @@
-import type { Action } from "../domain/action.ts";
 import { EverstepError } from "../domain/errors.ts";
 import { isLive, type Session } from "../domain/session.ts";
 import type { Moniker } from "../monikers/moniker.ts";
-import type { Batch, OwnedSession, Ownership } from "../store/store.ts";
+import type { Batch, CommitOutcome, OwnedSession, Ownership } from "../store/store.ts";
 import { type Attempt, type AttemptOutcome, attempt } from "./attempt.ts";
 import { DeliveredGuidance } from "./delivered-guidance.ts";
 import { Inbox } from "./inbox.ts";
@@ -16,6 +15,9 @@ import { bouncedFrom, consumedBy, errorCommit, stepCommit, withStatus } from "./
 import type { Slot } from "./step-slots.ts";
 
 const STORE_RETRY_MS = 500;
+
+/** What an action writes: the session as it is to be, where that changes, and how the action ends. */
+type Change = { session?: Session } & Pick<Batch, "actions" | "overtakes_none">;
 
 /**
  * Advances one session, alone.
@@ -96,18 +98,12 @@ export class SessionRunner {
    * One change of the session by an action, committed together with it. `decide` sees the session as it is in its turn
    * and says what to write, or null for nothing.
    */
-  async change(
-    decide: (session: Session) => { session?: Session; actions: Action[] } | null,
-  ): Promise<"committed" | "fenced"> {
+  async change(decide: (session: Session) => Change | null): Promise<CommitOutcome["kind"] | "nothing"> {
     return this.#lane.run(async () => {
       const decided = decide(this.#session);
-      if (!decided) return "committed";
-      const committed = await this.#commit(
-        decided.session ?? this.#session,
-        { actions: decided.actions },
-        decided.session !== undefined,
-      );
-      return committed ? "committed" : "fenced";
+      if (!decided) return "nothing";
+      const { session, ...batch } = decided;
+      return this.#commit(session ?? this.#session, batch, session !== undefined);
     });
   }
 
@@ -270,7 +266,11 @@ export class SessionRunner {
   }
 
   /** Commits the session as it is to be, with what belongs to it. S4: an end for good bounces what was not used. */
-  async #commit(session: Session, batch: Omit<Batch, "sessions">, writesSession = true): Promise<boolean> {
+  async #commit(
+    session: Session,
+    batch: Omit<Batch, "sessions">,
+    writesSession = true,
+  ): Promise<CommitOutcome["kind"]> {
     const endsForGood = session.status === "done" || session.status === "stopped";
     const bounced = endsForGood
       ? (await this.#delivered.get(session.pending_action_ids)).map((action) => bouncedFrom(action, session))
@@ -289,9 +289,7 @@ export class SessionRunner {
       observer.committed(performance.now() - started);
       for (const step of batch.steps ?? []) observer.stepCommitted(step);
       this.#delivered.update(actions);
-      return true;
-    }
-    this.#fenced = true;
-    return false;
+    } else if (outcome.kind !== "overtakes") this.#fenced = true;
+    return outcome.kind;
   }
 }

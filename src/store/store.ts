@@ -26,6 +26,8 @@ import type { Step, StepStatus } from "../domain/step.ts";
  * P7  `claimActions` hands out an action to one claimer only, in the order urgency, arrival within a session, and
  *     never a second one of a session before the first was committed as processed or as waiting for a retry. An action
  *     that waits for a retry is not overtaken by a later one of its session. Claims die with the process.
+ *     A batch with `overtakes_none` settles actions that were never in the queue: where another action of their sessions is in it,
+ *     it is answered `overtakes` and writes nothing.
  * P8  `follow` yields what was missed since the cursor, then what is committed from then on: no step and no message
  *     is lost or given twice. Of rows that change (sessions, actions) a slow reader gets the newest version. `all` has no
  *     cursor to read on from: a reader who falls more than 10,000 events behind loses the oldest.
@@ -150,11 +152,14 @@ export type Batch = {
   participants?: Participant[];
   cursors?: SessionCursor[];
   agent_configs?: AgentConfig[];
+  /** Its actions must not come before others of their sessions that were committed earlier and are not processed. */
+  overtakes_none?: true;
 };
 
 export type CommitOutcome =
   | { kind: "committed" }
   | { kind: "fenced"; session_id: string }
+  | { kind: "overtakes"; session_id: string }
   | { kind: "exists"; table: "agent_state" | "conversations" | "conversation_messages"; id: string };
 
 export type Page = { limit: number; offset: number };

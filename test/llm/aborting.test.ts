@@ -4,16 +4,12 @@ import { FORMATS, sharedLlmWorld, sharedModelServer, TIMEOUT } from "./llm-fixtu
 import type { ModelCall } from "./model-call.ts";
 import { reply } from "./model-server.ts";
 
-const SOON_MS = 100;
 const GRACE_MS = 20;
-const TRIES = 5;
 /** A call that waits for its head, and one whose text has begun. */
 const STAGES: [name: string, begin: (call: ModelCall) => void][] = [
   ["before the model's first word", () => {}],
   ["within the model's text", (call) => call.say('{"text": "Once upon')],
 ];
-const median = (values: number[]): number =>
-  values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
 
 for (const format of FORMATS)
   describe(`a step in a model's hands (${format})`, () => {
@@ -23,45 +19,31 @@ for (const format of FORMATS)
       world().create("joke", { params: { subject: "tea" }, options: { step_interval_ms: 0, ...options } });
 
     for (const [stage, begin] of STAGES) {
-      test(
-        `that is interrupted ${stage} leaves the model within ${SOON_MS} ms and runs again with the guidance`,
-        TIMEOUT,
-        async () => {
-          const times: number[] = [];
-          for (let tries = 0; tries < TRIES; tries++) {
-            const session_id = await create({ max_steps: 1 });
-            const call = await server().next();
-            begin(call);
-            const asked = performance.now();
-            const action_id = await world().tell(session_id, "about coffee", "now");
-            times.push((await call.left) - asked);
-            const again = await server().next();
-            assert.match(again.said("user"), /"guidance":\["about coffee"\]/);
-            await again.reply('{"text": "Coffee!"}');
-            await world().untilStatus(session_id, "stopped");
-            assert.deepEqual(
-              (await world().steps(session_id)).map(({ text }) => text),
-              ["Coffee!"],
-            );
-            assert.equal((await world().ended(action_id)).receipt, "consumed");
-          }
-          assert.ok(median(times) <= SOON_MS, times.join());
-        },
-      );
+      test(`that is interrupted ${stage} leaves the model and runs again with the guidance`, TIMEOUT, async () => {
+        const session_id = await create({ max_steps: 1 });
+        const call = await server().next();
+        begin(call);
+        const action_id = await world().tell(session_id, "about coffee", "now");
+        await call.left;
+        const again = await server().next();
+        assert.match(again.said("user"), /"guidance":\["about coffee"\]/);
+        await again.reply('{"text": "Coffee!"}');
+        await world().untilStatus(session_id, "stopped");
+        assert.deepEqual(
+          (await world().steps(session_id)).map(({ text }) => text),
+          ["Coffee!"],
+        );
+        assert.equal((await world().ended(action_id)).receipt, "consumed");
+      });
 
-      test(`that is destroyed ${stage} leaves the model within ${SOON_MS} ms of its grace`, TIMEOUT, async () => {
-        const times: number[] = [];
-        for (let tries = 0; tries < TRIES; tries++) {
-          const session_id = await create();
-          const call = await server().next();
-          begin(call);
-          const asked = performance.now();
-          await world().submit({ action_type: "agent_destroy", session_id });
-          times.push((await call.left) - asked - GRACE_MS);
-          const session = await world().untilStatus(session_id, "stopped");
-          assert.deepEqual([session.stop_reason, session.iteration], ["destroyed", -1]);
-        }
-        assert.ok(median(times) <= SOON_MS, times.join());
+      test(`that is destroyed ${stage} leaves the model after its grace`, TIMEOUT, async () => {
+        const session_id = await create();
+        const call = await server().next();
+        begin(call);
+        await world().do("agent_destroy", session_id);
+        await call.left;
+        const session = await world().untilStatus(session_id, "stopped");
+        assert.deepEqual([session.stop_reason, session.iteration], ["destroyed", -1]);
       });
 
       test(`that is paused ${stage} is finished and kept, and no further call is made`, TIMEOUT, async () => {

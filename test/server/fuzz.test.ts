@@ -120,10 +120,13 @@ describe("whatever is sent,", () => {
   });
 
   test("and afterwards every action came to its end", TIMEOUT, async () => {
-    await eventually(
-      "an empty queue",
-      async () => (JSON.parse((await send("GET", "/health")).text) as { queue_depth: number }).queue_depth === 0,
-    );
+    // A message goes to every session that was put into the conversation: there may be very many actions.
+    for (let least = Number.POSITIVE_INFINITY; least > 0; ) {
+      least = await eventually("a shorter queue", async () => {
+        const { queue_depth } = JSON.parse((await send("GET", "/health")).text) as { queue_depth: number };
+        return queue_depth < least && queue_depth;
+      });
+    }
     const api = new Api(server.url);
     const { session_id } = await api.create("count", { params: { to: 3 } });
     await eventually("a new session's end", async () => (await api.session(session_id)).status === "done");

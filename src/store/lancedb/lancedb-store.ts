@@ -81,6 +81,8 @@ class EmbeddedStore implements LanceStore {
 
   async commit(batch: port.Batch): Promise<port.CommitOutcome> {
     if (this.#closing) throw closed();
+    const busy = batch.overtakes_none ? this.#pending.busySession(batch.actions ?? []) : null;
+    if (busy !== null) return { kind: "overtakes", session_id: busy };
     const planned = planSessions(batch, (write, steps) => this.#live.plan(write, steps));
     if (planned.kind === "fenced") return planned;
     const { plans } = planned;
@@ -96,13 +98,8 @@ class EmbeddedStore implements LanceStore {
     return this.#live.claimFree(worker, limit);
   }
 
-  async claimSession({
-    worker,
-    session_id,
-  }: {
-    worker: string;
-    session_id: string;
-  }): Promise<port.OwnedSession | null> {
+  async claimSession(claim: { worker: string; session_id: string }): Promise<port.OwnedSession | null> {
+    const { worker, session_id } = claim;
     if (!this.#live.get(session_id)) {
       const [loaded] = await this.#channel.call("loadSessions", [session_id]);
       if (loaded && !this.#live.get(session_id)) this.#live.load(toSession(loaded), loaded.chain, loaded.error_rows);
@@ -271,9 +268,8 @@ class EmbeddedStore implements LanceStore {
 
   async #agents(only: string | null, { limit, offset }: port.Page): Promise<Agent[]> {
     const rows = await this.#channel.call("agents", only, limit, offset);
-    const latest = new Map(
-      (await this.#sessions(rows.map((row) => row.latest))).map((session) => [session.session_id, session]),
-    );
+    const sessions = await this.#sessions(rows.map((row) => row.latest));
+    const latest = new Map(sessions.map((session) => [session.session_id, session]));
     return rows.flatMap(({ agent_id, session_count, latest: id }) => {
       const session = latest.get(id);
       return session ? [{ agent_id, moniker: session.moniker, session_count, latest: session }] : [];

@@ -16,6 +16,11 @@ export class PendingActions {
     return this.#depth;
   }
 
+  /** The session of one of these that has an action here, if any. */
+  busySession(actions: readonly Action[]): string | null {
+    return actions.find(({ session_id }) => this.#bySession.has(session_id))?.session_id ?? null;
+  }
+
   get oldest(): string | null {
     let oldest: string | null = null;
     for (const actions of this.#bySession.values())

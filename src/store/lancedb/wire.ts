@@ -25,7 +25,9 @@ export type WireSession = {
   context?: string;
 };
 
-export type WireOutcome = Exclude<CommitOutcome, { kind: "fenced" }> | { kind: "failed"; error: PackedError };
+export type WireOutcome =
+  | Exclude<CommitOutcome, { kind: "fenced" | "overtakes" }>
+  | { kind: "failed"; error: PackedError };
 
 /** How many rows of a batch will be moved into LanceDB. */
 export const historyRows = ({ agent_steps = [], conversation_messages = [], actions = [] }: WireBatch): number =>

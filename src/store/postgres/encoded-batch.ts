@@ -43,6 +43,7 @@ export const EXTRA_COLUMNS = {
     ["was_claimed", "boolean"],
     ["may_claim", "boolean"],
     ["is_birth", "boolean"],
+    ["overtakes_none", "boolean"],
   ],
   conversations: [["is_new", "boolean"]],
   conversation_messages: [
@@ -107,6 +108,7 @@ export function encode(batch: Batch, plans: SessionPlan[], known: ActionsKnown):
       known.isClaimed(action.action_id),
       known.mayClaim(action),
       births.has(action.action_id),
+      batch.overtakes_none ?? false,
       ...toValues("queue", action),
     ]);
   for (const [ordinal, message] of (batch.messages ?? []).entries())

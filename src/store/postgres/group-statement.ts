@@ -48,6 +48,7 @@ const USUAL: Partial<Record<TableName, Readonly<Record<string, Scalar>>>> = {
     was_claimed: false,
     may_claim: false,
     is_birth: false,
+    overtakes_none: false,
     metadata: "{}",
     urgency: 0,
     attempts: 0,
@@ -106,7 +107,11 @@ const REFUSALS: Partial<Record<TableName, string[]>> = {
        where not i.is_new and not exists (select 1 from agent_state s where s.session_id = i.session_id)`,
     "select batch, 'agent_state', session_id from locked_sessions where is_new",
   ],
-  queue: ["select batch, 'fenced' as reason, session_id as id from locked_actions where is_lost"],
+  queue: [
+    "select batch, 'fenced' as reason, session_id as id from locked_actions where is_lost",
+    `select i.batch, 'overtakes', i.session_id from new_queue i
+       where i.overtakes_none and exists (select 1 from queue q where q.session_id = i.session_id and not q.processed)`,
+  ],
   conversations: [
     `select i.batch, 'conversations' as reason, i.conversation_id as id from new_conversations i
        where i.is_new and exists (select 1 from conversations c where c.conversation_id = i.conversation_id)`,

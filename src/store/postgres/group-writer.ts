@@ -165,12 +165,15 @@ function outcomesFrom(rows: Row[], count: number): { outcome: CommitOutcome; tol
     else if (kind === "message") told.numbers.set(fromText(String(id)), Number(number));
     else if (kind === "claimed") told.claimed.add(fromText(String(id)));
     else if (kind === "more") told.more.add(fromText(String(id)));
-    else if (kind === "refused" && reason === "fenced")
-      refused.set(Number(batch), { kind: "fenced", session_id: fromText(String(id)) });
-    else if (!refused.has(Number(batch)))
-      refused.set(Number(batch), { kind: "exists", table: reason as "conversations", id: fromText(String(id)) });
+    else if (reason === "fenced" || !refused.has(Number(batch)))
+      refused.set(Number(batch), refusal(String(reason), fromText(String(id))));
   }
   // G2: this process was taken for gone, and is not told that anything went through.
   if (!isOpen) throw Object.assign(new Error("the writer's place was taken"), { code: "57P01" });
   return Array.from({ length: count }, (_, at) => ({ outcome: refused.get(at) ?? { kind: "committed" }, told }));
 }
+
+const refusal = (reason: string, id: string): CommitOutcome =>
+  reason === "fenced" || reason === "overtakes"
+    ? { kind: reason, session_id: id }
+    : { kind: "exists", table: reason as "conversations", id };

@@ -57,6 +57,46 @@ export function order(makeHome: MakeHome): void {
       assert.equal((await world().session(session_id)).status, "waiting");
     });
 
+    test("of one session that are sent side by side keep their order, whatever they are", TIMEOUT, async () => {
+      const controls = Array.from({ length: 40 }, (_, at) => ["agent_pause", "agent_input", "agent_resume"][at % 3]);
+      for (const before of [[], ["agent_pause"], controls]) {
+        const session_id = await world().create("echo");
+        await world().ended(await world().tell(session_id, "hello"));
+        const types = [...before, "agent_input", "agent_destroy", "agent_input"];
+        const accepted = await Promise.all(types.map((action_type) => world().submit({ action_type, session_id })));
+        const settled = await Promise.all(accepted.map(({ action_id }) => world().settled(action_id)));
+        const outcomes = settled.map(({ outcome }) => outcome);
+        assert.deepEqual(outcomes, [...types.slice(1).map(() => "ok"), "rejected"]);
+      }
+    });
+
+    test("that control a session at work are written together with what they do", TIMEOUT, async () => {
+      const session_id = await world().create("held");
+      const step = await world().held.next(session_id);
+      const heard = new AbortController();
+      const versions = new Map<string, boolean[]>();
+      const listening = (async () => {
+        for await (const event of world().store.follow({ session_id }, heard.signal)) {
+          if (event.kind !== "action") continue;
+          const { action_id, processed } = event.action;
+          versions.set(action_id, [...(versions.get(action_id) ?? []), processed]);
+        }
+      })();
+      const ids: string[] = [];
+      for (const action_type of ["agent_pause", "agent_resume", "agent_destroy"]) {
+        const { action_id } = await world().submit({ action_type, session_id });
+        // Not after a wait: who was told that it is accepted can rely on it.
+        assert.equal((await world().store.getAction(action_id))?.outcome, "ok", action_type);
+        ids.push(action_id);
+      }
+      step.finish();
+      await world().untilStatus(session_id, "stopped");
+      await world().meanwhile();
+      heard.abort();
+      await listening;
+      for (const id of ids) assert.deepEqual(versions.get(id), [true]);
+    });
+
     test("of one session do not wait for another session's step", TIMEOUT, async () => {
       const sessions = await Promise.all(Array.from({ length: 100 }, () => world().create("held")));
       const steps = await Promise.all(sessions.map((id) => world().held.next(id)));

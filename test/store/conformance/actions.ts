@@ -62,6 +62,34 @@ export function actions(open: OpenStore): void {
       assert.deepEqual(await claimIds(store), []);
     });
 
+    fresh("is not needed for one that overtakes none; where it would, nothing of it is written", async ({ store }) => {
+      const { session, owner } = await mustCreate(store);
+      const { session_id } = session;
+      const resting = await mustCreate(store);
+      const elsewhere = anAction({ session_id: resting.session.session_id });
+      await mustCommit(store, { actions: [elsewhere] });
+      const paused = { ...session, status: "paused" as const };
+      const pauseNow = async () => {
+        const action = settled(anAction({ session_id, urgency: 9 }));
+        const batch = { sessions: [{ kind: "update" as const, session: paused, owner }], actions: [action] };
+        const { kind } = await store.commit({ ...batch, overtakes_none: true });
+        const isWritten = (await store.getAction(action.action_id)) !== null;
+        assert.equal(isWritten, kind === "committed");
+        assert.equal((await store.getSession(session_id))?.status, isWritten ? "paused" : "running");
+        return kind;
+      };
+      const waiting = anAction({ session_id });
+      await mustCommit(store, { actions: [waiting] });
+      assert.equal(await pauseNow(), "overtakes", "one waits");
+      await store.claimActions({ worker: WORKER, limit: 100 });
+      assert.equal(await pauseNow(), "overtakes", "one is under way");
+      await mustCommit(store, { actions: [{ ...waiting, attempts: 1, run_at: fromNow(HOUR) }] });
+      assert.equal(await pauseNow(), "overtakes", "one waits for its retry");
+      await mustCommit(store, { actions: [settled(waiting)] });
+      assert.equal(await pauseNow(), "committed");
+      assert.deepEqual(await claimIds(store), [], "what was never in the queue is not handed out");
+    });
+
     fresh("breaks a tie of urgency and time by id", async ({ store }) => {
       const created_at = fromNow(0);
       const tied = ["a", "b", "c"].map((action_id) => anAction({ action_id, created_at }));
