@@ -159,6 +159,13 @@ await onPostgres(() => {
       await eventually("the old one ends", async () => (await sessions()).some(({ status }) => status === "stopped"));
       for (const client of clients) assert.ok((await ask(client, "hello again")).length > 0);
       assert.equal((await sessions()).length, 2);
+      // Who asks before the news of the reset came to their server asks the new chat all the same.
+      for (let round = 0; round < 5; round++) {
+        await post(round % 2 === 0 ? one : other, "/reset");
+        for (const answer of await Promise.all(clients.map((client) => ask(client, "and again"))))
+          assert.ok(answer.length > 0);
+      }
+      assert.equal((await sessions()).length, 7);
     });
   });
 });

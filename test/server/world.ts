@@ -45,10 +45,15 @@ export class World {
 
   /** Waits for the end of a session whose rows are too many to be followed. */
   async ended(session_id: string): Promise<Session> {
-    return eventually(`the end of ${session_id}`, async () => {
-      const session = await this.api.session(session_id);
-      return !isLive(session.status) && session;
-    });
+    let session = await this.api.session(session_id);
+    while (isLive(session.status)) {
+      const { iteration } = session;
+      session = await eventually(`the end or a further step of ${session_id}`, async () => {
+        const now = await this.api.session(session_id);
+        return (!isLive(now.status) || now.iteration > iteration) && now;
+      });
+    }
+    return session;
   }
 
   async iteration(session_id: string, iteration: number): Promise<Session> {

@@ -5,6 +5,7 @@ import type { ActionQueue } from "../../queue/submit.ts";
 import type { Store } from "../../store/store.ts";
 
 const AGENT_ID = "default";
+const WATCH_AGAIN_MS = 1000;
 const WAS_RESET = "the chat was reset";
 
 export type Asked = { text: string; user_id: string; request_id?: string };
@@ -27,8 +28,8 @@ export class DefaultChat {
   #line: Promise<unknown> = Promise.resolve();
   #looking: Promise<unknown> = Promise.resolve();
   #reset = new AbortController();
-  /** The session that is watched for a reset by another process. */
-  #watched: string | undefined;
+  /** The session that was the chat when it was last looked for. */
+  #known: string | undefined;
   #watching = new AbortController();
 
   constructor(store: Store, queue: ActionQueue, events: Events) {
@@ -41,14 +42,13 @@ export class DefaultChat {
   session(): Promise<Session> {
     return this.#alone(async () => {
       const session = (await this.#current()) ?? (await this.#make());
-      this.#watch(session.session_id);
+      this.#found(session.session_id);
       return session;
     });
   }
 
   stop(): void {
     this.#watching.abort();
-    this.#watched = undefined;
   }
 
   /** A fresh chat for everyone. An answer in flight fails; the old chat's history stays. */
@@ -58,12 +58,20 @@ export class DefaultChat {
       // The new one comes first, so that no question finds the old one on its way out.
       const { session_id } = await this.#make();
       if (old) await this.#queue.submit({ action_type: "agent_destroy", session_id: old.session_id });
-      this.#watch(session_id);
-      this.#tellReset(session_id);
+      this.#found(session_id, true);
     });
   }
 
-  #tellReset(session_id: string): void {
+  /**
+   * Another chat than before was made here, or by another process. Who finds it first tells it, and nobody again: a question
+   * to the new chat would be taken for one to the old.
+   */
+  #found(session_id: string, isReset = this.#store.alone !== undefined): void {
+    if (this.#known === session_id) return;
+    const isFirst = this.#known === undefined;
+    this.#known = session_id;
+    this.#watch(session_id);
+    if (isFirst || !isReset) return;
     this.#reset.abort();
     this.#reset = new AbortController();
     for (const listener of this.#resetListeners) listener(session_id);
@@ -71,22 +79,18 @@ export class DefaultChat {
 
   /** Where other processes serve the same chat, one of them may reset it: the chat that everyone had then ends. */
   #watch(session_id: string): void {
-    if (!this.#store.alone || this.#watched === session_id) return;
-    this.stop();
-    this.#watched = session_id;
+    this.#watching.abort();
+    if (!this.#store.alone) return;
     this.#watching = new AbortController();
-    void this.#untilEnd(session_id, this.#watching.signal).catch(() => {
-      this.#watched = undefined;
+    const { signal } = this.#watching;
+    void this.#untilEnd(session_id, signal).catch(() => {
+      if (!signal.aborted) setTimeout(() => signal.aborted || this.#watch(session_id), WATCH_AGAIN_MS).unref();
     });
   }
 
   async #untilEnd(session_id: string, signal: AbortSignal): Promise<void> {
-    for await (const event of this.#store.follow({ session_id }, signal)) {
-      if (event.kind !== "session" || isUsable(event.session)) continue;
-      const next = await this.session();
-      if (next.session_id !== session_id) this.#tellReset(next.session_id);
-      return;
-    }
+    for await (const event of this.#store.follow({ session_id }, signal))
+      if (event.kind === "session" && !isUsable(event.session)) return void (await this.session());
   }
 
   async #current(): Promise<Session | null> {
