@@ -14,7 +14,7 @@ const TASK: Task = { steps: 100_000, step_ms: 50, piece_bytes: 0 };
 
 /** (b) Sessions are paused at some moment of a step and resumed. */
 export async function measureControl({ folder, quick }: BenchContext): Promise<Figure[]> {
-  const measured = await inRounds(folder, contenders("without floors"), quick ? 1 : 3, runRound);
+  const measured = await inRounds(folder, contenders("without floors"), quick ? 1 : 5, runRound);
   if (!quick)
     await drawControl(measured.map(({ contender, rounds }) => ({ contender, values: rounds.map(effectiveOf) })));
   const peer = best(measured, "peer", effectiveOf, Math.min);

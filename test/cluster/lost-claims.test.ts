@@ -81,6 +81,30 @@ await onPostgres(() => {
       });
     });
 
+    for (const [why, change, expected] of [
+      ["for an owner of before", "update agent_state set epoch = epoch + 1", "fenced"],
+      ["for one that another process put into the queue", "", "overtakes"],
+    ] as const)
+      test(`although it takes effect at once, ${why}: nothing of it is written`, TIMEOUT, async () => {
+        await withStore(async (store, url) => {
+          const session = aSession();
+          await mustCommit(store, { sessions: [{ kind: "create", session, worker: WORKER }] });
+          const { session_id } = session;
+          const server = await openPostgresStore({ url });
+          if (change) await administer(url, change);
+          else await mustCommit(server, { actions: [anAction({ session_id })] });
+          const action = settled(anAction({ session_id }));
+          const paused = { ...session, status: "paused" as const };
+          const owner = { worker: WORKER, epoch: 1 };
+          const sessions = [{ kind: "update" as const, session: paused, owner }];
+          const { kind } = await store.commit({ sessions, actions: [action], overtakes_none: true });
+          assert.equal(kind, expected);
+          assert.equal(await server.getAction(action.action_id), null);
+          assert.equal((await server.getSession(session_id))?.status, "running");
+          await server.close();
+        });
+      });
+
     test("for an owner of before: the claim that was made meanwhile stays", TIMEOUT, async () => {
       await withStore(async (store, url) => {
         const session = aSession();

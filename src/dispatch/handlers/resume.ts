@@ -22,7 +22,5 @@ export const resume: Handler = (action, session, moniker) => {
   return { kind: "ok", session: { ...withStatus(changed, waits ? "waiting" : "running", null), last_error: null } };
 };
 
-const withOptions = (session: Session, { options }: JsonObject): Session => ({
-  ...session,
-  options: { ...session.options, ...(options as SessionOptions | undefined) },
-});
+const withOptions = (session: Session, { options }: JsonObject): Session =>
+  options === undefined ? session : { ...session, options: { ...session.options, ...(options as SessionOptions) } };

@@ -1,6 +1,7 @@
 import type { Action } from "../../domain/action.ts";
 import { isLive } from "../../domain/session.ts";
 import type { Batch, SessionWrite } from "../store.ts";
+import { toControlRow } from "./control-statement.ts";
 import type { SessionPlan } from "./owned-sessions.ts";
 import { toStepRow } from "./step-statement.ts";
 import { LAST_PLACE, type TableName, toValues } from "./tables.ts";
@@ -15,8 +16,8 @@ export type EncodedBatch = BatchContent & {
   scopes: string[];
   characters: number;
 };
-/** A batch that is a step and nothing else has a statement of its own. */
-type BatchContent = { kind: "step"; row: Scalar[] } | ({ kind: "rows" } & BatchRows);
+/** A batch that is a step and nothing else, or a request that takes effect at once, has a statement of its own. */
+type BatchContent = { kind: "step" | "control"; row: Scalar[] } | ({ kind: "rows" } & BatchRows);
 export type BatchRows = { rows: Partial<Record<TableName, Scalar[][]>> };
 
 /** What stands before the table's own columns, for each table that has more to tell. */
@@ -63,11 +64,17 @@ export type ActionsKnown = {
   mayClaim: (action: Action) => boolean;
 };
 
+const ROW_KINDS = [
+  ["step", toStepRow],
+  ["control", toControlRow],
+] as const;
+
 export function encode(batch: Batch, plans: SessionPlan[], known: ActionsKnown): EncodedBatch {
-  const stepRow = toStepRow(batch, plans);
-  if (stepRow) {
+  for (const [kind, toRow] of ROW_KINDS) {
+    const row = toRow(batch, plans);
+    if (!row) continue;
     const scope = sessionScope((plans[0] as SessionPlan).session);
-    return { kind: "step", row: stepRow, keys: [scope], scopes: [scope], characters: lengthOf(stepRow) };
+    return { kind, row, keys: [scope], scopes: [scope], characters: lengthOf(row) };
   }
   const rows: BatchRows["rows"] = {};
   const keys: string[] = [];
@@ -162,8 +169,8 @@ export const KEPT: ReadonlySet<string> = new Set([
 ]);
 const KEPT_AND_OPTIONS: ReadonlySet<string> = new Set([...KEPT, "options"]);
 
-const leftOutOf = ({ write, keeps_options }: SessionPlan): ReadonlySet<string> | undefined =>
-  write.kind === "create" ? undefined : keeps_options ? KEPT_AND_OPTIONS : KEPT;
+const leftOutOf = ({ write, session, last }: SessionPlan): ReadonlySet<string> | undefined =>
+  write.kind === "create" ? undefined : session.options === last.options ? KEPT_AND_OPTIONS : KEPT;
 
 function sessionExtras({ write, before, after, base_iteration, context }: SessionPlan): Scalar[] {
   const isNew = write.kind === "create";

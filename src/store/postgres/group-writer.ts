@@ -2,6 +2,7 @@ import { setTimeout as wait } from "node:timers/promises";
 import { EverstepError } from "../../domain/errors.ts";
 import type { CommitOutcome } from "../store.ts";
 import { LAST_SILENCE_MS, openClient, type Row, SteadyClient } from "./connections.ts";
+import { controlStatement } from "./control-statement.ts";
 import type { BatchRows, EncodedBatch } from "./encoded-batch.ts";
 import { groupStatement } from "./group-statement.ts";
 import { stepStatement } from "./step-statement.ts";
@@ -62,6 +63,7 @@ export class GroupWriter {
     const place = { ...this.#place, attempt: this.#attempt, group_no: 0 };
     const statements = [
       stepStatement([], place),
+      controlStatement([], place),
       ...USUAL_TABLES.map((tables) => groupStatement([rowsOf(tables)], place)),
     ];
     for (const { text, parameters } of statements) await this.#client.run(text, parameters);
@@ -149,9 +151,11 @@ const USUAL_TABLES: TableName[][] = [
 const rowsOf = (tables: TableName[]): BatchRows => ({ rows: Object.fromEntries(tables.map((table) => [table, []])) });
 
 function statementFor(batches: readonly EncodedBatch[], place: WriterPlace): Statement {
-  const steps = batches.flatMap((batch) => (batch.kind === "step" ? [batch.row] : []));
-  if (steps.length === batches.length) return stepStatement(steps, place);
-  if (steps.length > 0) throw new TypeError("steps were given together with other batches");
+  const kind = batches[0]?.kind;
+  if (batches.some((batch) => batch.kind !== kind)) throw new TypeError("batches of several kinds were given together");
+  const rows = batches.flatMap((batch) => (batch.kind === "rows" ? [] : [batch.row]));
+  if (kind === "step") return stepStatement(rows, place);
+  if (kind === "control") return controlStatement(rows, place);
   return groupStatement(batches as readonly BatchRows[], place);
 }
 

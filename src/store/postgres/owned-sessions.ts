@@ -16,9 +16,8 @@ export type SessionPlan = {
   before: Position;
   after: Position;
   base_iteration: number | null;
-  /** They are those of its last commit. */
-  keeps_options: boolean;
-  keeps_result: boolean;
+  /** The row as its last commit left it. */
+  last: Session;
   /** JSON text, where the state cannot be rebuilt from steps: at the start and at the end of a session. */
   context: string | null;
   steps: { step: Step; stored: StoredState; error_number: number | null }[];
@@ -123,8 +122,7 @@ export class OwnedSessions {
       before: { iteration: from.iteration, error_rows: from.error_rows },
       after: { iteration, error_rows },
       base_iteration: kept?.base_iteration ?? null,
-      keeps_options: session.options === from.session.options,
-      keeps_result: session.result === from.session.result,
+      last: from.session,
       context: !lives || (write.kind === "create" && !kept) ? JSON.stringify(context) : null,
       steps: rows,
       committed: () => {

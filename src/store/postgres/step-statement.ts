@@ -40,14 +40,16 @@ const COLUMNS: readonly InputColumn[] = [
 /** The values of a batch that is a step and nothing else; null where it is more, or where its session rests from now on. */
 export function toStepRow(batch: Batch, plans: readonly SessionPlan[]): Scalar[] | null {
   const [plan, more] = plans;
-  if (!plan || more || plan.write.kind !== "update" || plan.steps.length !== 1 || hasMore(batch)) return null;
-  const { write, session, keeps_options, keeps_result, context } = plan;
+  if (!plan || more || plan.write.kind !== "update" || plan.steps.length !== 1) return null;
+  if (batch.actions?.length || hasOtherRows(batch)) return null;
+  const { write, session, last, context } = plan;
+  const keepsResult = session.result === last.result;
   const [{ step, stored, error_number }] = plan.steps as [SessionPlan["steps"][number]];
   const goesOn =
     error_number === null &&
     context === null &&
-    keeps_options &&
-    (keeps_result || session.result !== null) &&
+    session.options === last.options &&
+    (keepsResult || session.result !== null) &&
     session.last_error === null &&
     session.stop_reason === null &&
     session.ended_at === null &&
@@ -60,7 +62,7 @@ export function toStepRow(batch: Batch, plans: readonly SessionPlan[]): Scalar[]
     write.owner.epoch,
     step.iteration,
     session.status,
-    keeps_result ? null : toJson(session.result),
+    keepsResult ? null : toJson(session.result),
     toJson(session.pending_guidance),
     toJson(session.pending_action_ids),
     session.tokens_used,
@@ -82,8 +84,9 @@ export function toStepRow(batch: Batch, plans: readonly SessionPlan[]): Scalar[]
   ];
 }
 
-const hasMore = ({ actions, messages, cursors, participants, conversations, agent_configs }: Batch): boolean =>
-  [actions, messages, cursors, participants, conversations, agent_configs].some((rows) => rows && rows.length > 0);
+/** Whether a batch has more than sessions, steps and actions. */
+export const hasOtherRows = ({ messages, cursors, participants, conversations, agent_configs }: Batch): boolean =>
+  [messages, cursors, participants, conversations, agent_configs].some((rows) => rows && rows.length > 0);
 
 export function stepStatement(rows: readonly Scalar[][], writer: WriterPlace): Statement {
   const numbered = rows.map((row, batch) => [batch, ...row]);

@@ -4,6 +4,7 @@ import { describe } from "node:test";
 import { setImmediate } from "node:timers/promises";
 import type { Action } from "../../../src/domain/action.ts";
 import { newId } from "../../../src/domain/ids.ts";
+import type { Session } from "../../../src/domain/session.ts";
 import type { Store } from "../../../src/store/store.ts";
 import { anAction, aSession, deliver, mustCommit, mustCreate, settled, WORKER } from "../fixtures.ts";
 import { randomFor } from "../random.ts";
@@ -62,33 +63,37 @@ export function actions(open: OpenStore): void {
       assert.deepEqual(await claimIds(store), []);
     });
 
-    fresh("is not needed for one that overtakes none; where it would, nothing of it is written", async ({ store }) => {
-      const { session, owner } = await mustCreate(store);
-      const { session_id } = session;
-      const resting = await mustCreate(store);
-      const elsewhere = anAction({ session_id: resting.session.session_id });
-      await mustCommit(store, { actions: [elsewhere] });
-      const paused = { ...session, status: "paused" as const };
-      const pauseNow = async () => {
-        const action = settled(anAction({ session_id, urgency: 9 }));
-        const batch = { sessions: [{ kind: "update" as const, session: paused, owner }], actions: [action] };
-        const { kind } = await store.commit({ ...batch, overtakes_none: true });
-        const isWritten = (await store.getAction(action.action_id)) !== null;
-        assert.equal(isWritten, kind === "committed");
-        assert.equal((await store.getSession(session_id))?.status, isWritten ? "paused" : "running");
-        return kind;
-      };
-      const waiting = anAction({ session_id });
-      await mustCommit(store, { actions: [waiting] });
-      assert.equal(await pauseNow(), "overtakes", "one waits");
-      await store.claimActions({ worker: WORKER, limit: 100 });
-      assert.equal(await pauseNow(), "overtakes", "one is under way");
-      await mustCommit(store, { actions: [{ ...waiting, attempts: 1, run_at: fromNow(HOUR) }] });
-      assert.equal(await pauseNow(), "overtakes", "one waits for its retry");
-      await mustCommit(store, { actions: [settled(waiting)] });
-      assert.equal(await pauseNow(), "committed");
-      assert.deepEqual(await claimIds(store), [], "what was never in the queue is not handed out");
-    });
+    const changes: [what: string, change: Partial<Session>][] = [
+      ["only whether its session goes on", {}],
+      ["more of its session", { options: { max_steps: 7 }, pending_guidance: ["and this"], pending_action_ids: ["x"] }],
+    ];
+    for (const [what, change] of changes)
+      fresh(`is not needed for one that overtakes none and changes ${what}`, async ({ store }) => {
+        const { session, owner } = await mustCreate(store);
+        const { session_id } = session;
+        const resting = await mustCreate(store);
+        await mustCommit(store, { actions: [anAction({ session_id: resting.session.session_id })] });
+        const paused = { ...session, ...change, status: "paused" as const, updated_at: fromNow(1) };
+        const pauseNow = async () => {
+          const action = settled(anAction({ session_id, urgency: 9, metadata: { by: "ann" } }));
+          const batch = { sessions: [{ kind: "update" as const, session: paused, owner }], actions: [action] };
+          const { kind } = await store.commit({ ...batch, overtakes_none: true });
+          const isWritten = kind === "committed";
+          assert.deepEqual(await store.getAction(action.action_id), isWritten ? action : null);
+          assert.deepEqual(await store.getSession(session_id), isWritten ? paused : session);
+          return kind;
+        };
+        const waiting = anAction({ session_id });
+        await mustCommit(store, { actions: [waiting] });
+        assert.equal(await pauseNow(), "overtakes", "one waits");
+        await store.claimActions({ worker: WORKER, limit: 100 });
+        assert.equal(await pauseNow(), "overtakes", "one is under way");
+        await mustCommit(store, { actions: [{ ...waiting, attempts: 1, run_at: fromNow(HOUR) }] });
+        assert.equal(await pauseNow(), "overtakes", "one waits for its retry");
+        await mustCommit(store, { actions: [settled(waiting)] });
+        assert.equal(await pauseNow(), "committed");
+        assert.deepEqual(await claimIds(store), [], "what was never in the queue is not handed out");
+      });
 
     fresh("breaks a tie of urgency and time by id", async ({ store }) => {
       const created_at = fromNow(0);
