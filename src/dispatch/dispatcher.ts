@@ -102,7 +102,8 @@ export class Dispatcher {
 
   /** A3. Answers whether the action was written; where not, it has to be put into the queue. */
   async applyAtOnce(action: Action): Promise<boolean> {
-    if (this.#stopping.signal.aborted || !this.#registry.peek(action.session_id)) return false;
+    // What is being written may wait for a store out of reach; who asks is answered before that.
+    if (this.#stopping.signal.aborted || !this.#registry.peek(action.session_id)?.isFree) return false;
     const applying = this.#registry.withRunner(
       action.session_id,
       async (runner) => runner !== null && (await this.#apply(action, runner, true)) === "committed",

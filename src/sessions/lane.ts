@@ -3,6 +3,10 @@ export class Lane {
   #busy = false;
   readonly #waiting: (() => void)[] = [];
 
+  get isFree(): boolean {
+    return !this.#busy;
+  }
+
   async run<Result>(work: () => Promise<Result>): Promise<Result> {
     if (this.#busy) await new Promise<void>((resolve) => this.#waiting.push(resolve));
     this.#busy = true;

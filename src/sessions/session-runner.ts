@@ -74,6 +74,11 @@ export class SessionRunner {
     return this.#loop === undefined;
   }
 
+  /** A change begins at once: nothing else is being written. */
+  get isFree(): boolean {
+    return this.#lane.isFree;
+  }
+
   /** Looks at the session again: takes up the work if there is some, ends a wait that is no longer wanted. */
   wake(): void {
     this.#woken = true;

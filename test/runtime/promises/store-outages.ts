@@ -42,6 +42,25 @@ export function storeOutages(makeHome: MakeHome): void {
       });
     }
 
+    test("a request to a session whose step waits is answered, and takes effect afterwards", TIMEOUT, async () => {
+      await using world = await World.open(makeHome);
+      await world.runtime.stop();
+      const { catalog, workspace } = world;
+      let isFull = true;
+      const store = failing(world.store, ({ steps = [] }) => isFull && steps.length > 0);
+      const runtime = new Runtime({ store, catalog, workspace, shutdown_grace_ms: 0 });
+      await runtime.start();
+      const session_id = await world.create("held");
+      (await world.held.next(session_id)).finish();
+      await new Promise((resolve) => setTimeout(resolve, 50));
+      const asked = await runtime.queue.submit({ action_type: "agent_pause", session_id });
+      assert.equal(asked.kind, "accepted");
+      isFull = false;
+      const paused = await sessionThat(store, session_id, ({ status }) => status === "paused");
+      assert.equal(paused.iteration, 0);
+      await runtime.stop();
+    });
+
     test("a stop does not wait for it, and the next start goes on where the store stands", TIMEOUT, async () => {
       await using world = await World.open(makeHome);
       await world.runtime.stop();
