@@ -14,6 +14,9 @@ export class CommandError extends Error {
   }
 }
 
+/** No server answers, or no longer. */
+export class UnreachableError extends CommandError {}
+
 /** The HTTP API and its sockets, as the commands use them. */
 export class ApiClient {
   readonly #options: ClientOptions;
@@ -64,14 +67,16 @@ export class ApiClient {
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),
       });
     } catch {
-      throw new CommandError(
+      throw new UnreachableError(
         `nothing answers at ${url}; start it with \`everstep serve\`, or name another place with --url`,
       );
     }
   }
 
   async #read(response: Response): Promise<unknown> {
-    const text = await response.text();
+    const text = await response.text().catch(() => {
+      throw new UnreachableError(`${this.url} broke off its answer`);
+    });
     if (response.ok) return text === "" ? null : JSON.parse(text);
     const problem = problemSchema.safeParse(parseOrNull(text));
     const detail = problem.success ? problem.data.detail : `the server answered ${response.status}`;

@@ -37,8 +37,8 @@ export async function demo(client: ApiClient, { fast }: { fast?: boolean }): Pro
   await client.post(`${session}/pause`);
   say("Paused: a step that was running is kept, and no other starts…");
   await wait(pace * 1.5);
+  say("…and resumed:");
   await client.post(`${session}/resume`);
-  say("…and resumed.");
   await told.jokes(1);
   await client.post(`${session}/destroy`);
   told.end();

@@ -1,6 +1,7 @@
+import { setTimeout as wait } from "node:timers/promises";
 import { isLive, type Session } from "../../../domain/session.ts";
 import type { Step } from "../../../domain/step.ts";
-import { type ApiClient, CommandError } from "../client.ts";
+import { type ApiClient, CommandError, UnreachableError } from "../client.ts";
 import { coloured, printable, statusText } from "../output.ts";
 import { findSession } from "../sessions.ts";
 import { StepPrinter } from "../step-printer.ts";
@@ -9,6 +10,8 @@ export type LogsOptions = { follow?: boolean; tail?: string; json?: boolean };
 type Delta = { iteration: number; event_seq: number; text: string };
 
 const PAGE = 500;
+const RETRY_MS = 1000;
+const LOST = "the connection was lost; trying again…";
 
 /** Prints a session's steps, and with `follow` those to come, their text as it grows. */
 export async function logs(client: ApiClient, prefix: string, { follow, tail, json }: LogsOptions): Promise<void> {
@@ -47,11 +50,12 @@ async function followSession(client: ApiClient, session_id: string, from: number
   };
   const subscribe = async () => {
     socket.emit("subscribe", { session_id, after_iteration: last });
-    endWhenOver(await client.get<Session>(`/api/sessions/${encodeURIComponent(session_id)}`));
+    const path = `/api/sessions/${encodeURIComponent(session_id)}`;
+    endWhenOver(await patiently(printer, () => client.get<Session>(path)));
   };
   socket.on("connect", () => void subscribe().catch((error: unknown) => ended.reject(error as Error)));
   socket.on("connect_error", (error) => {
-    if (socket.active) printer.note("the connection was lost; trying again…");
+    if (socket.active) printer.note(LOST);
     else ended.reject(new CommandError(error.message));
   });
   socket.on("agent_step_delta", ({ iteration, event_seq, text }: Delta) => printer.delta(iteration, event_seq, text));
@@ -62,10 +66,25 @@ async function followSession(client: ApiClient, session_id: string, from: number
   });
   const over = await ended.promise.finally(() => socket.off().disconnect());
   // The end may be told by another way than the steps and overtake the last of them, also the one that says why.
-  for await (const step of stepsAfter(client, session_id, last)) print(step);
+  await patiently(printer, async () => {
+    for await (const step of stepsAfter(client, session_id, last)) print(step);
+  });
   const { status, stop_reason, last_error } = over;
   printer.end();
   printer.note(
     `the session is ${statusText(status)}${stop_reason ? ` (${stop_reason})` : ""}${last_error ? `: ${coloured("red", printable(last_error))}` : ""}`,
   );
+}
+
+/** A server that is gone for a while is asked until it is back. */
+async function patiently<Answer>(printer: StepPrinter, ask: () => Promise<Answer>): Promise<Answer> {
+  for (;;) {
+    try {
+      return await ask();
+    } catch (error) {
+      if (!(error instanceof UnreachableError)) throw error;
+      printer.note(LOST);
+      await wait(RETRY_MS);
+    }
+  }
 }
