@@ -1,17 +1,13 @@
 import type { Batch } from "../store.ts";
-import { fromArrays, type InputColumn, toArrays } from "./input-columns.ts";
+import type { InputColumn } from "./input-columns.ts";
 import type { SessionPlan } from "./owned-sessions.ts";
+import { namesFrom, rowStatement } from "./row-statement.ts";
 import { LAST_PLACE } from "./tables.ts";
 import { type Scalar, toJson, toText } from "./values.ts";
 import { toIndexedWords } from "./words.ts";
-import { FIRST_FREE_PARAMETER, groupText, type Statement, type WriterPlace, writerParameters } from "./writer-place.ts";
 
-/**
- * Most commits are a step and nothing else: its session goes on by one iteration. Many of them go as one statement that
- * looks at each session once, writes what changed of it, and takes the step's row from the same input.
- */
+/** Most commits are a step and nothing else: its session goes on by one iteration. */
 const COLUMNS: readonly InputColumn[] = [
-  { name: "batch", sql_type: "integer" },
   { name: "session_id", sql_type: "text" },
   { name: "epoch", sql_type: "integer" },
   { name: "iteration", sql_type: "integer" },
@@ -88,25 +84,17 @@ export function toStepRow(batch: Batch, plans: readonly SessionPlan[]): Scalar[]
 export const hasOtherRows = ({ messages, cursors, participants, conversations, agent_configs }: Batch): boolean =>
   [messages, cursors, participants, conversations, agent_configs].some((rows) => rows && rows.length > 0);
 
-export function stepStatement(rows: readonly Scalar[][], writer: WriterPlace): Statement {
-  const numbered = rows.map((row, batch) => [batch, ...row]);
-  return { text: TEXT, parameters: [...writerParameters(writer), ...toArrays(COLUMNS, numbered)] };
-}
+const STEP_COLUMNS = namesFrom(COLUMNS, "id");
 
-const STEP_COLUMNS = COLUMNS.slice(COLUMNS.findIndex(({ name }) => name === "id")).map(({ name }) => name);
-
-// The owner is compared in a way that no index serves: sessions are to be found by their ids, not among all that are owned.
-const TEXT = groupText([
-  `i as materialized (${fromArrays(COLUMNS, FIRST_FREE_PARAMETER)})`,
-  `moved as (update agent_state s set iteration = i.iteration, status = i.session_status, step_token = i.step_token,
+export const stepStatement = rowStatement(COLUMNS, {
+  set: `iteration = i.iteration, status = i.session_status, step_token = i.step_token,
     next_step_token = i.next_step_token, result = coalesce(i.result, s.result), pending_guidance = i.pending_guidance,
     pending_action_ids = i.pending_action_ids, last_error = null, tokens_used = i.session_tokens, updated_at = i.created_at,
-    stop_reason = null, ended_at = null, base_iteration = i.base_iteration, context = null
-  from i where s.session_id = i.session_id and s.node_no is not distinct from $1 and s.epoch = i.epoch
-    and s.iteration = i.iteration - 1 and exists (select 1 from gate)
-  returning s.agent_id, i.*)`,
-  `written as (insert into agent_steps (session_id, iteration, agent_id, place, status, ${STEP_COLUMNS.join(", ")})
-  select session_id, iteration, agent_id, ${LAST_PLACE}, 'ok', ${STEP_COLUMNS.join(", ")} from moved)`,
-  `refused as materialized (select i.batch, 'fenced' as reason, i.session_id as id from i
-  where i.session_id not in (select session_id from moved))`,
-]);
+    stop_reason = null, ended_at = null, base_iteration = i.base_iteration, context = null`,
+  when: "s.iteration = i.iteration - 1",
+  insert: {
+    into: `agent_steps (session_id, iteration, agent_id, place, status, ${STEP_COLUMNS})`,
+    values: `session_id, iteration, agent_id, ${LAST_PLACE}, 'ok', ${STEP_COLUMNS}`,
+  },
+  reason: "'fenced'",
+});
