@@ -127,7 +127,7 @@ describe("AgentApi with a real agent", () => {
     assert.throws(() => api.sendMessage("Anyone?"), { name: "AgentApiError", code: "disconnected" });
     model.otherwise(echoing);
     await server.start();
-    await within(20_000, back.promise, () => "it did not come back");
+    await within(60_000, back.promise, () => "it did not come back");
     assert.equal(api.session_id, session_id);
     assert.equal(await joined(api.sendMessage("Are you back?")), "Answer to: Are you back?");
   });
@@ -156,7 +156,7 @@ describe("AgentApi with a real agent", () => {
     const child = spawn(process.execPath, [LEAVING_CLIENT, ...args], { stdio: ["ignore", "pipe", "inherit"] });
     const [said, [code]] = await Promise.all([
       textOf(child.stdout),
-      within(20_000, once(child, "exit"), () => "the program did not end"),
+      within(60_000, once(child, "exit"), () => "the program did not end"),
     ]);
     return { said, code: code as number };
   };

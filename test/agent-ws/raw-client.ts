@@ -4,7 +4,7 @@ import { type ClientOptions, WebSocket } from "ws";
 import { type ServerFrame, serverFrameSchema } from "../../src/agent-api/messages.ts";
 import { within } from "../server/server-fixture.ts";
 
-const WAIT_MS = 30_000;
+const WAIT_MS = 60_000;
 export type Answer = { text: string; tokens_used: number; chunks: string[] };
 type Tagged = { request_id?: string };
 

@@ -9,7 +9,7 @@ import { RawClient } from "./raw-client.ts";
 /** More than the machine's own buffers between two processes hold, so that the rest has to wait in the server. */
 const MOST_QUESTIONS = 1000;
 const MOST_RUBBISH = 2_000_000;
-const LONGEST_WAIT_MS = 20_000;
+const LONGEST_WAIT_MS = 60_000;
 const MOST_MEMORY = 150e6;
 
 describe("a client that does not read", () => {
@@ -54,7 +54,7 @@ describe("a client that does not read", () => {
       await deaf.send("rubbish");
       if (++sent % 1000 === 0) await new Promise((resolve) => setImmediate(resolve));
     }
-    await within(10_000, deaf.gone, () => `it is still there after ${sent} frames`);
+    await within(60_000, deaf.gone, () => `it is still there after ${sent} frames`);
     const grown = (await memory()) - atFirst;
     assert.ok(grown < MOST_MEMORY, `${grown / 1e6} MB more after ${sent} frames`);
     assert.match((await other.say("help")).text, /list files/);

@@ -5,7 +5,7 @@ import { spawnEverstep, within } from "../server/server-fixture.ts";
 
 export type Role = "worker" | "server" | "serve";
 
-const START_MS = 30_000;
+const START_MS = 60_000;
 
 /** A real `everstep worker`, `everstep server`, or `everstep serve`, which is both. */
 export class Member {

@@ -16,7 +16,7 @@ const MONIKERS = fileURLToPath(new URL("monikers", import.meta.url));
 const ARTIFACTS = fileURLToPath(new URL("artifacts", import.meta.url));
 const PICTURES = join(REPOSITORY, "docs/pictures");
 /** What a page may take, in milliseconds, before it is taken to be broken. */
-const PATIENCE_MS = 20_000;
+const PATIENCE_MS = 60_000;
 
 assert.ok(existsSync(join(BUILT, "index.html")), "the console is not built: npm run build");
 

@@ -17,7 +17,7 @@ import { REPOSITORY } from "../repository-files.ts";
 import { type ScratchFolder, scratchFolder } from "../store/scratch-folder.ts";
 import { type CodeBlock, codeBlocks, writeCode } from "./page-code.ts";
 
-const TIMEOUT = { timeout: 60_000 };
+const TIMEOUT = { timeout: 180_000 };
 const run = promisify(execFile);
 
 describe("the code of docs/writing-a-moniker.md", () => {

@@ -10,7 +10,7 @@ import { ModelServer } from "./model-server.ts";
 import type { WireFormatName } from "./wire-formats.ts";
 
 /** A test that waits longer than this, in milliseconds, waits for something that never comes. */
-export const TIMEOUT = { timeout: 60_000 };
+export const TIMEOUT = { timeout: 180_000 };
 export const FORMATS: readonly WireFormatName[] = ["openai", "anthropic"];
 export const KEY = "sk-test-0123456789";
 

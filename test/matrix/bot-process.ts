@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { type Environment, spawnEverstep, within } from "../server/server-fixture.ts";
 import { type ScratchFolder, scratchFolder } from "../store/scratch-folder.ts";
 
-const START_MS = 30_000;
+const START_MS = 60_000;
 
 /** The real program, `everstep matrix`, with a state folder of its own that outlives it. */
 export class BotProcess implements AsyncDisposable {

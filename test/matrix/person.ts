@@ -12,7 +12,7 @@ import {
 import { logger } from "matrix-js-sdk/lib/logger.js";
 import { within } from "../server/server-fixture.ts";
 
-const WAIT_MS = 40_000;
+const WAIT_MS = 90_000;
 
 /** A message as a person sees it: with its last edit, at its own place. */
 export type Seen = {

@@ -39,7 +39,7 @@ export class WrittenAgent implements AsyncDisposable {
     const { received } = this.#agent;
     const at = this.#first + number;
     await within(
-      30_000,
+      60_000,
       this.#agent.until(() => received.length > at),
       () => `no question ${number}: ${this.asked.join()}`,
     );

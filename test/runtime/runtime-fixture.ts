@@ -23,7 +23,7 @@ export type StoreHome = { url: string; remove(): Promise<void> };
 export type MakeHome = () => Promise<StoreHome>;
 
 /** A test that waits longer than this, in milliseconds, waits for something that never comes. */
-export const TIMEOUT = { timeout: 60_000 };
+export const TIMEOUT = { timeout: 180_000 };
 
 export type WorldOptions = Partial<Omit<RuntimeOptions, "store" | "workspace" | "catalog">>;
 export type Accepted = Extract<SubmitOutcome, { kind: "accepted" }>;

@@ -27,7 +27,7 @@ function running(...args: string[]) {
     const look = () => pattern.test(said.stdout + said.stderr) && found.resolve();
     listeners.add(look);
     look();
-    return within(20_000, found.promise, () => `${pattern} was not printed in ${JSON.stringify(said)}`);
+    return within(60_000, found.promise, () => `${pattern} was not printed in ${JSON.stringify(said)}`);
   };
   return { said, ended, saying, child };
 }
@@ -137,7 +137,7 @@ describe("everstep logs -f", () => {
     await server.kill();
     await server.start();
     const [code] = await within(
-      30_000,
+      60_000,
       following.ended,
       () => `logs -f did not end: ${JSON.stringify(following.said).slice(-2000)}`,
     );

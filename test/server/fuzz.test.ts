@@ -19,7 +19,7 @@ import { eventually, ServerProcess } from "./server-fixture.ts";
 const BODIES = Number(process.env["EVERSTEP_FUZZ_BODIES"] ?? 2000);
 const QUERIES = Number(process.env["EVERSTEP_FUZZ_QUERIES"] ?? 200);
 const AT_ONCE = 32;
-const TIMEOUT = { timeout: 120_000 };
+const TIMEOUT = { timeout: 180_000 };
 
 type Sent = { status: number; type: string; text: string };
 

@@ -8,8 +8,8 @@ import { REPOSITORY } from "../repository-files.ts";
 import { type ScratchFolder, scratchFolder } from "../store/scratch-folder.ts";
 
 /** A test that waits longer than this, in milliseconds, waits for something that never comes. */
-export const TIMEOUT = { timeout: 60_000 };
-const START_MS = 30_000;
+export const TIMEOUT = { timeout: 180_000 };
+const START_MS = 60_000;
 
 /** Variables of the program, those of the test runner left out. */
 export type Environment = Record<string, string>;

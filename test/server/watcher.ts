@@ -7,7 +7,7 @@ export type Acknowledgement = { ok: boolean; error?: string };
 /** What the server told, in the order of arrival. */
 export type Told = { event: string; payload: unknown };
 
-const WAIT_MS = 20_000;
+const WAIT_MS = 60_000;
 
 /** A program that follows the server over Socket.IO and remembers everything it is told. */
 export class Watcher implements Disposable {

@@ -40,7 +40,7 @@ export function nioSuite(): void {
               wake = resolve;
             });
         };
-        await within(30_000, happened(), () => `${pattern} was not heard: ${JSON.stringify(heard)}`);
+        await within(60_000, happened(), () => `${pattern} was not heard: ${JSON.stringify(heard)}`);
         return find() ?? assert.fail();
       };
       const ask = (text: string, pattern: RegExp): Promise<Heard> => {

@@ -12,7 +12,7 @@ export function stoppingSuite(): void {
       await using tale = await beginTale(homeserver());
       const { model, anna, room, call } = tale;
       await anna.say(room, "!stop");
-      await within(20_000, call.left, () => "the model's call went on");
+      await within(60_000, call.left, () => "the model's call went on");
       await anna.hears(room, /^Once upon\n\n\*\(stopped\)\*$/);
       const again = await model.next();
       await again.reply(JSON.stringify({ tool: "reply", text: "Stopped." }));

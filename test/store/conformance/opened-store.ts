@@ -13,7 +13,7 @@ export type OpenedStore = {
 export type OpenStore = () => Promise<OpenedStore>;
 
 /** A test that waits longer than this, in milliseconds, waits for something that never comes. */
-const TIMEOUT = 30_000;
+const TIMEOUT = 120_000;
 
 /** Parts of the suite run side by side, each with a store of its own; the tests of a part do not. */
 export const IN_ORDER = { concurrency: 1 };
