@@ -43,6 +43,7 @@ export class Dispatcher {
   readonly #underWay = new Set<Promise<unknown>>();
   readonly #stopping = new AbortController();
   #unlisten = () => {};
+  #isStarted = false;
   #claiming: Promise<void> | undefined;
   #again = false;
 
@@ -54,6 +55,7 @@ export class Dispatcher {
 
   start(): void {
     if (this.#stopping.signal.aborted) return;
+    this.#isStarted = true;
     this.#unlisten = this.#store.onWork(() => this.#claim());
     this.#claim();
   }
@@ -103,7 +105,8 @@ export class Dispatcher {
   /** A3. Answers whether the action was written; where not, it has to be put into the queue. */
   async applyAtOnce(action: Action): Promise<boolean> {
     // What is being written may wait for a store out of reach; who asks is answered before that.
-    if (this.#stopping.signal.aborted || !this.#registry.peek(action.session_id)?.isFree) return false;
+    const isAtWork = this.#isStarted && !this.#stopping.signal.aborted;
+    if (!isAtWork || !this.#registry.peek(action.session_id)?.isFree) return false;
     const applying = this.#registry.withRunner(
       action.session_id,
       async (runner) => runner !== null && (await this.#apply(action, runner, true)) === "committed",
