@@ -51,6 +51,24 @@ describe("the receipt of a person's word", WITH_BROWSER, () => {
       .waitFor();
   });
 
+  test("is shown, although it came after the receipts were read and before they are followed", TIMEOUT, async (t) => {
+    const { page, world, open } = await visit(t);
+    const { session_id } = await world.api.create("typist");
+    // The page follows the session once it has its steps.
+    const followed = Promise.withResolvers<void>();
+    await page.route("**/api/agent-steps?*", async (route) => {
+      await followed.promise;
+      await route.continue();
+    });
+    const read = page.waitForResponse((response) => response.url().includes("/api/actions?"));
+    await open(`/sessions/${session_id}`);
+    await (await read).finished();
+    await world.control(session_id, "pause");
+    followed.resolve();
+    await receiptOf(page, "Pause").waitFor();
+    await page.getByRole("button", { name: "Resume" }).waitFor();
+  });
+
   test("tells that a request was rejected, and why", TIMEOUT, async (t) => {
     const { page, world, open } = await visit(t);
     const { session_id } = await world.api.create("typist");

@@ -36,11 +36,13 @@ const socket = io({
   reconnectionDelayMax: 2000,
 });
 
-const followed = new Set<() => Topic>();
+type Following = { topic: () => Topic; onFollowed: () => void };
+const followed = new Set<Following>();
+const subscribe = ({ topic, onFollowed }: Following): void => void socket.emit("subscribe", topic(), onFollowed);
 
 socket.on("connect", () => {
   connection.set("connected");
-  for (const topic of followed) socket.emit("subscribe", topic());
+  for (const following of followed) subscribe(following);
 });
 socket.on("disconnect", () => connection.set("lost"));
 socket.on("connect_error", (error: Error & { data?: { status?: number } }) => {
@@ -53,15 +55,19 @@ tokenNeeded.listen(() => {
 
 export const connect = (): void => void socket.connect();
 
-/** Hears what happens. `topic` is asked again after every reconnection, so that its cursor leads to what was missed. */
-export function follow(topic: () => Topic, handlers: Handlers): () => void {
+/**
+ * Hears what happens. `topic` is asked again after every reconnection, so that its cursor leads to what was missed. Rows that
+ * change have no cursor: whoever read them before `onFollowed` reads them again then.
+ */
+export function follow(topic: () => Topic, handlers: Handlers, onFollowed = () => {}): () => void {
   const entries = Object.entries(handlers) as [keyof Events, (payload: unknown) => void][];
   for (const [name, handler] of entries) socket.on(name, handler);
-  followed.add(topic);
-  if (socket.connected) socket.emit("subscribe", topic());
+  const following = { topic, onFollowed };
+  followed.add(following);
+  if (socket.connected) subscribe(following);
   return () => {
     for (const [name, handler] of entries) socket.off(name, handler);
-    followed.delete(topic);
+    followed.delete(following);
     if (socket.connected) socket.emit("unsubscribe", topic());
   };
 }

@@ -92,11 +92,15 @@ export async function readActions(session_id: string): Promise<Action[]> {
   const { actions } = await get<{ actions: Action[] }>("/api/actions", { session_id, limit: 200 });
   const told = client.getQueryData<Action[]>(["actions", session_id]) ?? [];
   const known = new Map(told.map((action) => [action.action_id, action]));
-  return actions.map((read) => {
+  for (const read of actions) {
     const other = known.get(read.action_id);
-    return other && progressOf(other) > progressOf(read) ? other : read;
-  });
+    if (!other || progressOf(other) <= progressOf(read)) known.set(read.action_id, read);
+  }
+  return newestFirst([...known.values()]);
 }
+
+export const newestFirst = (actions: Action[]): Action[] =>
+  actions.sort((a, b) => (a.created_at < b.created_at ? 1 : -1));
 
 const RECEIPTS: Action["receipt"][] = ["accepted", "delivered", "consumed", "bounced"];
 const progressOf = ({ receipt, processed, attempts }: Action): number =>

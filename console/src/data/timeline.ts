@@ -1,6 +1,6 @@
 import { get } from "./api.ts";
 import { follow, type StepDelta } from "./live.ts";
-import { type Action, client, type Session, type SlimStep } from "./queries.ts";
+import { type Action, client, newestFirst, type Session, type SlimStep } from "./queries.ts";
 import { Signal } from "./signal.ts";
 
 /** Text of the step that runs now. Who came while it ran has not seen its beginning. */
@@ -118,19 +118,25 @@ export class Timeline {
     const session_id = this.#session_id;
     // T2: the cursor counts what waits to be shown, too.
     const cursor = () => Math.max(this.#lastIteration, lastOk(this.#incoming));
-    this.#stop = follow(() => ({ session_id, after_iteration: cursor() }), {
-      agent_step: (step) => {
-        const { state: _, ...slim } = step;
-        this.#arrived(slim);
+    this.#stop = follow(
+      () => ({ session_id, after_iteration: cursor() }),
+      {
+        agent_step: (step) => {
+          const { state: _, ...slim } = step;
+          this.#arrived(slim);
+        },
+        agent_step_delta: (delta) => this.#streamed(delta),
+        agent_state_update: (session) => {
+          if (session.session_id === session_id) client.setQueryData(["session", session_id], session);
+        },
+        action_update: (action) => {
+          if (action.session_id === session_id) client.setQueryData(["actions", session_id], withAction(action));
+        },
       },
-      agent_step_delta: (delta) => this.#streamed(delta),
-      agent_state_update: (session) => {
-        if (session.session_id === session_id) client.setQueryData(["session", session_id], session);
+      () => {
+        for (const rows of ["session", "actions"]) void client.invalidateQueries({ queryKey: [rows, session_id] });
       },
-      action_update: (action) => {
-        if (action.session_id === session_id) client.setQueryData(["actions", session_id], withAction(action));
-      },
-    });
+    );
   }
 
   #arrived(step: SlimStep): void {
@@ -183,8 +189,7 @@ const lastOk = (steps: Iterable<SlimStep>): number => {
 /** The list of a session's actions with one of them renewed or added, newest first. */
 export const withAction =
   (action: Action) =>
-  (known: Action[] | undefined): Action[] | undefined => {
-    if (!known) return known;
-    const others = known.filter(({ action_id }) => action_id !== action.action_id);
-    return [...others, action].sort((a, b) => (a.created_at < b.created_at ? 1 : -1));
+  (known: Action[] | undefined): Action[] => {
+    const others = (known ?? []).filter(({ action_id }) => action_id !== action.action_id);
+    return newestFirst([...others, action]);
   };

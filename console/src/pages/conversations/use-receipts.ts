@@ -17,11 +17,15 @@ export function useReceipts(session_ids: string[]): Receipts {
   const key = session_ids.join("\n");
   useEffect(() => {
     const stops = (key === "" ? [] : key.split("\n")).map((session_id) =>
-      follow(() => ({ session_id }), {
-        action_update: (action) => {
-          if (action.session_id === session_id) client.setQueryData(["actions", session_id], withAction(action));
+      follow(
+        () => ({ session_id }),
+        {
+          action_update: (action) => {
+            if (action.session_id === session_id) client.setQueryData(["actions", session_id], withAction(action));
+          },
         },
-      }),
+        () => void client.invalidateQueries({ queryKey: ["actions", session_id] }),
+      ),
     );
     return () => {
       for (const stop of stops) stop();
