@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import postgres from "postgres";
+import type { Action } from "../../src/domain/action.ts";
 import { openPostgresStore } from "../../src/store/postgres/open-postgres-store.ts";
 import type { OwnedSession, Store } from "../../src/store/store.ts";
 import { administer } from "../postgres-process.ts";
@@ -78,6 +79,27 @@ await onPostgres(() => {
           again.map(({ session: { session_id } }) => session_id),
           [session.session_id],
         );
+      });
+    });
+
+    test("for an action that ended already: it does not end twice, nor is it used twice", TIMEOUT, async () => {
+      await withStore(async (store) => {
+        const session = aSession();
+        await mustCommit(store, { sessions: [{ kind: "create", session, worker: WORKER }] });
+        const { session_id } = session;
+        const action = anAction({ session_id });
+        await mustCommit(store, { actions: [action] });
+        let owner = { worker: WORKER, epoch: 1 };
+        const commit = async (changed: Action) =>
+          (await store.commit({ sessions: [{ kind: "update", session, owner }], actions: [changed] })).kind;
+        for (const receipt of ["delivered", "consumed"] as const) {
+          const ended = settled(action, { receipt });
+          assert.equal(await commit(ended), "committed");
+          assert.equal(await commit(ended), "fenced");
+          // Whoever was refused claims the session anew.
+          const claimed = await store.claimSession({ worker: WORKER, session_id });
+          owner = (claimed as OwnedSession).owner;
+        }
       });
     });
 

@@ -31,7 +31,8 @@ type OwnProcess = {
  *     while none of the session is under way.
  * A3  Sessions that may have something new are looked at, not all: a claim costs what it finds.
  * A4  A claim whose answer was lost may have gone through; then actions are claimed that nobody here knows of. So before the
- *     next claim those are given back, but not what is being written: it may just have been claimed.
+ *     next claim those are given back. They are looked up first, and only then it is told which of them nobody knows: what is
+ *     written meanwhile may be claimed as it is.
  * A5  News of a session that comes while one of its actions is under way here is kept until that one ends: the statement that
  *     ends it may have begun before.
  * A6  An action that was claimed as it was written is handed out without a look; where a more urgent one of its session comes
@@ -163,13 +164,16 @@ export class ActionClaims {
   }
 
   async #giveBackUnknown(): Promise<void> {
-    const known = [...this.#claimed, ...[...this.#writing].map(({ action_id }) => action_id)];
-    await this.#pool.query(
-      "update queue set claimed_by = null where claimed_by = $1 and not action_id = any ($2::text[])",
-      this.#node_no,
-      arrayOf(known.map(toText)),
-    );
     this.#inDoubt = false;
+    const rows = await this.#pool.query("select action_id from queue where claimed_by = $1", this.#node_no);
+    const known = new Set([...this.#claimed, ...[...this.#writing].map(({ action_id }) => action_id)]);
+    const unknown = rows.map(({ action_id }) => fromText(String(action_id))).filter((id) => !known.has(id));
+    if (unknown.length === 0) return;
+    await this.#pool.query(
+      "update queue set claimed_by = null where claimed_by = $1 and action_id = any ($2::text[])",
+      this.#node_no,
+      arrayOf(unknown.map(toText)),
+    );
   }
 
   stop(): void {

@@ -92,11 +92,15 @@ const LOCKED_SESSIONS = `locked_sessions as materialized (
   from new_agent_state i join agent_state s on s.session_id = i.session_id
   order by i.session_id for update of s)`;
 
-/** An action that was claimed here must still be, and one that ended is only changed along with its session. */
+/**
+ * An action that was claimed here must still be. One that ended is only changed along with its session, and only moves on: it
+ * cannot end twice, nor be used twice.
+ */
 const LOCKED_ACTIONS = `locked_actions as materialized (
   select i.batch, i.session_id,
     (i.was_claimed and q.claimed_by is distinct from $1)
-      or (not i.with_session and (q.processed or coalesce(q.claimed_by <> $1, false))) as is_lost
+      or (q.processed and (not i.with_session or i.receipt = q.receipt))
+      or (not i.with_session and coalesce(q.claimed_by <> $1, false)) as is_lost
   from new_queue i join queue q on q.action_id = i.action_id
   order by i.action_id for update of q)`;
 
