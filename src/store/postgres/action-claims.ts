@@ -266,5 +266,7 @@ function nullsFor(column: "run_at" | "session_id"): string {
     .join(", ");
 }
 
-const CLAIM_AMONG = claimFrom("select unnest($6::text[]) as session_id");
+// The inner select hides how many sessions there are this time: a plan for any number is as good, and is kept, where the server
+// would else plan each claim anew.
+const CLAIM_AMONG = claimFrom("select unnest((select $6::text[])) as session_id");
 const CLAIM_ALL = claimFrom("select distinct q.session_id from queue q where not q.processed and q.claimed_by is null");
