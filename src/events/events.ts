@@ -62,24 +62,29 @@ export class Events {
   }
 }
 
-/** Deltas first: they were told before the step that they belong to was committed. */
+/**
+ * Deltas first: they were told before the step that they belong to was committed. Where rows and deltas come from another process,
+ * the step may come first all the same; then its text is known, and its deltas are left out.
+ */
 async function* merged(
   rows: AsyncIterator<CommittedEvent>,
   deltas: StepDelta[],
   news: { told: () => void },
   leave: () => void,
 ): AsyncGenerator<RuntimeEvent> {
+  const over = new Map<string, number>();
   try {
     let nextRow = rows.next();
     for (;;) {
       const delta = new Promise<"delta">((resolve) => {
         news.told = () => resolve("delta");
       });
-      yield* taken(deltas);
+      yield* taken(deltas, over);
       const row = await Promise.race([nextRow, delta]);
       if (row === "delta") continue;
       if (row.done) return;
-      yield* taken(deltas);
+      yield* taken(deltas, over);
+      noteEnd(row.value, over);
       yield row.value;
       nextRow = rows.next();
     }
@@ -89,8 +94,19 @@ async function* merged(
   }
 }
 
-function* taken(deltas: StepDelta[]): Generator<RuntimeEvent> {
-  for (let delta = deltas.shift(); delta; delta = deltas.shift()) yield { kind: "delta", delta };
+/** The last step of each session that came to its end; of a few sessions that nobody hears of any more it may be forgotten. */
+function noteEnd(event: CommittedEvent, over: Map<string, number>): void {
+  const ended = event.kind === "step" && event.step.status === "ok" ? event.step : null;
+  const said = event.kind === "message" ? event.message : null;
+  const { session_id, iteration } = ended ?? said ?? { session_id: null, iteration: null };
+  if (session_id === null || iteration === null) return;
+  if (over.size >= MOST_DELTAS) over.clear();
+  over.set(session_id, iteration);
+}
+
+function* taken(deltas: StepDelta[], over: ReadonlyMap<string, number>): Generator<RuntimeEvent> {
+  for (let delta = deltas.shift(); delta; delta = deltas.shift())
+    if (delta.iteration > (over.get(delta.session_id) ?? -1)) yield { kind: "delta", delta };
 }
 
 const concerns = (topic: Topic, { session_id, conversation_id }: StepDelta): boolean =>
