@@ -11,7 +11,7 @@ import type { AppendOrder, AppendReport } from "./unsynced-writer.ts";
 import { type Acknowledged, verifyHistory } from "./verify-history.ts";
 import { type ReportingProcess, startReporting, startWriter, type Upkeep, type Writer } from "./writer-process.ts";
 
-const ROUNDS = Number(process.env["EVERSTEP_POWER_LOSS_ROUNDS"] ?? 18);
+const ROUNDS = Number(process.env["EVERSTEP_POWER_LOSS_ROUNDS"] ?? 12);
 const LANES = 12;
 const DISK_BYTES = 256 << 20;
 
