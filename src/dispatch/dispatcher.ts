@@ -81,17 +81,14 @@ export class Dispatcher {
         this.#again = false;
         const limit = MOST_UNDER_WAY - this.#underWay.size;
         if (limit <= 0) break;
-        for (const action of await this.#store.claimActions({ worker: this.#worker, limit })) this.#begin(action);
+        for (const action of await this.#store.claimActions({ worker: this.#worker, limit }))
+          this.#track(this.#handle(action));
       }
     } catch (error) {
       if (!(error instanceof EverstepError)) throw error;
       await this.#waitForStore();
       this.#again = true;
     }
-  }
-
-  #begin(action: Action): void {
-    this.#track(this.#handle(action));
   }
 
   #track(work: Promise<unknown>): void {

@@ -6,6 +6,8 @@ export type RuntimeEvent = CommittedEvent | { kind: "delta"; delta: StepDelta };
 
 /** Deltas that wait for a slow reader; older ones are dropped first, since the step's own text follows. */
 const MOST_DELTAS = 1000;
+/** Sessions whose last step a reader's deltas are held against. */
+const MOST_SESSIONS = 1000;
 
 type Listener = (delta: StepDelta) => void;
 
@@ -94,13 +96,13 @@ async function* merged(
   }
 }
 
-/** The last step of each session that came to its end; of a few sessions that nobody hears of any more it may be forgotten. */
+/** Keeps the last step of each session that came to its end; where there are very many sessions it begins anew. */
 function noteEnd(event: CommittedEvent, over: Map<string, number>): void {
   const ended = event.kind === "step" && event.step.status === "ok" ? event.step : null;
   const said = event.kind === "message" ? event.message : null;
   const { session_id, iteration } = ended ?? said ?? { session_id: null, iteration: null };
   if (session_id === null || iteration === null) return;
-  if (over.size >= MOST_DELTAS) over.clear();
+  if (over.size >= MOST_SESSIONS) over.clear();
   over.set(session_id, iteration);
 }
 

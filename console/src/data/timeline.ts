@@ -129,9 +129,7 @@ export class Timeline {
         agent_state_update: (session) => {
           if (session.session_id === session_id) client.setQueryData(["session", session_id], session);
         },
-        action_update: (action) => {
-          if (action.session_id === session_id) client.setQueryData(["actions", session_id], withAction(action));
-        },
+        action_update: renewAction(session_id),
       },
       () => {
         for (const rows of ["session", "actions"]) void client.invalidateQueries({ queryKey: [rows, session_id] });
@@ -186,10 +184,12 @@ const lastOk = (steps: Iterable<SlimStep>): number => {
   return last;
 };
 
-/** The list of a session's actions with one of them renewed or added, newest first. */
-export const withAction =
-  (action: Action) =>
-  (known: Action[] | undefined): Action[] => {
-    const others = (known ?? []).filter(({ action_id }) => action_id !== action.action_id);
-    return newestFirst([...others, action]);
+/** Takes what is told of an action into the list of its session's actions, newest first. */
+export const renewAction =
+  (session_id: string) =>
+  (action: Action): void => {
+    if (action.session_id !== session_id) return;
+    client.setQueryData<Action[]>(["actions", session_id], (known = []) =>
+      newestFirst([...known.filter(({ action_id }) => action_id !== action.action_id), action]),
+    );
   };

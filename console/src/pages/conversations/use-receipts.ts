@@ -2,7 +2,7 @@ import { useQueries } from "@tanstack/react-query";
 import { useEffect } from "react";
 import { follow } from "../../data/live.ts";
 import { type Action, client, readActions } from "../../data/queries.ts";
-import { withAction } from "../../data/timeline.ts";
+import { renewAction } from "../../data/timeline.ts";
 
 export type Receipts = ReadonlyMap<string, Action>;
 
@@ -19,11 +19,7 @@ export function useReceipts(session_ids: string[]): Receipts {
     const stops = (key === "" ? [] : key.split("\n")).map((session_id) =>
       follow(
         () => ({ session_id }),
-        {
-          action_update: (action) => {
-            if (action.session_id === session_id) client.setQueryData(["actions", session_id], withAction(action));
-          },
-        },
+        { action_update: renewAction(session_id) },
         () => void client.invalidateQueries({ queryKey: ["actions", session_id] }),
       ),
     );
