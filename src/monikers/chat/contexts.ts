@@ -1,21 +1,19 @@
 import { type StepContext, StepError } from "../moniker.ts";
 import { backgroundText, type Memory, transcript, withBackground } from "./memory.ts";
+import { parseContextPrompt } from "./parse-context-prompt.ts";
 
 export type Answered = { memory: Memory; text: string };
-
-const SAVE = /^\s*Summarize our conversation and save to (\S+?)\.?\s+Reply only with:\s*(.+?)\s*$/s;
-const LOAD = /^\s*Load context from (\S+) and use it as background for our conversation\.\s+Reply:\s*(.+?)\s*$/s;
 
 /**
  * The two prompts by which chat surfaces save and load a conversation. They do what they say, with a model and without
  * one: the file is written and read here, the model only words the summary.
  */
 export async function contextPrompt(message: string, memory: Memory, context: StepContext): Promise<Answered | null> {
-  const save = SAVE.exec(message);
-  if (save) return answering(memory, "save", () => saveContext(save[1] as string, save[2] as string, memory, context));
-  const load = LOAD.exec(message);
-  if (load) return answering(memory, "load", () => loadContext(load[1] as string, load[2] as string, memory, context));
-  return null;
+  const prompt = parseContextPrompt(message);
+  if (!prompt) return null;
+  const { verb, path, reply } = prompt;
+  const work = verb === "save" ? saveContext : loadContext;
+  return answering(memory, verb, () => work(path, reply, memory, context));
 }
 
 async function saveContext(
