@@ -1,5 +1,6 @@
 import { createHash, timingSafeEqual } from "node:crypto";
 import type { IncomingHttpHeaders } from "node:http";
+import { parseUrl } from "./parse-url.ts";
 
 export type AccessRules = { token: string | undefined; metrics_token: string | undefined };
 
@@ -24,13 +25,10 @@ export const bearer = (headers: IncomingHttpHeaders): string | undefined =>
  * its origin, one that renames itself to a loopback address by the host it asked for.
  */
 export function isFromThisMachine({ host, origin }: IncomingHttpHeaders): boolean {
-  const named = hostname(`http://${host ?? ""}`);
-  if (named === null || !isLoopback(named)) return false;
-  if (origin === undefined) return true;
-  const from = hostname(origin);
-  return from !== null && isLoopback(from);
+  return isOnLoopback(`http://${host ?? ""}`) && (origin === undefined || isOnLoopback(origin));
 }
 
-function hostname(url: string): string | null {
-  return URL.canParse(url) ? new URL(url).hostname : null;
+function isOnLoopback(url: string): boolean {
+  const parsed = parseUrl(url);
+  return parsed !== null && isLoopback(parsed.hostname);
 }

@@ -4,9 +4,12 @@ import type { FastifyBaseLogger } from "fastify";
 import { type RawData, WebSocket, WebSocketServer } from "ws";
 import { clientFrameSchema, requestSchema, type ServerFrame } from "../../agent-api/messages.ts";
 import { bearer, isFromThisMachine, sameSecret } from "../access.ts";
+import { parseUrl } from "../parse-url.ts";
+import { refuseUpgrade } from "../refuse-upgrade.ts";
 import type { DefaultChat } from "./default-chat.ts";
 
 const PATH = "/agent_ws/";
+const SOCKET_IO_PATH = "/socket.io/";
 const LARGEST_FRAME = 256 * 1024;
 const PING_EVERY_MS = 30_000;
 /** Bytes that may wait for a client that does not read before its answer waits as well. */
@@ -45,19 +48,15 @@ export class AgentSocketServer {
   }
 
   #upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
-    const url = new URL(request.url ?? "/", "http://localhost");
-    if (url.pathname !== PATH && `${url.pathname}/` !== PATH) {
-      // Socket.IO has its own listener for its own path; nobody else upgrades.
-      if (!url.pathname.startsWith("/socket.io")) refuse(socket, 404, "Not Found");
-      return;
-    }
+    const target = request.url ?? "/";
+    // Socket.IO has its own listener, which takes exactly these; nobody else upgrades.
+    if (target.startsWith(SOCKET_IO_PATH)) return;
+    const url = parseUrl(target, "http://localhost");
+    if (!url) return refuseUpgrade(socket, 400);
+    if (url.pathname !== PATH && `${url.pathname}/` !== PATH) return refuseUpgrade(socket, 404);
     const given = bearer(request.headers) ?? url.searchParams.get("token") ?? undefined;
     if (this.#token === undefined ? !isFromThisMachine(request.headers) : !sameSecret(given, this.#token))
-      return refuse(
-        socket,
-        this.#token === undefined ? 403 : 401,
-        this.#token === undefined ? "Forbidden" : "Unauthorized",
-      );
+      return refuseUpgrade(socket, this.#token === undefined ? 403 : 401);
     this.#server.handleUpgrade(request, socket, head, (client) => void this.#serve(client));
   }
 
@@ -145,10 +144,6 @@ function requestIdOf(given: unknown): { request_id?: string } {
 
 function send(client: WebSocket, frame: ServerFrame): void {
   if (client.readyState === WebSocket.OPEN) client.send(JSON.stringify(frame));
-}
-
-function refuse(socket: Duplex, status: number, title: string): void {
-  socket.end(`HTTP/1.1 ${status} ${title}\r\nconnection: close\r\ncontent-length: 0\r\n\r\n`);
 }
 
 /** Waits until the client has read most of what it was sent. One that reads nothing for long is dropped: others wait behind it. */
