@@ -133,7 +133,12 @@ export type WorkerInfo = {
 
 /** Who may write a session. The epoch grows with every change of owner. */
 export type Ownership = { worker: string; epoch: number };
-export type OwnedSession = { session: Session; owner: Ownership };
+export type OwnedSession = {
+  session: Session;
+  owner: Ownership;
+  /** The last owner died, rather than released the session, and nothing was committed for it since. */
+  after_crash: boolean;
+};
 
 export type SessionWrite =
   /** Owned by `worker` with epoch 1, or by nobody and then free to be claimed. */

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
+import type { OwnedSession } from "../../src/store/store.ts";
 import { onPostgres } from "../postgres-server.ts";
 import { eventually, TIMEOUT } from "../server/server-fixture.ts";
 import { assertWhole, Cluster } from "./cluster.ts";
@@ -47,6 +48,41 @@ await onPostgres(() => {
       await cluster.until("all are done", sessions, isDone);
       for (const id of sessions) assertWhole(await cluster.steps(id), LAST);
     });
+
+    test(
+      "who claims what a killed worker had is told of the crash, until the session's next commit",
+      TIMEOUT,
+      async () => {
+        await using cluster = await Cluster.open();
+        const [victim] = (await cluster.workers(1)) as [Member];
+        const session_ids = await cluster.createMany(3, "count", { to: 100_000, delay_ms: 20 });
+        await cluster.until("all have begun", session_ids, hasBegun);
+        await victim.kill();
+        const [first, second, third] = session_ids as [string, string, string];
+        const claim = async (session_id: string, worker: string): Promise<OwnedSession> =>
+          (await cluster.store.claimSession({ worker, session_id })) ?? assert.fail(`${worker} could not claim it`);
+        await eventually(
+          "they are free",
+          async () => (await cluster.store.claimSession({ worker: "a", session_id: first })) !== null,
+        );
+        const owned = await claim(first, "a");
+        assert.equal(owned.after_crash, true);
+        const { session, owner } = owned;
+        assert.deepEqual(await cluster.store.commit({ sessions: [{ kind: "update", session, owner }] }), {
+          kind: "committed",
+        });
+        assert.equal((await claim(first, "a")).after_crash, false);
+        assert.equal((await claim(second, "a")).after_crash, true);
+        await cluster.store.releaseSessions({ worker: "a" });
+        assert.equal((await claim(first, "b")).after_crash, false);
+        assert.equal((await claim(second, "b")).after_crash, false);
+        const others = await cluster.store.claimSessions({ worker: "b", limit: 10 });
+        assert.deepEqual(
+          others.map((other) => [other.session.session_id, other.after_crash]),
+          [[third, true]],
+        );
+      },
+    );
 
     test(
       "a frozen worker loses its sessions, and what it still writes when it wakes up is refused",

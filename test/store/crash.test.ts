@@ -76,6 +76,21 @@ async function killAt(moment: Round["moment"], writer: Writer): Promise<void> {
 }
 
 describe("the embedded store under SIGKILL", () => {
+  test("tells who claims a session that its last owner was killed, until the folder is closed", async () => {
+    await using folder = await scratchFolder();
+    const writer = startWriter({ folder: folder.path, lanes: FEW_LANES, ...CALM }, new Map());
+    await killAt(acknowledgedThen(0), writer);
+    const claimAll = async (): Promise<boolean[]> => {
+      await using store = await openStore(folder.path);
+      const claimed = await store.claimSessions({ worker: "worker-1", limit: 100 });
+      return claimed.map(({ after_crash }) => after_crash);
+    };
+    const afterKill = await claimAll();
+    assert.notEqual(afterKill.length, 0);
+    assert.deepEqual(new Set(afterKill), new Set([true]));
+    assert.deepEqual(new Set(await claimAll()), new Set([false]));
+  });
+
   test(`loses, doubles and halves nothing in ${ROUNDS} kills on one folder`, async (t) => {
     const seed = seedFrom("EVERSTEP_CRASH_SEED");
     t.diagnostic(`EVERSTEP_CRASH_SEED=${seed}`);

@@ -1,10 +1,13 @@
 import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
 import { test } from "node:test";
 import { openPostgresStore } from "../../src/store/postgres/open-postgres-store.ts";
 import { freePort } from "../free-port.ts";
 import { administer } from "../postgres-process.ts";
 import { onPostgres, postgresHome } from "../postgres-server.ts";
-import { mustAdvance, mustCreate } from "./fixtures.ts";
+import { mustAdvance, mustCreate, WORKER } from "./fixtures.ts";
+
+const MIGRATIONS = new URL("../../src/store/postgres/migrations/", import.meta.url);
 
 await onPostgres(() => {
   test("programs that start at once on an empty database migrate it once, and share it", async (t) => {
@@ -31,6 +34,27 @@ await onPostgres(() => {
       "insert into schema_migrations (number, name, breaking) values (901, 'renames-a-column', true)",
     );
     await assert.rejects(openPostgresStore({ url }), { name: "EverstepError", code: "store_newer" });
+  });
+
+  test("what the first version wrote is migrated and goes on", async (t) => {
+    const { url, remove } = await postgresHome();
+    t.after(remove);
+    await administer(url, await readFile(new URL("0001-tables.sql", MIGRATIONS), "utf8"));
+    await administer(
+      url,
+      `create table schema_migrations (number integer primary key, name text not null, breaking boolean not null,
+         applied_at timestamptz not null default now());
+       insert into schema_migrations (number, name, breaking) values (1, 'tables', false);
+       insert into agent_state (session_id, agent_id, moniker, params, options, status, iteration, next_step_token,
+           pending_guidance, pending_action_ids, tokens_used, created_action_id, created_at, updated_at, context)
+         values ('old', 'agent', 'count', '{}', '{}', 'running', -1, 'token', '[]', '[]', 0, 'action', now(), now(), '{"at": 1}')`,
+    );
+    const store = await openPostgresStore({ url });
+    t.after(() => store.close());
+    const [owned] = await store.claimSessions({ worker: WORKER, limit: 1 });
+    assert.deepEqual(owned?.session.context, { at: 1 });
+    const { step } = await mustAdvance(store, owned);
+    assert.deepEqual(await store.latestStep({ session_id: "old" }), step);
   });
 
   test("a server that is not there, or does not let us in, is told with a next move", async (t) => {

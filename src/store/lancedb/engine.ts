@@ -5,6 +5,7 @@ import { Archive } from "./archive.ts";
 import { syncPath } from "./durable-files.ts";
 import { History } from "./history.ts";
 import { Journal } from "./journal.ts";
+import { noteClosed, wasLeftOpen } from "./journal-file.ts";
 import { LIVE } from "./journal-sql.ts";
 import { DEFAULT_TUNING, Mover, type Tuning } from "./mover.ts";
 import { type FoundSummaries, findSummaries } from "./summary-rows.ts";
@@ -38,9 +39,18 @@ export class Engine {
   readonly #archive: Archive;
   readonly #mover: Mover;
   readonly history: History;
+  readonly #folder: string;
+  readonly #wasLeftOpen: boolean;
   #lastGroup = Promise.resolve();
 
-  private constructor(journal: Journal, archive: Archive, mover: Mover) {
+  private constructor(
+    journal: Journal,
+    archive: Archive,
+    mover: Mover,
+    place: { folder: string; wasLeftOpen: boolean },
+  ) {
+    this.#folder = place.folder;
+    this.#wasLeftOpen = place.wasLeftOpen;
     this.#journal = journal;
     this.#archive = archive;
     this.#mover = mover;
@@ -49,11 +59,13 @@ export class Engine {
 
   static async open(folder: string, tuning: Partial<Tuning>): Promise<Engine> {
     await undoHalfSwap(folder);
+    const place = { folder, wasLeftOpen: wasLeftOpen(folder) };
     const journal = new Journal(folder);
     try {
       await syncPath(folder);
       const archive = await Archive.open(folder, journal.archived());
-      return new Engine(journal, archive, new Mover(journal, archive, { ...DEFAULT_TUNING, ...tuning }));
+      const mover = new Mover(journal, archive, { ...DEFAULT_TUNING, ...tuning });
+      return new Engine(journal, archive, mover, place);
     } catch (error) {
       journal.close();
       throw error;
@@ -81,6 +93,11 @@ export class Engine {
       if (batches.length === 1) return [{ kind: "failed", error: packError(error) }];
       return batches.flatMap((batch) => this.#applyGroup([batch]));
     }
+  }
+
+  /** Whether the process that had the folder before this one died. */
+  wasLeftOpen(): boolean {
+    return this.#wasLeftOpen;
   }
 
   /** Live sessions in the order they were made, a page at a time; -1 is the last page's end. */
@@ -221,6 +238,8 @@ export class Engine {
     }
     await this.#mover.close();
     this.#archive.close();
+    // While the folder is still held: nobody else has written the note anew.
+    noteClosed(this.#folder);
     this.#journal.close();
   }
 

@@ -37,6 +37,10 @@ export function openJournalFile(folder: string): DatabaseSync {
   }
 }
 
+/** Whether the process that had the folder last did not close it. Asked before it is opened. */
+export const wasLeftOpen = (folder: string): boolean => existsSync(ownerPath(folder));
+export const noteClosed = (folder: string): void => rmSync(ownerPath(folder), { force: true });
+
 /** SQLite says little about a folder that cannot be written to, so a file of ours tries it first. */
 function requireSpace(folder: string): void {
   const probe = join(folder, `probe-${process.pid}-${threadId}.tmp`);

@@ -71,9 +71,10 @@ class EmbeddedStore implements LanceStore {
 
   async load(): Promise<void> {
     for (const values of await this.#channel.call("loadPending")) this.#pending.update(toAction(values));
+    const after_crash = await this.#channel.call("wasLeftOpen");
     for (let after = 0; after >= 0; ) {
       const { sessions, last } = await this.#channel.call("loadLive", after, LOAD_PAGE);
-      for (const loaded of sessions) this.#live.load(toSession(loaded), loaded.chain, loaded.error_rows);
+      for (const loaded of sessions) this.#live.load(toSession(loaded), loaded.chain, loaded.error_rows, after_crash);
       after = last;
     }
     this.#bell.ring();

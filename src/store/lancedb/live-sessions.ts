@@ -5,7 +5,14 @@ import type { OwnedSession, Ownership, SessionWrite } from "../store.ts";
 import { type PackedRow, pack } from "./packed-rows.ts";
 import type { WireSession } from "./wire.ts";
 
-type Entry = { session: Session; chain: Chain | null; error_rows: number; worker: string | null; epoch: number };
+type Entry = {
+  session: Session;
+  chain: Chain | null;
+  error_rows: number;
+  worker: string | null;
+  epoch: number;
+  after_crash: boolean;
+};
 
 /** What a session's part of a batch writes, and what to do in memory once it is written. */
 export type SessionPlan = { wire: WireSession; steps: PackedRow[]; committed: () => void };
@@ -28,8 +35,8 @@ export class LiveSessions {
     return [...this.#entries.values()].map(({ session }) => session);
   }
 
-  load(session: Session, chain: Chain | null, error_rows: number): void {
-    this.#entries.set(session.session_id, { session, chain, error_rows, worker: null, epoch: 0 });
+  load(session: Session, chain: Chain | null, error_rows: number, after_crash = false): void {
+    this.#entries.set(session.session_id, { session, chain, error_rows, worker: null, epoch: 0, after_crash });
     if (isLive(session.status)) this.#free.add(session.session_id);
   }
 
@@ -50,7 +57,7 @@ export class LiveSessions {
       entry.epoch = ++this.#lastEpoch;
       this.#free.delete(session_id);
     }
-    return { session: entry.session, owner: { worker, epoch: entry.epoch } };
+    return { session: entry.session, owner: { worker, epoch: entry.epoch }, after_crash: entry.after_crash };
   }
 
   ownedBy(worker: string): string[] {
@@ -69,6 +76,7 @@ export class LiveSessions {
     const entry = this.#entries.get(session_id);
     if (!entry) return;
     entry.worker = null;
+    entry.after_crash = false;
     if (isLive(entry.session.status)) this.#free.add(session_id);
     else this.#entries.delete(session_id);
   }
@@ -81,7 +89,8 @@ export class LiveSessions {
   }
 
   #planCreate(session: Session, worker: string | null, steps: Step[]): SessionPlan | null {
-    const entry: Entry = { session, chain: null, error_rows: 0, worker, epoch: worker === null ? 0 : 1 };
+    const epoch = worker === null ? 0 : 1;
+    const entry: Entry = { session, chain: null, error_rows: 0, worker, epoch, after_crash: false };
     const start = session.parent_iteration ?? -1;
     const next = advance(entry, start, session, steps);
     if (!next) return null;
@@ -141,5 +150,5 @@ function advance(entry: Entry, from: number, session: Session, steps: Step[]) {
   const keptChain = isLive(session.status) ? chain : null;
   const row = { ...session, context };
   const packed = pack("agent_state", { ...row, base_iteration: keptChain?.base_iteration ?? null, error_rows });
-  return { packed, steps: rows, entry: { session: row, chain: keptChain, error_rows } };
+  return { packed, steps: rows, entry: { session: row, chain: keptChain, error_rows, after_crash: false } };
 }

@@ -157,7 +157,7 @@ const WRITES: Record<TableName, string> = {
   )} and i.is_new),
 update_sessions as (update agent_state s set ${SESSION_CHANGES.map((name) => `${name} = ${name === "options" ? "coalesce(i.options, s.options)" : `i.${name}`}`).join(", ")},
     owner = case when i.keeps_owner then s.owner end, node_no = case when i.keeps_owner then s.node_no end,
-    error_rows = i.error_rows, base_iteration = i.base_iteration,
+    owner_died = false, error_rows = i.error_rows, base_iteration = i.base_iteration,
     context = case when i.base_iteration is null then coalesce(i.context, s.context) end
   from new_agent_state i where s.session_id = i.session_id and not i.is_new and ${PASSED})`,
   agent_steps: `write_steps as (${insert("agent_steps", ", place, state, state_kind, base_iteration, words", ", i.place, i.state, i.state_kind, i.base_iteration, i.words")})`,

@@ -6,7 +6,13 @@ import type { OwnedSession, SessionWrite } from "../store.ts";
 /** Where a session stands: its last `ok` iteration and how many attempts failed. What comes next is told from it. */
 export type Position = { iteration: number; error_rows: number };
 
-type Entry = Position & { worker: string; epoch: number; chain: Chain | null; session: Session };
+type Entry = Position & {
+  worker: string;
+  epoch: number;
+  after_crash: boolean;
+  chain: Chain | null;
+  session: Session;
+};
 
 /** A session's part of a batch, ready to be written, and what to do in memory once it is. */
 export type SessionPlan = {
@@ -39,16 +45,18 @@ export class OwnedSessions {
     return this.#entries.size;
   }
 
-  add({ session, owner }: OwnedSession, chain: Chain | null, error_rows: number): void {
+  add({ session, owner, after_crash }: OwnedSession, chain: Chain | null, error_rows: number): void {
     const { session_id, iteration } = session;
     // What was read is older than what was committed here meanwhile.
     if (this.#entries.get(session_id)?.epoch === owner.epoch) return;
-    this.#entries.set(session_id, { ...owner, chain, session, iteration, error_rows });
+    this.#entries.set(session_id, { ...owner, after_crash, chain, session, iteration, error_rows });
   }
 
   get(session_id: string): OwnedSession | null {
     const entry = this.#entries.get(session_id);
-    return entry ? { session: entry.session, owner: { worker: entry.worker, epoch: entry.epoch } } : null;
+    if (!entry) return null;
+    const { session, worker, epoch, after_crash } = entry;
+    return { session, owner: { worker, epoch }, after_crash };
   }
 
   forget(session_ids: Iterable<string>): void {
@@ -65,7 +73,7 @@ export class OwnedSessions {
   }
 
   /** It is not owned that way any more; what was claimed since then stays. */
-  lost({ session, owner }: OwnedSession): void {
+  lost({ session, owner }: Pick<OwnedSession, "session" | "owner">): void {
     if (this.#entries.get(session.session_id)?.epoch === owner.epoch) this.#entries.delete(session.session_id);
   }
 
@@ -83,7 +91,7 @@ export class OwnedSessions {
     if (write.kind === "create") {
       const start = { iteration: session.parent_iteration ?? -1, error_rows: 0 };
       const owner = { worker: write.worker ?? "", epoch: write.worker === null ? 0 : 1 };
-      return this.#advance(write, { ...start, ...owner, chain: null, session }, steps);
+      return this.#advance(write, { ...start, ...owner, after_crash: false, chain: null, session }, steps);
     }
     const entry = this.#entries.get(session.session_id);
     if (!entry || entry.worker !== write.owner.worker || entry.epoch !== write.owner.epoch) return null; // P3
@@ -115,7 +123,7 @@ export class OwnedSessions {
     const context = chain ? chain.state : from.session.context;
     const kept = lives ? chain : null;
     const row = { ...session, context };
-    const after = { ...from, iteration, error_rows, chain: kept, session: row };
+    const after = { ...from, after_crash: false, iteration, error_rows, chain: kept, session: row };
     return {
       write,
       session: row,

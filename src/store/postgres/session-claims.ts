@@ -10,6 +10,8 @@ import { arrayOf, toText } from "./values.ts";
  *
  * C1  A claim whose answer was lost may have gone through; then this process owns sessions that nobody in it knows, and
  *     nobody would run them. So before the next claim what is owned and not known is given up.
+ * C2  `owner_died` is set where a dead owner's session is freed, and is unset by a release and by every commit. A claim only
+ *     reads it, so that a claim whose answer was lost does not lose the sign.
  */
 export class SessionClaims {
   readonly #pool: Pool;
@@ -98,7 +100,7 @@ export class SessionClaims {
 
   async release(worker: string, session_ids?: string[]): Promise<number> {
     const rows = await this.#pool.query(
-      `update agent_state set owner = null, node_no = null, epoch = epoch + 1
+      `update agent_state set owner = null, node_no = null, epoch = epoch + 1, owner_died = false -- C2
        where node_no = $1 and owner = $2 ${session_ids ? "and session_id = any ($3::text[])" : ""} returning 1`,
       this.#node_no,
       toText(worker),
@@ -112,15 +114,15 @@ export class SessionClaims {
     await this.#pool.query(
       `with gone as (delete from workers where node_no = $1),
          writer as (delete from writers where node_no = $1),
-         sessions as (update agent_state set owner = null, node_no = null, epoch = epoch + 1 where node_no = $1)
+         sessions as (update agent_state set owner = null, node_no = null, epoch = epoch + 1, owner_died = false where node_no = $1)
        update queue set claimed_by = null where claimed_by = $1`,
       this.#node_no,
     );
   }
 
   async #own(rows: Record<string, unknown>[], worker: string): Promise<OwnedSession[]> {
-    return (await this.#reads.load(rows)).map(({ session, chain, error_rows, epoch }) => {
-      const owned = { session, owner: { worker, epoch } };
+    return (await this.#reads.load(rows)).map(({ session, chain, error_rows, epoch, after_crash }) => {
+      const owned = { session, owner: { worker, epoch }, after_crash };
       this.#owned.add(owned, chain, error_rows);
       return owned;
     });

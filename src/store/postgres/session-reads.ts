@@ -9,9 +9,15 @@ import { LAST_PLACE, selected, toRow } from "./tables.ts";
 import { arrayOf, fromText, toText } from "./values.ts";
 
 /** A session as it is stored, with its state rebuilt. */
-export type LoadedSession = { session: Session; chain: Chain | null; error_rows: number; epoch: number };
+export type LoadedSession = {
+  session: Session;
+  chain: Chain | null;
+  error_rows: number;
+  epoch: number;
+  after_crash: boolean;
+};
 
-export const SESSION_COLUMNS = `${selected("agent_state", "s")}, s.base_iteration, s.context::text as context, s.error_rows, s.epoch`;
+export const SESSION_COLUMNS = `${selected("agent_state", "s")}, s.base_iteration, s.context::text as context, s.error_rows, s.epoch, s.owner_died`;
 export const LIVE = LIVE_STATUSES.map((status) => `'${status}'`).join(", ");
 
 /** Reads of sessions. What a session's row does not hold, its state, is rebuilt from its last steps. */
@@ -113,7 +119,13 @@ export class SessionReads {
       const chain = chains.get(session_id) ?? null;
       const context = chain?.state ?? (JSON.parse((row["context"] as string | null) ?? "{}") as JsonObject);
       const session = { ...toRow("agent_state", row), context };
-      return { session, chain, error_rows: Number(row["error_rows"]), epoch: Number(row["epoch"]) };
+      return {
+        session,
+        chain,
+        error_rows: Number(row["error_rows"]),
+        epoch: Number(row["epoch"]),
+        after_crash: row["owner_died"] === true,
+      };
     });
   }
 

@@ -68,7 +68,7 @@ const CONFLICTS: Record<string, (store: Store, owned: OwnedSession) => Promise<C
     return { batch, outcome: fenced(owned) };
   },
   "an update of a session that is not there": async () => {
-    const unknown: OwnedSession = { session: aSession(), owner: { worker: WORKER, epoch: 1 } };
+    const unknown: OwnedSession = { session: aSession(), owner: { worker: WORKER, epoch: 1 }, after_crash: false };
     return { batch: advance(unknown).batch, outcome: fenced(unknown) };
   },
   "a session that exists": async (_store, { session }) => ({
@@ -167,7 +167,7 @@ export function commits(open: OpenStore): void {
     });
 
     claim("may hold several steps of a session, and a new session together with its first ones", async (store) => {
-      const born: OwnedSession = { session: aSession(), owner: { worker: WORKER, epoch: 1 } };
+      const born: OwnedSession = { session: aSession(), owner: { worker: WORKER, epoch: 1 }, after_crash: false };
       const one = advance(born);
       const two = advance(one.owned);
       const creation: Batch = {

@@ -132,6 +132,17 @@ export function ownership(open: OpenStore): void {
       },
     );
 
+    fresh("a session that was released, or left by a store that was closed, is not after a crash", async (opened) => {
+      const { store, reopen } = opened;
+      const { session_id } = (await mustCreate(store)).session;
+      await store.releaseSessions({ worker: WORKER });
+      assert.equal((await mustClaim(store, session_id)).after_crash, false);
+      const reopened = await reopen();
+      const [claimed] = await reopened.claimSessions({ worker: OTHER, limit: 10 });
+      assert.equal(claimed?.session.session_id, session_id);
+      assert.equal(claimed.after_crash, false);
+    });
+
     fresh("what an owner has under way when it lets go is whole for the next owner, or fenced", async ({ store }) => {
       for (let round = 0; round < 20; round++) {
         const owned = await mustCreate(store);
