@@ -10,8 +10,9 @@ const NETWORK_CLIENT = ["agent-api", "domain"];
 const RULES: ImportRules = {
   layers: {
     domain: [],
+    files: [],
     store: ["domain"],
-    "store/lancedb": ["domain", "store"],
+    "store/lancedb": ["domain", "files", "store"],
     "store/postgres": ["domain", "store"],
     "store/open-store.ts": ["domain", "store", "store/lancedb", "store/postgres"],
     // A request names a moniker, whose parameters are checked before it is taken.
@@ -27,7 +28,7 @@ const RULES: ImportRules = {
     "surfaces/agent-ws": SERVER_SURFACE,
     "surfaces/mcp": SERVER_SURFACE,
     "surfaces/openai": SERVER_SURFACE,
-    "surfaces/matrix": NETWORK_CLIENT,
+    "surfaces/matrix": [...NETWORK_CLIENT, "files"],
     "surfaces/cli": NETWORK_CLIENT,
     "agent-api": ["domain"],
     main: ["*"],

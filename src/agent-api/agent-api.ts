@@ -1,4 +1,5 @@
 import { WebSocket } from "ws";
+import { redactUrl, redactUrls } from "../domain/redact.ts";
 import { type ServerFrame, serverFrameSchema } from "./messages.ts";
 
 const CONNECT_LIMIT_MS = 5000;
@@ -50,6 +51,8 @@ export class AgentApi {
   last_tokens_used = 0;
   session_id: string | null = null;
   readonly #url: string;
+  /** The URL as errors name it: without a user's password and without `?token=`. */
+  readonly #place: string;
   readonly #options: AgentApiOptions;
   #socket: WebSocket | null = null;
   #question: Question | null = null;
@@ -62,6 +65,7 @@ export class AgentApi {
   constructor(agent_id: string, url: string, options: AgentApiOptions = {}) {
     this.agent_id = agent_id;
     this.#url = url;
+    this.#place = redactUrl(url);
     this.#options = options;
   }
 
@@ -86,7 +90,8 @@ export class AgentApi {
   sendMessage(text: string, { request_id = String(++this.#requests) } = {}): AsyncGenerator<string, void, undefined> {
     if (this.#question) throw new AgentBusyError("the agent is still answering");
     const socket = this.#socket;
-    if (!socket || !this.isConnected) throw new AgentApiError("disconnected", `there is no connection to ${this.#url}`);
+    if (!socket || !this.isConnected)
+      throw new AgentApiError("disconnected", `there is no connection to ${this.#place}`);
     const question: Question = {
       request_id,
       frames: [],
@@ -131,14 +136,17 @@ export class AgentApi {
     }
   }
 
-  #open(): Promise<void> {
-    const headers = this.#options.token === undefined ? {} : { authorization: `Bearer ${this.#options.token}` };
-    const socket = new WebSocket(this.#url, { headers });
+  async #open(): Promise<void> {
+    const headers: Record<string, string> =
+      this.#options.token === undefined ? {} : { authorization: `Bearer ${this.#options.token}` };
+    const socket = this.#newSocket(headers);
     this.#socket = socket;
     this.session_id = null;
-    return new Promise((resolve, reject) => {
+    await new Promise<void>((resolve, reject) => {
       const timer = setTimeout(() => {
-        reject(new AgentApiError("timeout", `${this.#url} did not say that it is ready within ${CONNECT_LIMIT_MS} ms`));
+        reject(
+          new AgentApiError("timeout", `${this.#place} did not say that it is ready within ${CONNECT_LIMIT_MS} ms`),
+        );
         socket.terminate();
       }, CONNECT_LIMIT_MS);
       socket.on("message", (data) => {
@@ -154,14 +162,23 @@ export class AgentApi {
         this.#deliver(frame);
       });
       socket.on("error", (error) =>
-        reject(new AgentApiError("disconnected", `${this.#url} cannot be reached (${error.message})`)),
+        reject(new AgentApiError("disconnected", `${this.#place} cannot be reached (${redactUrls(error.message)})`)),
       );
       socket.on("close", () => {
         clearTimeout(timer);
-        reject(new AgentApiError("disconnected", `${this.#url} closed the connection`));
+        reject(new AgentApiError("disconnected", `${this.#place} closed the connection`));
         if (this.#socket === socket) this.#lost();
       });
     });
+  }
+
+  /** What it says of a URL that is none has the URL in it. */
+  #newSocket(headers: Record<string, string>): WebSocket {
+    try {
+      return new WebSocket(this.#url, { headers });
+    } catch {
+      throw new AgentApiError("disconnected", `${this.#place} is not the URL of a WebSocket`);
+    }
   }
 
   /** The agent is free for the next question once it ended this one, whether or not the asker read the answer. */

@@ -1,3 +1,5 @@
+import { redactUrls } from "./redact.ts";
+
 /**
  * Every error that a person can meet. `docs/errors.md` lists the same codes; a test keeps both equal.
  * The message says what happened, `next` what the reader can do about it.
@@ -29,7 +31,7 @@ export class EverstepError extends Error {
   readonly next: string;
 
   constructor(code: ErrorCode, what: string, next: string, cause?: unknown) {
-    super(`${code}: ${what}; ${next}`, cause === undefined ? {} : { cause });
+    super(redactUrls(`${code}: ${what}; ${next}`), cause === undefined ? {} : { cause });
     this.code = code;
     this.next = next;
   }

@@ -1,6 +1,8 @@
+import { inspect } from "node:util";
 import { CommanderError } from "commander";
 import { EverstepError } from "../domain/errors.ts";
-import { isShared, openStore } from "../store/open-store.ts";
+import { redactUrls } from "../domain/redact.ts";
+import { describeStore, isShared, openStore } from "../store/open-store.ts";
 import { CommandError } from "../surfaces/cli/client.ts";
 import { clientCommands } from "../surfaces/cli/program.ts";
 import { readConfig, requireTokenOffLoopback } from "./config.ts";
@@ -67,7 +69,7 @@ function refuseAlone(role: string): void {
   if (isShared(EVERSTEP_STORE)) return;
   throw new EverstepError(
     "config_invalid",
-    `everstep ${role} shares its store with other processes, and EVERSTEP_STORE=${EVERSTEP_STORE} cannot be shared`,
+    `everstep ${role} shares its store with other processes, and EVERSTEP_STORE=${describeStore(EVERSTEP_STORE)} cannot be shared`,
     "run `everstep serve`, or set EVERSTEP_STORE=postgres://…",
   );
 }
@@ -77,7 +79,8 @@ try {
 } catch (error) {
   if (error instanceof CommanderError) process.exitCode = error.exitCode === 0 ? 0 : 2;
   else {
-    console.error(error instanceof EverstepError || error instanceof CommandError ? error.message : error);
+    const isForPeople = error instanceof EverstepError || error instanceof CommandError;
+    console.error(redactUrls(isForPeople ? error.message : inspect(error)));
     process.exitCode = error instanceof CommandError ? error.exit_code : 1;
   }
 }

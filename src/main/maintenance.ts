@@ -3,7 +3,7 @@ import { resolve } from "node:path";
 import { EverstepError } from "../domain/errors.ts";
 import { type Choice, copyStore, type StoreSums, sumStore } from "../store/copy-store.ts";
 import { swapFolder } from "../store/lancedb/swap-folder.ts";
-import { openStore } from "../store/open-store.ts";
+import { describeStore, openStore } from "../store/open-store.ts";
 import type { Pruned, Store } from "../store/store.ts";
 import { readConfig } from "./config.ts";
 
@@ -116,7 +116,7 @@ async function requireAlone(store: Store, url: string): Promise<void> {
   if (others.length === 0) return;
   throw new EverstepError(
     "store_locked",
-    `${others.length} other processes use ${url.replace(/\/\/.*@/, "//…@")} (${others.map(({ name }) => name).join(", ")})`,
+    `${others.length} other processes use ${describeStore(url)} (${others.map(({ name }) => name).join(", ")})`,
     "stop them first",
   );
 }

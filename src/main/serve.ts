@@ -3,12 +3,14 @@ import { flushCompileCache } from "node:module";
 import { fileURLToPath } from "node:url";
 import { type Logger, pino } from "pino";
 import { EverstepError } from "../domain/errors.ts";
+import { redactUrls } from "../domain/redact.ts";
 import { Events } from "../events/events.ts";
 import { type Catalog, loadCatalog } from "../monikers/catalog.ts";
 import type { Llm } from "../monikers/llm/llm.ts";
 import { readModel } from "../monikers/llm/model.ts";
 import { Conversations } from "../queue/conversations.ts";
 import { ActionQueue } from "../queue/submit.ts";
+import { describeStore } from "../store/open-store.ts";
 import type { Store } from "../store/store.ts";
 import { AgentSocketServer } from "../surfaces/agent-ws/agent-socket.ts";
 import { DefaultChat } from "../surfaces/agent-ws/default-chat.ts";
@@ -39,7 +41,7 @@ type AtStop = (what: string, stop: () => unknown) => void;
 
 async function serveUntilStopped(role: Role, config: Config, opening: Promise<Store>): Promise<void> {
   const stopped = Promise.race([once(process, "SIGINT"), once(process, "SIGTERM")]);
-  const log = pino({ level: config.EVERSTEP_LOG_LEVEL }, pino.destination(2));
+  const log = pino({ level: config.EVERSTEP_LOG_LEVEL, hooks: { streamWrite: redactUrls } }, pino.destination(2));
   await using resources = new AsyncDisposableStack();
   let awaited = "the start";
   const atStop: AtStop = (what, stop) =>
@@ -62,7 +64,8 @@ async function serveUntilStopped(role: Role, config: Config, opening: Promise<St
   const runtime = role === "server" ? null : newRuntime(config, store, catalog, metrics, log, await openModel(config));
   const revived = (await runtime?.start()) ?? 0;
   atStop("the work under way", () => runtime?.stop());
-  if (role === "worker") console.log(`Everstep works (store ${hidden(config)}, ${revived} sessions go on)`);
+  if (role === "worker")
+    console.log(`Everstep works (store ${describeStore(config.EVERSTEP_STORE)}, ${revived} sessions go on)`);
   else {
     const { queue, events } = runtime ?? { queue: new ActionQueue(store, catalog), events: new Events(store) };
     const workers = () => (runtime ? [runtime.describe()] : []);
@@ -146,11 +149,8 @@ async function openModel(config: Config): Promise<Llm | null> {
   return new Model(new BamlEngine(model));
 }
 
-/** The store's URL without its password. */
-const hidden = ({ EVERSTEP_STORE }: Config): string => EVERSTEP_STORE.replace(/\/\/.*@/, "//…@");
-
 function greet(address: string, config: Config, revived: number): void {
-  console.log(`Everstep is up at ${address} (store ${hidden(config)}${revived > 0 ? `, ${revived} sessions go on` : ""})
+  console.log(`Everstep is up at ${address} (store ${describeStore(config.EVERSTEP_STORE)}${revived > 0 ? `, ${revived} sessions go on` : ""})
 
 Try:  curl -s ${address}/api/agents -H 'content-type: application/json' -d '{"agent_id":"joker","moniker":"joke","params":{"subject":"tea"}}'
       curl -s '${address}/api/agent-steps?agent_id=joker'

@@ -1,4 +1,5 @@
 import { EverstepError } from "../domain/errors.ts";
+import { redactUrl } from "../domain/redact.ts";
 import { ThreadChannel } from "./lancedb/thread-channel.ts";
 import type { Store } from "./store.ts";
 
@@ -19,10 +20,16 @@ export async function openStore(url: string, options: StoreOptions = {}): Promis
     return (await import("./postgres/open-postgres-store.ts")).openPostgresStore({ url, tuning: options });
   throw new EverstepError(
     "config_invalid",
-    `EVERSTEP_STORE=${url.replace(/:\/\/.*/, "://…")} names no store that this version has`,
+    `EVERSTEP_STORE=${describeStore(url)} names no store that this version has`,
     "use lancedb:FOLDER, for example lancedb:./data, or postgres://USER:PASSWORD@HOST/DATABASE",
   );
 }
 
 /** Whether several processes can have the store open at once. */
 export const isShared = (url: string): boolean => /^postgres(?:ql)?:\/\/./.test(url);
+
+/** How a store is named to people. What is not the URL of a store at all may have a password anywhere behind its first colon. */
+export function describeStore(url: string): string {
+  if (url.startsWith("lancedb:")) return url;
+  return isShared(url) ? redactUrl(url) : url.replace(/[:@].*$/s, ":…");
+}

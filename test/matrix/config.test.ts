@@ -24,6 +24,11 @@ describe("the bot's settings", () => {
   const BAD: [changes: Record<string, string>, message: RegExp][] = [
     [{ MATRIX_HOMESERVER: "" }, /MATRIX_HOMESERVER: is not set/],
     [{ MATRIX_HOMESERVER: "example" }, /MATRIX_HOMESERVER: /],
+    [
+      { MATRIX_HOMESERVER: "https://me:hunter2@example.org" },
+      /^config_invalid: MATRIX_HOMESERVER: must not carry a user or a password; (?!.*hunter2)/,
+    ],
+    [{ AGENT_BASE_URL: "http://me:hunter2@127.0.0.1" }, /AGENT_BASE_URL: must not carry (?!.*hunter2)/],
     [{ MATRIX_USER_ID: "everstep" }, /MATRIX_USER_ID: must be a whole user id/],
     [{ MATRIX_ALLOWED_USERS: "" }, /MATRIX_ALLOWED_USERS: is not set/],
     [{ MATRIX_ACCESS_TOKEN: "" }, /neither MATRIX_ACCESS_TOKEN nor MATRIX_PASSWORD/],

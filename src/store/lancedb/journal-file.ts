@@ -1,8 +1,9 @@
-import { accessSync, constants, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { accessSync, constants, existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { threadId } from "node:worker_threads";
 import { EverstepError } from "../../domain/errors.ts";
+import { makePrivateFolder } from "../../files/private-folder.ts";
 import { CREATE_TABLES, CREATE_VIEWS } from "./journal-sql.ts";
 
 const APPLICATION_ID = 0x45_56_53_54;
@@ -10,13 +11,14 @@ const SCHEMA_VERSION = 2;
 /** More than an empty journal takes. */
 const PROBE_BYTES = 256 * 1024;
 
-const journalPath = (folder: string): string => join(folder, "journal.sqlite");
+const JOURNAL = "journal.sqlite";
+const journalPath = (folder: string): string => join(folder, JOURNAL);
 const ownerPath = (folder: string): string => join(folder, "owner.pid");
 
 /** Opens the journal of a folder, made when absent, and holds it for this process alone until it is closed or dies. */
 export function openJournalFile(folder: string): DatabaseSync {
   try {
-    mkdirSync(folder, { recursive: true });
+    makePrivateFolder(folder, JOURNAL);
     requireSpace(folder);
     refuseForeignFile(folder);
   } catch (error) {

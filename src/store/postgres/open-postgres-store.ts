@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { firstConnection, openClient, run } from "./connections.ts";
+import { requireDatabaseUrl } from "./database-url.ts";
 import { MEMBERSHIP_TUNING, type MembershipTuning } from "./membership.ts";
 import { migrate } from "./migrations.ts";
 import { PostgresStore } from "./postgres-store.ts";
@@ -16,6 +17,7 @@ export async function openPostgresStore(options: {
   tuning?: Partial<PostgresTuning>;
 }): Promise<PostgresStore> {
   const { url } = options;
+  requireDatabaseUrl(url);
   const tuning = { ...MEMBERSHIP_TUNING, pool_size: 4, ...options.tuning };
   const client = openClient(url, { max: 1 });
   try {

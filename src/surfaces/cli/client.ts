@@ -1,5 +1,6 @@
 import { io, type Socket } from "socket.io-client";
 import { z } from "zod";
+import { redactUrl } from "../../domain/redact.ts";
 
 export type ClientOptions = { url: string; token: string | undefined };
 
@@ -68,14 +69,14 @@ export class ApiClient {
       });
     } catch {
       throw new UnreachableError(
-        `nothing answers at ${url}; start it with \`everstep serve\`, or name another place with --url`,
+        `nothing answers at ${redactUrl(url)}; start it with \`everstep serve\`, or name another place with --url`,
       );
     }
   }
 
   async #read(response: Response): Promise<unknown> {
     const text = await response.text().catch(() => {
-      throw new UnreachableError(`${this.url} broke off its answer`);
+      throw new UnreachableError(`${redactUrl(this.url)} broke off its answer`);
     });
     if (response.ok) return text === "" ? null : JSON.parse(text);
     const problem = problemSchema.safeParse(parseOrNull(text));

@@ -1,4 +1,5 @@
-import { Command, InvalidArgumentError } from "commander";
+import { Command, InvalidArgumentError, Option } from "commander";
+import { redactUrl, redactUrls } from "../../domain/redact.ts";
 import { ApiClient } from "./client.ts";
 import { chat } from "./commands/chat.ts";
 import { control } from "./commands/control.ts";
@@ -17,15 +18,17 @@ type Connection = { url: string; token?: string };
 export function clientCommands(): Command {
   const program = new Command("everstep")
     .exitOverride()
+    .configureOutput({ writeErr: (text) => process.stderr.write(redactUrls(text)) })
     .description("Runs long-lived agents that never lose a step and that people can steer while they run.")
     .showHelpAfterError("(everstep --help lists the commands)")
     .showSuggestionAfterError();
 
+  const defaultUrl = process.env["EVERSTEP_URL"] ?? DEFAULT_URL;
   const command = (usage: string, description: string) =>
     program
       .command(usage)
       .description(description)
-      .option("--url <url>", "where Everstep listens", process.env["EVERSTEP_URL"] ?? DEFAULT_URL)
+      .addOption(new Option("--url <url>", "where Everstep listens").default(defaultUrl, redactUrl(defaultUrl)))
       .option("--token <token>", "the server's token (or EVERSTEP_TOKEN)")
       .option("--json", "print JSON for programs");
 

@@ -4,8 +4,13 @@ import { globs } from "./text/globs.ts";
 
 const secret = z.string().min(1).optional();
 
+/** `fetch` refuses the others, at every call, with the URL in its error. */
+const urlWithoutCredentials = z
+  .url()
+  .refine((url) => !/^[^/?#]*\/\/[^/?#]*@/.test(url), "must not carry a user or a password");
+
 const configSchema = z.object({
-  MATRIX_HOMESERVER: z.url(),
+  MATRIX_HOMESERVER: urlWithoutCredentials,
   MATRIX_USER_ID: z.string().regex(/^@[^:]+:.+$/, "must be a whole user id such as @everstep:example.org"),
   MATRIX_ACCESS_TOKEN: secret,
   MATRIX_PASSWORD: secret,
@@ -15,7 +20,7 @@ const configSchema = z.object({
   MATRIX_STATE: z.string().min(1).default("./matrix-state"),
   MATRIX_LANGUAGE: z.enum(["en", "ru"]).default("en"),
   AGENT_WS_URL: z.string().min(1).default("ws://127.0.0.1:4180/agent_ws/"),
-  AGENT_BASE_URL: z.url().default("http://127.0.0.1:4180"),
+  AGENT_BASE_URL: urlWithoutCredentials.default("http://127.0.0.1:4180"),
   EVERSTEP_TOKEN: secret,
   EVERSTEP_LOG_LEVEL: z.enum(["fatal", "error", "warn", "info", "debug", "trace", "silent"]).default("info"),
 });

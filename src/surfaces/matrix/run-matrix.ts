@@ -1,5 +1,6 @@
 import { once } from "node:events";
 import { pino } from "pino";
+import { redactUrl, redactUrls } from "../../domain/redact.ts";
 import { type MatrixConfig, readMatrixConfig } from "./config.ts";
 import { Health, isHealthy } from "./health.ts";
 import { MatrixBot } from "./matrix-bot.ts";
@@ -13,7 +14,7 @@ import { Homeserver } from "./transport/homeserver.ts";
 export async function runMatrix(): Promise<void> {
   const config = readMatrixConfig(process.env);
   const stopped = Promise.race([once(process, "SIGINT"), once(process, "SIGTERM")]);
-  const log = pino({ level: config.EVERSTEP_LOG_LEVEL }, pino.destination(2));
+  const log = pino({ level: config.EVERSTEP_LOG_LEVEL, hooks: { streamWrite: redactUrls } }, pino.destination(2));
   using database = Database.open(config.MATRIX_STATE);
   const bot = new MatrixBot({
     config,
@@ -52,8 +53,8 @@ function openPlatform({
 }
 
 function greet({ MATRIX_USER_ID, MATRIX_HOMESERVER, AGENT_WS_URL, MATRIX_PLATFORM_BACKEND }: MatrixConfig): void {
-  const agent = MATRIX_PLATFORM_BACKEND === "mock" ? "a mock" : AGENT_WS_URL;
+  const agent = MATRIX_PLATFORM_BACKEND === "mock" ? "a mock" : redactUrl(AGENT_WS_URL);
   console.log(
-    `${MATRIX_USER_ID} is up at ${MATRIX_HOMESERVER} and speaks for ${agent}. Invite it to a room and say !help.`,
+    `${MATRIX_USER_ID} is up at ${redactUrl(MATRIX_HOMESERVER)} and speaks for ${agent}. Invite it to a room and say !help.`,
   );
 }

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { type Action, actionSchema } from "../../../domain/action.ts";
+import { redactUrl } from "../../../domain/redact.ts";
 import { type Session, sessionSchema } from "../../../domain/session.ts";
 import { type Step, stepSchema } from "../../../domain/step.ts";
 import { PlatformError } from "./platform-client.ts";
@@ -93,7 +94,7 @@ export class RuntimeHttp {
     try {
       return await this.call(method, path, body);
     } catch (error) {
-      throw new PlatformError(`${this.#base} does not answer`, { cause: error });
+      throw new PlatformError(`${redactUrl(this.#base)} does not answer`, { cause: error });
     }
   }
 }

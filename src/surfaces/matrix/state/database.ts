@@ -1,8 +1,11 @@
-import { chmodSync, mkdirSync } from "node:fs";
+import { chmodSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync, type SQLInputValue, type StatementSync } from "node:sqlite";
 import { EverstepError } from "../../../domain/errors.ts";
+import { makePrivateFolder } from "../../../files/private-folder.ts";
 import { MIGRATIONS } from "./migrations.ts";
+
+const STATE = "state.sqlite";
 
 /**
  * The bot's own durable state: one SQLite file that one process owns.
@@ -21,10 +24,10 @@ export class Database implements Disposable {
   }
 
   static open(folder: string): Database {
-    const path = join(folder, "state.sqlite");
+    const path = join(folder, STATE);
     let sqlite: DatabaseSync | undefined;
     try {
-      mkdirSync(folder, { recursive: true, mode: 0o700 });
+      makePrivateFolder(folder, STATE);
       sqlite = new DatabaseSync(path);
       // It holds an access token and what people say.
       chmodSync(path, 0o600);
