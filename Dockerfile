@@ -18,6 +18,7 @@ COPY --from=build /app /app
 USER node
 VOLUME /data
 ENV EVERSTEP_STORE=lancedb:/data/store \
+  EVERSTEP_SUPERVISE=1 \
   EVERSTEP_WORKSPACE=/data/workspace \
   MATRIX_STATE=/data/matrix-state
 EXPOSE 4180

@@ -8,13 +8,17 @@ import { clientCommands } from "../surfaces/cli/program.ts";
 import { readConfig, requireTokenOffLoopback } from "./config.ts";
 import type { Role } from "./serve.ts";
 
+type StartOptions = { supervise?: boolean };
+const SUPERVISE = "start it again when it crashes (or EVERSTEP_SUPERVISE=1, the default in the container)";
+
 const program = clientCommands().exitOverride();
 
 program
   .command("serve")
   .description("run everything in one process: the runtime, the HTTP API, the console")
+  .option("--supervise", SUPERVISE)
   .addHelpText("after", "\nIt is set up by environment variables; .env.example lists them.")
-  .action(() => start("serve"));
+  .action((options: StartOptions) => start("serve", options));
 
 program
   .command("matrix")
@@ -32,10 +36,11 @@ for (const [role, description] of [
   program
     .command(role)
     .description(description)
+    .option("--supervise", SUPERVISE)
     .addHelpText("after", "\nAny number of both can share a database. docs/operating.md tells how.")
-    .action(async () => {
+    .action(async (options: StartOptions) => {
       refuseAlone(role);
-      await start(role);
+      await start(role, options);
     });
 
 program
@@ -55,9 +60,11 @@ program
   );
 
 /** The store opens while the rest of the program is loaded. */
-async function start(role: Role): Promise<void> {
+async function start(role: Role, options: StartOptions): Promise<void> {
   const config = readConfig(process.env);
   if (role !== "worker") requireTokenOffLoopback(config);
+  if (options.supervise || config.EVERSTEP_SUPERVISE === "1")
+    return process.exit(await (await import("./supervise.ts")).supervise([role], (line) => console.error(line)));
   const opening = openStore(config.EVERSTEP_STORE, { pool_size: config.EVERSTEP_POSTGRES_POOL });
   opening.catch(() => {}); // It is told where it is awaited.
   await (await import("./serve.ts")).serve(role, config, opening);

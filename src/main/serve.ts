@@ -20,16 +20,20 @@ import { buildServer } from "../surfaces/http/server.ts";
 import { SocketServer } from "../surfaces/socket/socket-server.ts";
 import type { Config } from "./config.ts";
 import { Runtime } from "./runtime.ts";
+import { StrayErrors } from "./stray-errors.ts";
+import { UP } from "./supervise.ts";
 
 const CONSOLE = fileURLToPath(new URL("../../console/dist", import.meta.url));
 
 /** Milliseconds that stopping may take, running steps and the last move of rows included. */
 const STOP_LIMIT_MS = 60_000;
+/** The same after an error that nobody caught: what hangs then may never end. */
+const STOP_AFTER_FATAL_MS = 15_000;
 
 /** `serve` is both in one process, the only way on the embedded store. */
 export type Role = "serve" | "worker" | "server";
 
-/** Runs until SIGINT or SIGTERM; then everything is left in the store. */
+/** Runs until SIGINT, SIGTERM or a fatal error; then everything is left in the store. */
 export async function serve(role: Role, config: Config, opening: Promise<Store>): Promise<void> {
   await serveUntilStopped(role, config, opening);
   // All is in order: what somebody else keeps open does not keep the process.
@@ -40,8 +44,9 @@ export async function serve(role: Role, config: Config, opening: Promise<Store>)
 type AtStop = (what: string, stop: () => unknown) => void;
 
 async function serveUntilStopped(role: Role, config: Config, opening: Promise<Store>): Promise<void> {
-  const stopped = Promise.race([once(process, "SIGINT"), once(process, "SIGTERM")]);
   const log = pino({ level: config.EVERSTEP_LOG_LEVEL, hooks: { streamWrite: redactUrls } }, pino.destination(2));
+  const strays = new StrayErrors(log);
+  const stopped = stopRequested(strays);
   await using resources = new AsyncDisposableStack();
   let awaited = "the start";
   const atStop: AtStop = (what, stop) =>
@@ -49,13 +54,13 @@ async function serveUntilStopped(role: Role, config: Config, opening: Promise<St
       awaited = what;
       await stop();
     });
-  void stopped.then(() => {
+  void stopped.then((limit_ms) => {
     log.info("stopping");
     // What hangs must not keep the process: what was acknowledged is in the store.
     setTimeout(() => {
       log.error(`${awaited} did not end in time; leaving it`);
       process.exit(1);
-    }, STOP_LIMIT_MS).unref();
+    }, limit_ms).unref();
   });
   const store = await opening;
   atStop("the store", () => store.close());
@@ -72,10 +77,27 @@ async function serveUntilStopped(role: Role, config: Config, opening: Promise<St
     const address = await listen(config, { store, catalog, metrics, log, workers, queue, events }, atStop);
     greet(address, config, revived);
   }
+  process.send?.(UP);
   // Now, and not only at the end: the end may come at any moment.
   flushCompileCache();
   await stopped;
   store.hurry?.();
+}
+
+/** Resolves when the process is to stop, with the milliseconds that this may take. */
+async function stopRequested(strays: StrayErrors): Promise<number> {
+  // To listen for the channel's end would keep a process that could not start.
+  process.channel?.unref();
+  const asked = (["SIGINT", "SIGTERM", "disconnect"] as const).map(async (event) => {
+    // SUPERVISE-4: a parent that shares a channel with this process is gone when the channel is.
+    await once(process, event);
+    return STOP_LIMIT_MS;
+  });
+  const failed = strays.fatal.then(() => {
+    process.exitCode = 1;
+    return STOP_AFTER_FATAL_MS;
+  });
+  return Promise.race([failed, ...asked]);
 }
 
 function newRuntime(

@@ -134,6 +134,18 @@ export class ServerProcess implements AsyncDisposable {
     await this.#scratch[Symbol.asyncDispose]();
   }
 
+  /** Waits until it ends by itself. */
+  async ended(): Promise<Omit<Ending, "ms">> {
+    assert.ok(this.#running, "the server does not run");
+    const [code, signal] = await within(
+      START_MS,
+      this.#running.exited,
+      () => `the server did not end: ${this.#stderr}`,
+    );
+    this.#running = undefined;
+    return { code, signal };
+  }
+
   async #end(signal: NodeJS.Signals): Promise<Ending> {
     if (!this.#running) return { code: null, signal: null, ms: 0 };
     const { child, exited } = this.#running;

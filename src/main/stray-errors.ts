@@ -1,0 +1,66 @@
+import type { Logger } from "pino";
+
+type StrayOrigin = "uncaughtException" | "unhandledRejection";
+/** Answers whether the error was its own, so that nobody else needs to care. */
+type StrayHandler = (error: unknown, origin: StrayOrigin) => boolean;
+
+/**
+ * The last line of defence: errors that nobody caught.
+ *
+ * STRAY-1  An error of a connection ends nothing but that: the surfaces hold no state that others depend on.
+ * STRAY-2  One that a handler knows as its own (a step's, say) is the handler's.
+ * STRAY-3  After any other the process is in an unknown state: it is logged with its origin, and the process is to stop.
+ */
+export class StrayErrors {
+  readonly #log: Logger;
+  readonly #handlers = new Set<StrayHandler>();
+  readonly #fatal = Promise.withResolvers<void>();
+
+  constructor(log: Logger) {
+    this.#log = log;
+    process.on("uncaughtException", (error) => this.#take(error, "uncaughtException"));
+    process.on("unhandledRejection", (error) => this.#take(error, "unhandledRejection"));
+  }
+
+  /** Resolves at the first error after which the process must stop. */
+  get fatal(): Promise<void> {
+    return this.#fatal.promise;
+  }
+
+  /** A handler is asked in the asynchronous context of what failed. */
+  onStray(handler: StrayHandler): void {
+    this.#handlers.add(handler);
+  }
+
+  #take(error: unknown, origin: StrayOrigin): void {
+    if ([...this.#handlers].some((handler) => handler(error, origin))) return;
+    if (isOfConnection(error)) return this.#log.error({ err: error, origin }, "a connection failed");
+    this.#log.fatal({ err: error, origin }, "an error that nobody caught; the process stops");
+    this.#fatal.resolve();
+  }
+}
+
+const LOST_CONNECTION = new Set([
+  "ECONNRESET",
+  "ECONNABORTED",
+  "EPIPE",
+  "ENOTCONN",
+  "ETIMEDOUT",
+  "EHOSTUNREACH",
+  "ENETUNREACH",
+  "ERR_STREAM_DESTROYED",
+  "ERR_STREAM_PREMATURE_CLOSE",
+  "ERR_STREAM_WRITE_AFTER_END",
+]);
+/** Code that works on one connection: our surfaces, and the packages that carry them. */
+const CONNECTION_CODE =
+  /\/src\/surfaces\/(?:http|socket|agent-ws)\/|\/node_modules\/(?:ws|engine\.io|engine\.io-parser|socket\.io|socket\.io-parser|socket\.io-adapter|fastify)\//;
+
+/** Whether a connection was lost, or code that works on one connection threw. */
+function isOfConnection(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  if (LOST_CONNECTION.has((error as NodeJS.ErrnoException).code ?? "")) return true;
+  const frames = (error.stack ?? "").split("\n").filter((line) => /^\s+at /.test(line));
+  const thrower = frames.find((frame) => !/\(node:|at node:|<anonymous>/.test(frame)) ?? "";
+  return CONNECTION_CODE.test(thrower);
+}

@@ -1,0 +1,37 @@
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { describe, test } from "node:test";
+import { REPOSITORY } from "../repository-files.ts";
+import { Api } from "./api.ts";
+import { eventually, ServerProcess, TIMEOUT } from "./server-fixture.ts";
+
+const faulty = (fault: string) => ({ FAULT: fault, EVERSTEP_MONIKERS: join(REPOSITORY, "test/server/faults") });
+
+describe("an error that nobody caught", () => {
+  for (const [fault, origin] of [
+    ["exception", "uncaughtException"],
+    ["rejection", "unhandledRejection"],
+  ] as const)
+    test(`(${origin}) is logged with its origin, and the process stops in order with 1`, TIMEOUT, async () => {
+      await using server = await ServerProcess.start(faulty(fault));
+      const api = new Api(server.url);
+      const { session_id } = await api.create("count", { params: { to: 1_000_000, delay_ms: 5 } });
+      await eventually("a step", async () => (await api.session(session_id)).iteration > 0);
+      process.kill(server.pid, "SIGUSR2");
+      assert.deepEqual(await server.ended(), { code: 1, signal: null });
+      const fatal = server.loggedErrors.filter((line) => line.includes('"level":60'));
+      assert.equal(fatal.length, 1, server.stderr);
+      const { origin: told, err } = JSON.parse(fatal[0] ?? "") as { origin: string; err: { message: string } };
+      assert.deepEqual([told, err.message], [origin, "a defect"]);
+      await server.start();
+      assert.match(server.stdout, /, 1 sessions go on\)\n/);
+    });
+
+  test("and comes from a connection is logged and ends nothing", TIMEOUT, async () => {
+    await using server = await ServerProcess.start(faulty("reset"));
+    process.kill(server.pid, "SIGUSR2");
+    await eventually("the line in the log", async () => server.stderr.includes("ECONNRESET"));
+    assert.equal((await new Api(server.url).get("/health")).status, 200);
+    assert.equal((await server.stop()).code, 0);
+  });
+});
