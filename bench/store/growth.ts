@@ -5,7 +5,7 @@ import { type LanceStore, openLanceStore } from "../../src/store/lancedb/lancedb
 import type { BenchContext } from "../bench.ts";
 import { atMost, type Figure } from "../figure.ts";
 import { randomText, seededRandom } from "../stats.ts";
-import { commitOrThrow, createSessions, newLoadSession, nextStep, WORKER } from "./load.ts";
+import { commitOrThrow, createSessions, newLoadSession, nextStep, ownerAfter } from "./load.ts";
 
 const STEPS = 500;
 const ADDED = 1_024;
@@ -81,7 +81,7 @@ async function grow(store: LanceStore, stateAfter: (steps: number) => JsonObject
     // No text of its own, and no result in the session: the state alone is measured.
     const step = { ...nextStep(load, [], stateAfter(steps)), text: null, data: null };
     load.session = { ...load.session, result: null };
-    const owner = { worker: WORKER, epoch: 1 };
+    const owner = ownerAfter(load.session);
     await commitOrThrow(store, { steps: [step], sessions: [{ kind: "update", session: load.session, owner }] });
     journalled.push((await store.stats()).journal_bytes - start);
   }

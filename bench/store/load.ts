@@ -19,7 +19,8 @@ const EMPTY: JsonObject = {};
 const NOTHING: never[] = [];
 
 export const WORKER = "bench";
-const OWNER: Ownership = { worker: WORKER, epoch: 1 };
+/** Each step is one write of its session, and the first is 0. */
+export const ownerAfter = ({ iteration }: Session): Ownership => ({ worker: WORKER, epoch: 1, revision: iteration });
 
 export type LoadSession = { session: Session };
 
@@ -103,7 +104,7 @@ export function nextSteeredCommit(load: LoadSession): Batch {
 }
 
 const commitOf = ({ session }: LoadSession, step: Step): Batch => ({
-  sessions: [{ kind: "update", session, owner: OWNER }],
+  sessions: [{ kind: "update", session, owner: ownerAfter(session) }],
   steps: [step],
   messages: [messageOf(step, session.conversation_id as string)],
 });
@@ -111,7 +112,7 @@ const commitOf = ({ session }: LoadSession, step: Step): Batch => ({
 /** One step of each of these sessions and nothing beside it: the quick way to a long history. */
 export function nextSteps(loads: readonly LoadSession[]): Batch {
   const steps = loads.map((load) => nextStep(load, NOTHING));
-  return { steps, sessions: loads.map(({ session }) => ({ kind: "update", session, owner: OWNER })) };
+  return { steps, sessions: loads.map(({ session }) => ({ kind: "update", session, owner: ownerAfter(session) })) };
 }
 
 /** Rows are made anew each time: the store may keep what it was given. */

@@ -15,6 +15,9 @@ const STORE_RETRY_MS = 500;
 /**
  * The sessions that this worker owns. A session that works has a runner; one that rests needs none, and is only known
  * to be ours.
+ *
+ * R1  A session has one runner at a time, whoever asks for it and wherever its row comes from: a row is adopted only where no
+ *     runner of the same ownership is there and none is being acquired. One of an older ownership ends first.
  */
 export class SessionRegistry {
   readonly #worker: string;
@@ -44,7 +47,7 @@ export class SessionRegistry {
 
   /**
    * Lends the runner of a session, whatever its status; null where the session is unknown or another worker has it.
-   * It is not forgotten while it is lent: a session must never have two.
+   * It is not forgotten while it is lent: a session must never have two (R1).
    */
   async withRunner<Result>(
     session_id: string,
@@ -98,7 +101,11 @@ export class SessionRegistry {
       return this.#rehydrate();
     });
     // The store is out of reach: what it claimed all the same is known after the next claim only.
-    this.#rehydrating.catch(() => setTimeout(() => this.#takeUp(), STORE_RETRY_MS).unref());
+    this.#rehydrating.catch(() => this.#takeUpLater());
+  }
+
+  #takeUpLater(): void {
+    setTimeout(() => this.#takeUp(), STORE_RETRY_MS).unref();
   }
 
   /** Lets their running steps finish, then gives them up. One that an action works on right now stays. */
@@ -137,14 +144,25 @@ export class SessionRegistry {
     for (;;) {
       const claimed = await this.#dependencies.store.claimSessions({ worker: this.#worker, limit: CLAIM_PAGE });
       if (this.#stopped) return count;
-      for (const owned of claimed) {
-        const { status } = owned.session;
-        if (status === "running" || status === "stopping") this.#adopt(owned).wake();
-      }
+      for (const owned of claimed) this.#goOn(owned);
       this.#forgetIdle();
       count += claimed.length;
       if (claimed.length < CLAIM_PAGE) return count;
     }
+  }
+
+  /** A claimed session that has work takes it up. */
+  #goOn(owned: OwnedSession): void {
+    const { session_id, status } = owned.session;
+    if (status !== "running" && status !== "stopping") return;
+    const acquiring = this.#acquiring.get(session_id);
+    if (!acquiring) return this.#adopt(owned).wake();
+    // R1. Who acquires it wakes it, unless they asked the store before it was claimed here.
+    void acquiring
+      .then(async (runner) => {
+        if (!runner) await this.withRunner(session_id, async () => {});
+      })
+      .catch(() => this.#takeUpLater());
   }
 
   /** From now on no step starts. */
@@ -177,8 +195,12 @@ export class SessionRegistry {
     return owned && this.#adopt(owned);
   }
 
+  /** R1. */
   #adopt(owned: OwnedSession): SessionRunner {
-    const { session } = owned;
+    const { session, owner } = owned;
+    const present = this.peek(session.session_id);
+    if (present?.epoch === owner.epoch) return present;
+    present?.fence();
     const moniker = this.#catalog.get(session.moniker) ?? missingMoniker(session.moniker);
     const runner = new SessionRunner(owned, moniker, this.#dependencies);
     this.#runners.set(session.session_id, runner);

@@ -22,7 +22,8 @@ type Change = { session?: Session } & Pick<Batch, "actions" | "overtakes_none">;
 /**
  * Advances one session, alone.
  *
- * S1  Every change of the session goes through one lane, so that each is made from the row that the one before left.
+ * S1  Every change of the session goes through one lane, so that each is made from the row that the one before left. The
+ *     store refuses any other.
  * S2  A step starts in the lane as well: after a pause was taken in, no step starts.
  * S3  A step that finishes is committed, whatever was asked meanwhile, unless it was cut short.
  * S4  Guidance leaves `pending_guidance` in the commit of the step that was given it, or is bounced in the commit that
@@ -33,7 +34,7 @@ type Change = { session?: Session } & Pick<Batch, "actions" | "overtakes_none">;
 export class SessionRunner {
   readonly #dependencies: RunnerDependencies;
   readonly #moniker: Moniker;
-  readonly #owner: Ownership;
+  #owner: Ownership;
   readonly #lane = new Lane();
   readonly #delivered: DeliveredGuidance;
   #session: Session;
@@ -63,6 +64,11 @@ export class SessionRunner {
 
   get moniker(): Moniker {
     return this.#moniker;
+  }
+
+  /** Told apart by it: the session may have been lost and claimed again meanwhile. */
+  get epoch(): number {
+    return this.#owner.epoch;
   }
 
   /** Nothing runs and nothing more will happen to the session here. */
@@ -131,6 +137,12 @@ export class SessionRunner {
     this.#shutDown = true;
     if (cut) this.#attempt?.cut("shutdown");
     this.#pause.end();
+  }
+
+  /** The session is not this runner's any more: what it does from now on comes to nothing, so it stops. */
+  fence(): void {
+    this.#fenced = true;
+    this.shutDown(true);
   }
 
   async #run(): Promise<void> {
@@ -291,6 +303,7 @@ export class SessionRunner {
     });
     if (outcome.kind === "committed") {
       this.#session = next;
+      if (writesSession) this.#owner = { ...this.#owner, revision: this.#owner.revision + 1 };
       observer.committed(performance.now() - started);
       for (const step of batch.steps ?? []) observer.stepCommitted(step);
       this.#delivered.update(actions);

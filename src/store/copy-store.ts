@@ -132,7 +132,8 @@ async function writeSession(
     const outcome = await to.commit({ sessions: [kind], ...(chunk.length > 0 ? { steps: chunk } : {}) });
     if (outcome.kind !== "committed")
       throw new Error(`session ${row.session_id} was answered ${JSON.stringify(outcome)}`);
-    owned ??= { session: row, owner: { worker: WORKER, epoch: 1 }, after_crash: false };
+    const revision: number = owned ? owned.owner.revision + 1 : 0;
+    owned = { session: row, owner: { worker: WORKER, epoch: 1, revision }, after_crash: false };
     chunk = [];
     characters = 0;
   };

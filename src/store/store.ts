@@ -18,6 +18,9 @@ import type { Step, StepStatus } from "../domain/step.ts";
  *     `claimSessions` gave; one that was released or taken over since is answered `fenced`, and nothing is written.
  *     An owner awaits each commit of a session before it sends the next one for it. A commit that ends a session
  *     (its status is no longer live) ends the ownership too.
+ *     No update is lost: each write of a session makes the next revision of its row, and names in its ownership the one that
+ *     it was made from. Where that is not the newest, or another write of the session is under way, it is answered
+ *     `fenced`, even if the very same worker owns the session.
  * P4  Ids are inserted once. A batch that creates a session, conversation or message whose id is there already is
  *     answered `exists` and writes nothing, so that a caller can look and answer a repeated request as it did before.
  * P5  States go in whole and come out whole, exactly as they went in, however they are stored. A session's `context`
@@ -131,8 +134,11 @@ export type WorkerInfo = {
   silent_ms: number;
 };
 
-/** Who may write a session. The epoch grows with every change of owner. */
-export type Ownership = { worker: string; epoch: number };
+/**
+ * Who may write a session, and which revision of its row the writer has seen. The epoch grows with every change of owner, the
+ * revision by one with every write, so the writer of revision n goes on with n + 1.
+ */
+export type Ownership = { worker: string; epoch: number; revision: number };
 export type OwnedSession = {
   session: Session;
   owner: Ownership;
@@ -141,7 +147,7 @@ export type OwnedSession = {
 };
 
 export type SessionWrite =
-  /** Owned by `worker` with epoch 1, or by nobody and then free to be claimed. */
+  /** Owned by `worker` with epoch 1 and revision 0, or by nobody and then free to be claimed. */
   { kind: "create"; session: Session; worker: string | null } | { kind: "update"; session: Session; owner: Ownership };
 
 type ConversationWrite = { kind: "create" | "update"; conversation: Conversation };

@@ -89,12 +89,13 @@ await onPostgres(() => {
         const { session_id } = session;
         const action = anAction({ session_id });
         await mustCommit(store, { actions: [action] });
-        let owner = { worker: WORKER, epoch: 1 };
+        let owner = { worker: WORKER, epoch: 1, revision: 0 };
         const commit = async (changed: Action) =>
           (await store.commit({ sessions: [{ kind: "update", session, owner }], actions: [changed] })).kind;
         for (const receipt of ["delivered", "consumed"] as const) {
           const ended = settled(action, { receipt });
           assert.equal(await commit(ended), "committed");
+          owner = { ...owner, revision: owner.revision + 1 };
           assert.equal(await commit(ended), "fenced");
           // Whoever was refused claims the session anew.
           const claimed = await store.claimSession({ worker: WORKER, session_id });
@@ -117,7 +118,7 @@ await onPostgres(() => {
           else await mustCommit(server, { actions: [anAction({ session_id })] });
           const action = settled(anAction({ session_id }));
           const paused = { ...session, status: "paused" as const };
-          const owner = { worker: WORKER, epoch: 1 };
+          const owner = { worker: WORKER, epoch: 1, revision: 0 };
           const sessions = [{ kind: "update" as const, session: paused, owner }];
           const { kind } = await store.commit({ sessions, actions: [action], overtakes_none: true });
           assert.equal(kind, expected);

@@ -229,7 +229,7 @@ export function advance(owned: OwnedSession, choices: AdvanceChoices = {}): Adva
     ...(message && { messages: [message] }),
     ...(actions && { actions }),
   };
-  return { batch, owned: { session, owner: owned.owner, after_crash: false }, step, message };
+  return { batch, owned: written(owned, session), step, message };
 }
 
 /** The batch of an attempt that failed: an `error` row, and the iteration still to come. */
@@ -246,7 +246,7 @@ export function failedStep(owned: OwnedSession, overrides: Partial<Step> = {}): 
   });
   const session: Session = { ...owned.session, last_error: step.error, updated_at: step.created_at };
   const batch: Batch = { sessions: [{ kind: "update", session, owner: owned.owner }], steps: [step] };
-  return { batch, owned: { session, owner: owned.owner, after_crash: false }, step, message: null };
+  return { batch, owned: written(owned, session), step, message: null };
 }
 
 /** The batch that hands an action's guidance to the session. */
@@ -259,8 +259,15 @@ export function deliver(owned: OwnedSession, action: Action): { batch: Batch; ow
     updated_at: aTime(),
   };
   const batch: Batch = { sessions: [{ kind: "update", session, owner: owned.owner }], actions: [delivered] };
-  return { batch, owned: { session, owner: owned.owner, after_crash: false }, action: delivered };
+  return { batch, owned: written(owned, session), action: delivered };
 }
+
+/** The session as it is owned once the row was written. */
+export const written = ({ owner }: OwnedSession, session: Session): OwnedSession => ({
+  session,
+  owner: { ...owner, revision: owner.revision + 1 },
+  after_crash: false,
+});
 
 /** A commit that the test relies on. */
 export async function mustCommit(store: Store, batch: Batch): Promise<void> {
@@ -270,7 +277,7 @@ export async function mustCommit(store: Store, batch: Batch): Promise<void> {
 /** Commits a new session that `worker` owns. */
 export async function mustCreate(store: Store, session: Session = aSession(), worker = WORKER): Promise<OwnedSession> {
   await mustCommit(store, { sessions: [{ kind: "create", session, worker }] });
-  return { session, owner: { worker, epoch: 1 }, after_crash: false };
+  return { session, owner: { worker, epoch: 1, revision: 0 }, after_crash: false };
 }
 
 /** Commits the session's next step. */

@@ -74,7 +74,7 @@ export function creation(lane: string, generation: number, worker: string): Adva
     participants: [aParticipant({ conversation_id, user_id: null, agent_id: lane, session_id, role: name })],
     agent_configs: [anAgentConfig({ agent_id: lane, description: name })],
   };
-  const owned = { session, owner: { worker, epoch: 1 }, after_crash: false };
+  const owned = { session, owner: { worker, epoch: 1, revision: 0 }, after_crash: false };
   return { key: keyOf.creation(session_id), name, session_id, batch, owned };
 }
 

@@ -74,7 +74,7 @@ class EmbeddedStore implements LanceStore {
     const after_crash = await this.#channel.call("wasLeftOpen");
     for (let after = 0; after >= 0; ) {
       const { sessions, last } = await this.#channel.call("loadLive", after, LOAD_PAGE);
-      for (const loaded of sessions) this.#live.load(toSession(loaded), loaded.chain, loaded.error_rows, after_crash);
+      for (const loaded of sessions) this.#live.load({ ...loaded, session: toSession(loaded) }, after_crash);
       after = last;
     }
     this.#bell.ring();
@@ -87,12 +87,18 @@ class EmbeddedStore implements LanceStore {
     const planned = planSessions(batch, (write, steps) => this.#live.plan(write, steps));
     if (planned.kind === "fenced") return planned;
     const { plans } = planned;
-    return this.#queue.commit(toWire(batch, plans), () => {
-      for (const plan of plans) plan.committed();
-      for (const action of batch.actions ?? []) this.#pending.update(action);
-      this.#publish(batch);
-      if (batch.actions || batch.sessions?.some(({ kind }) => kind === "create")) this.#bell.ring();
-    });
+    const wire = toWire(batch, plans);
+    for (const plan of plans) plan.begun();
+    try {
+      return await this.#queue.commit(wire, () => {
+        for (const plan of plans) plan.committed();
+        for (const action of batch.actions ?? []) this.#pending.update(action);
+        this.#publish(batch);
+        if (batch.actions || batch.sessions?.some(({ kind }) => kind === "create")) this.#bell.ring();
+      });
+    } finally {
+      for (const plan of plans) plan.ended();
+    }
   }
 
   async claimSessions({ worker, limit }: { worker: string; limit: number }): Promise<port.OwnedSession[]> {
@@ -101,10 +107,10 @@ class EmbeddedStore implements LanceStore {
 
   async claimSession(claim: { worker: string; session_id: string }): Promise<port.OwnedSession | null> {
     const { worker, session_id } = claim;
-    if (!this.#live.get(session_id)) {
+    await this.#live.loadResting(session_id, async () => {
       const [loaded] = await this.#channel.call("loadSessions", [session_id]);
-      if (loaded && !this.#live.get(session_id)) this.#live.load(toSession(loaded), loaded.chain, loaded.error_rows);
-    }
+      return loaded && { ...loaded, session: toSession(loaded) };
+    });
     return this.#live.claim(session_id, worker);
   }
 

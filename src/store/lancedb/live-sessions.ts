@@ -12,10 +12,23 @@ type Entry = {
   worker: string | null;
   epoch: number;
   after_crash: boolean;
+  /** Counts the writes since the session is in memory: an older one's epoch is not valid any more. */
+  revision: number;
+  isBeingWritten: boolean;
 };
 
-/** What a session's part of a batch writes, and what to do in memory once it is written. */
-export type SessionPlan = { wire: WireSession; steps: PackedRow[]; committed: () => void };
+export type ReadSession = { session: Session; chain: Chain | null; error_rows: number };
+
+/** What a session's part of a batch writes, and what to do in memory before, once it is written, and whatever became of it. */
+export type SessionPlan = {
+  wire: WireSession;
+  steps: PackedRow[];
+  begun: () => void;
+  committed: () => void;
+  ended: () => void;
+};
+
+const NEVER_WRITTEN = { revision: 0, isBeingWritten: false };
 
 /**
  * Live sessions in memory with their owners: where the store's promises P2, P3 and P5 are kept for the embedded engine.
@@ -24,6 +37,8 @@ export class LiveSessions {
   readonly #entries = new Map<string, Entry>();
   /** Live sessions without an owner, in the order they may be claimed. */
   readonly #free = new Set<string>();
+  /** Reads of sessions that are not in memory, with whether one ended here since its read began. */
+  readonly #reads = new Set<{ session_id: string; isOutdated: boolean }>();
   /** Never the same twice, so that an owner of long ago cannot pass for the one of today. */
   #lastEpoch = 1;
 
@@ -35,9 +50,29 @@ export class LiveSessions {
     return [...this.#entries.values()].map(({ session }) => session);
   }
 
-  load(session: Session, chain: Chain | null, error_rows: number, after_crash = false): void {
-    this.#entries.set(session.session_id, { session, chain, error_rows, worker: null, epoch: 0, after_crash });
+  load({ session, chain, error_rows }: ReadSession, after_crash = false): void {
+    const entry = { session, chain, error_rows, worker: null, epoch: 0, after_crash, ...NEVER_WRITTEN };
+    this.#entries.set(session.session_id, entry);
     if (isLive(session.status)) this.#free.add(session.session_id);
+  }
+
+  /**
+   * Takes a session that is not in memory as `read` finds it. One that was taken up and ended again meanwhile is read once
+   * more: a write made from what it was before would be lost (P3).
+   */
+  async loadResting(session_id: string, read: () => Promise<ReadSession | undefined>): Promise<void> {
+    const reading = { session_id, isOutdated: false };
+    this.#reads.add(reading);
+    try {
+      while (!this.#entries.has(session_id)) {
+        reading.isOutdated = false;
+        const loaded = await read();
+        if (!loaded) return;
+        if (!reading.isOutdated && !this.#entries.has(session_id)) this.load(loaded);
+      }
+    } finally {
+      this.#reads.delete(reading);
+    }
   }
 
   claimFree(worker: string, limit: number): OwnedSession[] {
@@ -57,7 +92,8 @@ export class LiveSessions {
       entry.epoch = ++this.#lastEpoch;
       this.#free.delete(session_id);
     }
-    return { session: entry.session, owner: { worker, epoch: entry.epoch }, after_crash: entry.after_crash };
+    const { session, epoch, revision, after_crash } = entry;
+    return { session, owner: { worker, epoch, revision }, after_crash };
   }
 
   ownedBy(worker: string): string[] {
@@ -90,7 +126,7 @@ export class LiveSessions {
 
   #planCreate(session: Session, worker: string | null, steps: Step[]): SessionPlan | null {
     const epoch = worker === null ? 0 : 1;
-    const entry: Entry = { session, chain: null, error_rows: 0, worker, epoch, after_crash: false };
+    const entry: Entry = { session, chain: null, error_rows: 0, worker, epoch, after_crash: false, ...NEVER_WRITTEN };
     const start = session.parent_iteration ?? -1;
     const next = advance(entry, start, session, steps);
     if (!next) return null;
@@ -100,18 +136,30 @@ export class LiveSessions {
       params: JSON.stringify(session.params),
       context: JSON.stringify(session.context),
     };
-    return { wire, steps: next.steps, committed: () => this.#put({ ...entry, ...next.entry }) };
+    const committed = () => this.#put({ ...entry, ...next.entry });
+    return { wire, steps: next.steps, begun: () => {}, committed, ended: () => {} };
   }
 
   #planUpdate(session: Session, owner: Ownership, steps: Step[]): SessionPlan | null {
     const entry = this.#entries.get(session.session_id);
     if (!entry || entry.worker !== owner.worker || entry.epoch !== owner.epoch) return null; // P3
+    if (entry.revision !== owner.revision || entry.isBeingWritten) return null; // P3
     const next = advance(entry, entry.session.iteration, session, steps);
     if (!next) return null;
     const status_changed = entry.session.status !== session.status;
     const wire: WireSession = { create: false, packed: next.packed, status_changed };
     if (!isLive(session.status)) wire.context = JSON.stringify(next.entry.session.context);
-    return { wire, steps: next.steps, committed: () => this.#put(Object.assign(entry, next.entry)) };
+    return {
+      wire,
+      steps: next.steps,
+      begun: () => {
+        entry.isBeingWritten = true;
+      },
+      committed: () => this.#put(Object.assign(entry, next.entry, { revision: owner.revision + 1 })),
+      ended: () => {
+        entry.isBeingWritten = false;
+      },
+    };
   }
 
   #put(entry: Entry): void {
@@ -119,6 +167,7 @@ export class LiveSessions {
     if (!isLive(status)) {
       this.#entries.delete(session_id);
       this.#free.delete(session_id);
+      for (const reading of this.#reads) reading.isOutdated ||= reading.session_id === session_id;
       return;
     }
     this.#entries.set(session_id, entry);

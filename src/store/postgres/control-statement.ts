@@ -14,6 +14,7 @@ import { type Scalar, toJson, toText } from "./values.ts";
 const COLUMNS: readonly InputColumn[] = [
   { name: "session_id", sql_type: "text" },
   { name: "epoch", sql_type: "integer" },
+  { name: "revision", sql_type: "bigint" },
   { name: "iteration", sql_type: "integer" },
   { name: "status", sql_type: "text" },
   { name: "stop_reason", sql_type: "text" },
@@ -40,6 +41,7 @@ export function toControlRow(batch: Batch, plans: readonly SessionPlan[]): Scala
   return [
     toText(session.session_id),
     write.owner.epoch,
+    write.owner.revision,
     session.iteration,
     session.status,
     session.stop_reason,

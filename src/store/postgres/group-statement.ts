@@ -88,7 +88,8 @@ const PASSED = "exists (select 1 from gate) and i.batch <> all (array(select bat
 
 const LOCKED_SESSIONS = `locked_sessions as materialized (
   select i.batch, i.session_id, i.is_new,
-    coalesce(s.node_no = $1 and s.epoch = i.epoch and s.iteration = i.from_iteration, false) as is_owned
+    coalesce(s.node_no = $1 and s.epoch = i.epoch and s.revision = i.revision and s.iteration = i.from_iteration, false)
+      as is_owned
   from new_agent_state i join agent_state s on s.session_id = i.session_id
   order by i.session_id for update of s)`;
 
@@ -157,7 +158,7 @@ const WRITES: Record<TableName, string> = {
   )} and i.is_new),
 update_sessions as (update agent_state s set ${SESSION_CHANGES.map((name) => `${name} = ${name === "options" ? "coalesce(i.options, s.options)" : `i.${name}`}`).join(", ")},
     owner = case when i.keeps_owner then s.owner end, node_no = case when i.keeps_owner then s.node_no end,
-    owner_died = false, error_rows = i.error_rows, base_iteration = i.base_iteration,
+    revision = s.revision + 1, owner_died = false, error_rows = i.error_rows, base_iteration = i.base_iteration,
     context = case when i.base_iteration is null then coalesce(i.context, s.context) end
   from new_agent_state i where s.session_id = i.session_id and not i.is_new and ${PASSED})`,
   agent_steps: `write_steps as (${insert("agent_steps", ", place, state, state_kind, base_iteration, words", ", i.place, i.state, i.state_kind, i.base_iteration, i.words")})`,

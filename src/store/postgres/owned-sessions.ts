@@ -1,18 +1,12 @@
 import { isLive, type Session } from "../../domain/session.ts";
 import type { Step } from "../../domain/step.ts";
 import { type Chain, type StoredState, storeState, storeWhole } from "../state-chain.ts";
-import type { OwnedSession, SessionWrite } from "../store.ts";
+import type { OwnedSession, Ownership, SessionWrite } from "../store.ts";
 
 /** Where a session stands: its last `ok` iteration and how many attempts failed. What comes next is told from it. */
 export type Position = { iteration: number; error_rows: number };
 
-type Entry = Position & {
-  worker: string;
-  epoch: number;
-  after_crash: boolean;
-  chain: Chain | null;
-  session: Session;
-};
+type Entry = Position & Ownership & Pick<OwnedSession, "session" | "after_crash"> & { chain: Chain | null };
 
 /** A session's part of a batch, ready to be written, and what to do in memory once it is. */
 export type SessionPlan = {
@@ -55,8 +49,8 @@ export class OwnedSessions {
   get(session_id: string): OwnedSession | null {
     const entry = this.#entries.get(session_id);
     if (!entry) return null;
-    const { session, worker, epoch, after_crash } = entry;
-    return { session, owner: { worker, epoch }, after_crash };
+    const { session, worker, epoch, revision, after_crash } = entry;
+    return { session, owner: { worker, epoch, revision }, after_crash };
   }
 
   forget(session_ids: Iterable<string>): void {
@@ -72,9 +66,10 @@ export class OwnedSessions {
     return ids.slice(0, count);
   }
 
-  /** It is not owned that way any more; what was claimed since then stays. */
+  /** It is not owned that way any more; what was claimed or written since then stays. */
   lost({ session, owner }: Pick<OwnedSession, "session" | "owner">): void {
-    if (this.#entries.get(session.session_id)?.epoch === owner.epoch) this.#entries.delete(session.session_id);
+    const entry = this.#entries.get(session.session_id);
+    if (entry?.epoch === owner.epoch && entry.revision === owner.revision) this.#entries.delete(session.session_id);
   }
 
   isOwnedBy(session_id: string, worker: string): boolean {
@@ -90,11 +85,12 @@ export class OwnedSessions {
     const { session } = write;
     if (write.kind === "create") {
       const start = { iteration: session.parent_iteration ?? -1, error_rows: 0 };
-      const owner = { worker: write.worker ?? "", epoch: write.worker === null ? 0 : 1 };
+      const owner = { worker: write.worker ?? "", epoch: write.worker === null ? 0 : 1, revision: 0 };
       return this.#advance(write, { ...start, ...owner, after_crash: false, chain: null, session }, steps);
     }
     const entry = this.#entries.get(session.session_id);
-    if (!entry || entry.worker !== write.owner.worker || entry.epoch !== write.owner.epoch) return null; // P3
+    const { worker, epoch, revision } = write.owner;
+    if (entry?.worker !== worker || entry.epoch !== epoch || entry.revision !== revision) return null; // P3
     return this.#advance(write, entry, steps);
   }
 
@@ -123,7 +119,8 @@ export class OwnedSessions {
     const context = chain ? chain.state : from.session.context;
     const kept = lives ? chain : null;
     const row = { ...session, context };
-    const after = { ...from, after_crash: false, iteration, error_rows, chain: kept, session: row };
+    const revision = write.kind === "create" ? 0 : from.revision + 1;
+    const after = { ...from, revision, after_crash: false, iteration, error_rows, chain: kept, session: row };
     return {
       write,
       session: row,

@@ -24,9 +24,9 @@ export function rowStatement(columns: readonly InputColumn[], { set, when, inser
   const all = [{ name: "batch", sql_type: "integer" }, ...columns];
   const text = groupText([
     `i as materialized (${fromArrays(all, FIRST_FREE_PARAMETER)})`,
-    `moved as (update agent_state s set ${set}, owner_died = false
+    `moved as (update agent_state s set ${set}, revision = s.revision + 1, owner_died = false
   from i where s.session_id = i.session_id and s.node_no is not distinct from $1 and s.epoch = i.epoch
-    and exists (select 1 from gate) and ${when}
+    and s.revision = i.revision and exists (select 1 from gate) and ${when}
   returning s.agent_id, i.*)`,
     `written as (insert into ${insert.into} select ${insert.values} from moved)`,
     `refused as materialized (select i.batch, ${reason} as reason, i.session_id as id from i

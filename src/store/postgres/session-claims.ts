@@ -121,10 +121,10 @@ export class SessionClaims {
   }
 
   async #own(rows: Record<string, unknown>[], worker: string): Promise<OwnedSession[]> {
-    return (await this.#reads.load(rows)).map(({ session, chain, error_rows, epoch, after_crash }) => {
-      const owned = { session, owner: { worker, epoch }, after_crash };
-      this.#owned.add(owned, chain, error_rows);
-      return owned;
+    return (await this.#reads.load(rows)).flatMap(({ session, chain, error_rows, epoch, revision, after_crash }) => {
+      this.#owned.add({ session, owner: { worker, epoch, revision }, after_crash }, chain, error_rows);
+      // Loading takes a while: what was written here meanwhile is newer than what was read.
+      return this.#owned.get(session.session_id) ?? [];
     });
   }
 }

@@ -14,10 +14,11 @@ export type LoadedSession = {
   chain: Chain | null;
   error_rows: number;
   epoch: number;
+  revision: number;
   after_crash: boolean;
 };
 
-export const SESSION_COLUMNS = `${selected("agent_state", "s")}, s.base_iteration, s.context::text as context, s.error_rows, s.epoch, s.owner_died`;
+export const SESSION_COLUMNS = `${selected("agent_state", "s")}, s.base_iteration, s.context::text as context, s.error_rows, s.epoch, s.revision, s.owner_died`;
 export const LIVE = LIVE_STATUSES.map((status) => `'${status}'`).join(", ");
 
 /** Reads of sessions. What a session's row does not hold, its state, is rebuilt from its last steps. */
@@ -124,6 +125,7 @@ export class SessionReads {
         chain,
         error_rows: Number(row["error_rows"]),
         epoch: Number(row["epoch"]),
+        revision: Number(row["revision"]),
         after_crash: row["owner_died"] === true,
       };
     });

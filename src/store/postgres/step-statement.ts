@@ -10,6 +10,7 @@ import { toIndexedWords } from "./words.ts";
 const COLUMNS: readonly InputColumn[] = [
   { name: "session_id", sql_type: "text" },
   { name: "epoch", sql_type: "integer" },
+  { name: "revision", sql_type: "bigint" },
   { name: "iteration", sql_type: "integer" },
   { name: "session_status", sql_type: "text", usual: "running" },
   { name: "result", sql_type: "jsonb" },
@@ -56,6 +57,7 @@ export function toStepRow(batch: Batch, plans: readonly SessionPlan[]): Scalar[]
   return [
     toText(session.session_id),
     write.owner.epoch,
+    write.owner.revision,
     step.iteration,
     session.status,
     keepsResult ? null : toJson(session.result),

@@ -60,15 +60,19 @@ const CONFLICTS: Record<string, (store: Store, owned: OwnedSession) => Promise<C
     return { batch: { ...next.batch, steps: [next.step, twin] }, outcome: fenced(owned) };
   },
   "an owner of a later epoch than the session has": async (_store, owned) => {
-    const { batch } = advance({ ...owned, owner: { worker: WORKER, epoch: owned.owner.epoch + 1 } });
+    const { batch } = advance({ ...owned, owner: { ...owned.owner, epoch: owned.owner.epoch + 1 } });
     return { batch, outcome: fenced(owned) };
   },
   "a worker that does not own the session": async (_store, owned) => {
-    const { batch } = advance({ ...owned, owner: { worker: "worker-2", epoch: owned.owner.epoch } });
+    const { batch } = advance({ ...owned, owner: { ...owned.owner, worker: "worker-2" } });
     return { batch, outcome: fenced(owned) };
   },
   "an update of a session that is not there": async () => {
-    const unknown: OwnedSession = { session: aSession(), owner: { worker: WORKER, epoch: 1 }, after_crash: false };
+    const unknown: OwnedSession = {
+      session: aSession(),
+      owner: { worker: WORKER, epoch: 1, revision: 0 },
+      after_crash: false,
+    };
     return { batch: advance(unknown).batch, outcome: fenced(unknown) };
   },
   "a session that exists": async (_store, { session }) => ({
@@ -167,7 +171,11 @@ export function commits(open: OpenStore): void {
     });
 
     claim("may hold several steps of a session, and a new session together with its first ones", async (store) => {
-      const born: OwnedSession = { session: aSession(), owner: { worker: WORKER, epoch: 1 }, after_crash: false };
+      const born: OwnedSession = {
+        session: aSession(),
+        owner: { worker: WORKER, epoch: 1, revision: 0 },
+        after_crash: false,
+      };
       const one = advance(born);
       const two = advance(one.owned);
       const creation: Batch = {
@@ -175,8 +183,8 @@ export function commits(open: OpenStore): void {
         steps: [one.step, two.step],
       };
       await mustCommit(store, creation);
-      const three = advance(two.owned);
-      const four = advance(three.owned);
+      const three = advance({ ...two.owned, owner: born.owner });
+      const four = advance({ ...three.owned, owner: born.owner });
       await mustCommit(store, { ...four.batch, steps: [three.step, four.step] });
       const { session_id } = born.session;
       return async (reader) => {

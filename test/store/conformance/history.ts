@@ -85,7 +85,8 @@ export function history(open: OpenStore): void {
         pending_action_ids: [],
         ended_at: aTime(),
       };
-      await mustCommit(store, { sessions: [{ kind: "update", session, owner: owned.owner }], actions: [bounced] });
+      const { owner } = given.owned;
+      await mustCommit(store, { sessions: [{ kind: "update", session, owner }], actions: [bounced] });
       return async (reader) => {
         assert.deepEqual(await reader.getSession(session.session_id), session);
         assert.deepEqual(await reader.getAction(bounced.action_id), bounced);

@@ -66,7 +66,11 @@ type Visited = World & { step: Step };
 /** One row of every table, all named by the id, and a step that says the id in each of its texts. */
 async function inhabit(store: Store, id: string): Promise<Visited> {
   const world = aWorld(id);
-  const owned: OwnedSession = { session: world.session, owner: { worker: WORKER, epoch: 1 }, after_crash: false };
+  const owned: OwnedSession = {
+    session: world.session,
+    owner: { worker: WORKER, epoch: 1, revision: 0 },
+    after_crash: false,
+  };
   await mustCommit(store, batchOf(world));
   const words = { text: id, data: { [id]: id }, state: { [id]: id } };
   const action = consumed(world.action, 0);

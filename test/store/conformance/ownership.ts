@@ -1,7 +1,17 @@
 import assert from "node:assert/strict";
 import { describe } from "node:test";
 import type { OwnedSession, Store } from "../../../src/store/store.ts";
-import { advance, aMessage, anAction, aSession, mustAdvance, mustCommit, mustCreate, WORKER } from "../fixtures.ts";
+import {
+  advance,
+  aMessage,
+  anAction,
+  aSession,
+  deliver,
+  mustAdvance,
+  mustCommit,
+  mustCreate,
+  WORKER,
+} from "../fixtures.ts";
 import { IN_ORDER, type OpenStore, testOnFreshStore } from "./opened-store.ts";
 
 const OTHER = "worker-2";
@@ -107,6 +117,40 @@ export function ownership(open: OpenStore): void {
       assert.ok(renewed.owner.epoch > stale.owner.epoch);
       await assertFenced(store, stale);
       await mustAdvance(store, renewed);
+    });
+
+    fresh("of two writers with one ownership, only the one who saw the last write goes through", async ({ store }) => {
+      const { session_id } = (await mustCreate(store)).session;
+      const [one, two] = [await mustClaim(store, session_id), await mustClaim(store, session_id)];
+      assert.deepEqual(one, two);
+      const guided = deliver(one, anAction({ session_id }));
+      await mustCommit(store, guided.batch);
+      await assertFenced(store, two);
+      // Whoever was refused finds everything in the row when they claim it again.
+      const seen = await mustClaim(store, session_id);
+      assert.deepEqual(seen.session.pending_action_ids, [guided.action.action_id]);
+      await mustAdvance(store, seen);
+      await assertFenced(store, guided.owned);
+    });
+
+    fresh("of two writers with one ownership that write at once, one goes through", async ({ store }) => {
+      const created = await mustCreate(store);
+      const { session_id } = created.session;
+      const writers = [1, 2, 3].map(() => deliver(created, anAction({ session_id })));
+      const outcomes = await Promise.all(writers.map(({ batch }) => store.commit(batch)));
+      assert.deepEqual(outcomes.map(({ kind }) => kind).sort(), ["committed", "fenced", "fenced"]);
+      const winner = writers[outcomes.findIndex(({ kind }) => kind === "committed")];
+      assert.deepEqual((await store.getSession(session_id))?.pending_action_ids, [winner?.action.action_id]);
+      await mustAdvance(store, await mustClaim(store, session_id));
+    });
+
+    fresh("a write that was refused or came to nothing does not stand in the way of the next", async ({ store }) => {
+      const owned = await mustCreate(store);
+      const taken = aMessage();
+      await mustCommit(store, { messages: [taken] });
+      const { batch } = advance(owned);
+      assert.equal((await store.commit({ ...batch, messages: [taken] })).kind, "exists");
+      await mustAdvance(store, owned);
     });
 
     fresh(
