@@ -18,7 +18,7 @@ const PAYLOAD: JsonObject = { guidance: { text: TEXTS[0] as string } };
 const EMPTY: JsonObject = {};
 const NOTHING: never[] = [];
 
-export const WORKER = "bench";
+const WORKER = "bench";
 /** Each step is one write of its session, and the first is 0. */
 export const ownerAfter = ({ iteration }: Session): Ownership => ({ worker: WORKER, epoch: 1, revision: iteration });
 
