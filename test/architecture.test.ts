@@ -47,8 +47,6 @@ const RULES: ImportRules = {
   computed_imports: ["monikers/catalog.ts"],
 };
 
-const LONGEST_FILE = 300;
-const CODE_FOLDERS = ["src", "test", "bench", "torture", "bin", "console"];
 const CODE = /\.(?:[cm]?[jt]sx?|css|sql)$/;
 
 /** Folders of one person's machine, and the hosts that packages were fetched from. */
@@ -81,16 +79,6 @@ describe("the source tree", () => {
     assert.ok(reaching.length > 0, "no import was found, so nothing was checked");
     const broken = reaching.filter(({ line }) => !/^import type .* from "(?:\.\.\/)+src\/domain\//.test(line));
     assert.deepEqual(broken, []);
-  });
-
-  test(`has no file of more than ${LONGEST_FILE} lines`, async () => {
-    const code = (await readFolders(CODE_FOLDERS)).filter((file) => CODE.test(file.path));
-    assert.ok(code.length > 0, "no file was read");
-    const long = code.map((file) => ({ path: file.path, lines: file.text.split("\n").length - 1 }));
-    assert.deepEqual(
-      long.filter((file) => file.lines > LONGEST_FILE),
-      [],
-    );
   });
 
   test("names no machine's folders and no package host", async () => {
