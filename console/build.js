@@ -5,6 +5,8 @@ import { fileURLToPath } from "node:url";
 
 const FOLDER = fileURLToPath(new URL(".", import.meta.url));
 const BUILT = join(FOLDER, "dist", "index.html");
+/** What it shares with the server's side. */
+const SHARED = join(FOLDER, "..", "src", "markdown");
 
 /** The time of the newest file that the console is made from. */
 function newestSource(folder) {
@@ -25,5 +27,5 @@ async function build() {
   await vite.build({ root: FOLDER, configFile: join(FOLDER, "vite.config.ts"), logLevel: "warn" });
 }
 
-const isFresh = existsSync(BUILT) && statSync(BUILT).mtimeMs >= newestSource(FOLDER);
+const isFresh = existsSync(BUILT) && statSync(BUILT).mtimeMs >= Math.max(newestSource(FOLDER), newestSource(SHARED));
 if (!isFresh || process.argv.includes("--force")) await build();

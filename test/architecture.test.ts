@@ -11,6 +11,8 @@ const RULES: ImportRules = {
   layers: {
     domain: [],
     files: [],
+    // What the bot and the console show of other people's words.
+    markdown: [],
     store: ["domain"],
     "store/lancedb": ["domain", "files", "store"],
     "store/postgres": ["domain", "store"],
@@ -28,7 +30,7 @@ const RULES: ImportRules = {
     "surfaces/agent-ws": SERVER_SURFACE,
     "surfaces/mcp": SERVER_SURFACE,
     "surfaces/openai": SERVER_SURFACE,
-    "surfaces/matrix": [...NETWORK_CLIENT, "files"],
+    "surfaces/matrix": [...NETWORK_CLIENT, "files", "markdown"],
     "surfaces/cli": NETWORK_CLIENT,
     "agent-api": ["domain"],
     main: ["*"],
@@ -41,8 +43,9 @@ const RULES: ImportRules = {
     postgres: ["store/postgres"],
     "@boundaryml/baml": ["monikers"],
     "matrix-js-sdk": ["surfaces/matrix"],
+    marked: ["markdown"],
   },
-  only_packages: { domain: ["zod", "ulid"] },
+  only_packages: { domain: ["zod", "ulid"], markdown: ["marked"] },
   // It loads the monikers that people bring.
   computed_imports: ["monikers/catalog.ts"],
 };
@@ -71,13 +74,14 @@ describe("the source tree", () => {
     assert.deepEqual(brokenImportRules(files, RULES), []);
   });
 
-  test("lets the console know of the server only the shapes of its rows", async () => {
+  test("lets the console know of the server only the shapes of its rows, and share how Markdown is read", async () => {
     const files = (await readFolder("console")).filter((file) => CODE.test(file.path));
     const reaching = files.flatMap(({ path, text }) =>
       text.split("\n").flatMap((line) => (/from "(?:\.\.\/)+src\//.test(line) ? [{ path, line }] : [])),
     );
     assert.ok(reaching.length > 0, "no import was found, so nothing was checked");
-    const broken = reaching.filter(({ line }) => !/^import type .* from "(?:\.\.\/)+src\/domain\//.test(line));
+    const allowed = /^import (?:type .* from "(?:\.\.\/)+src\/domain\/|.* from "(?:\.\.\/)+src\/markdown\/)/;
+    const broken = reaching.filter(({ line }) => !allowed.test(line));
     assert.deepEqual(broken, []);
   });
 

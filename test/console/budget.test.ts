@@ -91,6 +91,7 @@ describe("the built console", () => {
       recursive: true,
       filter: (path) => !path.endsWith("dist"),
     });
+    await cp(join(REPOSITORY, "src"), join(clone, "src"), { recursive: true });
     for (const name of ["package.json", "tsconfig.json"]) await cp(join(REPOSITORY, name), join(clone, name));
     await symlink(join(REPOSITORY, "node_modules"), join(clone, "node_modules"));
     await build(clone);

@@ -39,6 +39,23 @@ describe("conversations", WITH_BROWSER, () => {
     await parrot.getByText("1 step").waitFor();
   });
 
+  for (const [what, mark] of [
+    ["quotes", "> "],
+    ["lists", "1. "],
+  ])
+    test(`show a message of 2,000 ${what} inside each other, and what comes after it`, TIMEOUT, async (t) => {
+      const { page, world, open } = await visit(t);
+      const conversation_id = await world.api.conversation({ title: "Deep" });
+      const path = pathOf("conversations", conversation_id, "messages");
+      for (const text of [`${mark?.repeat(2000)}deep`, "**after**"])
+        await world.api.post(path, { user_id: "eve", text });
+      await open(`/conversations/${conversation_id}`);
+      await bubbles(page, "user").locator("strong", { hasText: "after" }).waitFor();
+      await bubbles(page, "user")
+        .getByText(`${mark?.repeat(100)}deep`)
+        .waitFor();
+    });
+
   test("render Markdown and code, and nothing that could do harm", TIMEOUT, async (t) => {
     const { page, world, open } = await visit(t);
     const conversation_id = await world.api.conversation({ title: "Markdown" });

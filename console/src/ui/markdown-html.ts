@@ -1,5 +1,5 @@
 import purify from "dompurify";
-import { marked } from "marked";
+import { markdownToHtml } from "../../../src/markdown/markdown-to-html.ts";
 
 purify.addHook("afterSanitizeAttributes", (node) => {
   if (node.tagName !== "A") return;
@@ -26,6 +26,16 @@ const FORBIDDEN = {
   ALLOW_DATA_ATTR: false,
 };
 
-/** What an agent or a person wrote is not trusted: no script, no form, no picture from elsewhere, no style. */
-export const toSafeHtml = (text: string): string =>
-  purify.sanitize(marked.parse(text, { async: false, breaks: true, gfm: true }), FORBIDDEN);
+/**
+ * What an agent or a person wrote is not trusted: no script, no form, no picture from elsewhere, no style. Null where it is
+ * to be shown as it is: it never throws, because what one person wrote would break the page for everyone.
+ */
+export function toSafeHtml(text: string): string | null {
+  const html = markdownToHtml(text, "kept");
+  if (html === null) return null;
+  try {
+    return purify.sanitize(html, FORBIDDEN);
+  } catch {
+    return null;
+  }
+}

@@ -1,6 +1,6 @@
-import { useEffect, useState } from "react";
+import { useEffect, useMemo, useState } from "react";
 
-type Render = (text: string) => string;
+type Render = (text: string) => string | null;
 let loaded: Render | undefined;
 
 /** Text as Markdown, made safe. Until the renderer is there, and where it cannot be, the text stands as it is. */
@@ -20,6 +20,7 @@ export function Markdown({ text }: { text: string }) {
       isHere = false;
     };
   }, []);
-  if (!render) return <div className="prose whitespace-pre-wrap">{text}</div>;
-  return <div className="prose" dangerouslySetInnerHTML={{ __html: render(text) }} />;
+  const html = useMemo(() => render?.(text) ?? null, [render, text]);
+  if (html === null) return <div className="prose whitespace-pre-wrap">{text}</div>;
+  return <div className="prose" dangerouslySetInnerHTML={{ __html: html }} />;
 }

@@ -1,8 +1,8 @@
-import { Marked } from "marked";
 import sanitizeHtml from "sanitize-html";
+import { markdownToHtml } from "../../../markdown/markdown-to-html.ts";
 
-/** HTML inside Markdown counts as text: an agent that writes of tags is read as it wrote. */
-const marked = new Marked({ gfm: true, breaks: true, tokenizer: { html: () => undefined, tag: () => undefined } });
+/** Characters of HTML that can be part of a message; more is not worth the work. */
+const LONGEST_HTML = 60_000;
 
 /** The tags that Matrix clients show (the specification's list), without those that load something. */
 const TAGS =
@@ -18,9 +18,12 @@ const RULES: sanitizeHtml.IOptions = {
   nestingLimit: 90,
 };
 
-/** Markdown as HTML that is safe to show; null where there is no formatting. */
+/** Markdown as HTML that is safe to show; null where there is no formatting, or none that can be shown. */
 export function toHtml(markdown: string): string | null {
-  const html = sanitizeHtml(marked.parse(markdown, { async: false }), RULES).trim();
+  // HTML inside Markdown counts as text: an agent that writes of tags is read as it wrote.
+  const unsafe = markdownToHtml(markdown, "shown as text");
+  if (unsafe === null || unsafe.length > LONGEST_HTML) return null;
+  const html = sanitizeHtml(unsafe, RULES).trim();
   const isPlain = !/<(?!\/?p>|br ?\/?>)/.test(html) && !html.includes("</p>\n<p>");
   return isPlain ? null : html;
 }

@@ -1,0 +1,64 @@
+import { Tokenizer, type Tokens } from "marked";
+import { listCost } from "./lexing-costs.ts";
+import type { WorkBudget } from "./work-budget.ts";
+
+/** Quotes inside each other that are shown as such. */
+export const MOST_QUOTES = 10;
+
+export type HtmlInMarkdown = "kept" | "shown as text";
+
+/**
+ * Marked's tokenizer with bounds where it goes through the same text again without its lexer: in quotes, lists and
+ * tables.
+ */
+export class BoundedTokenizer extends Tokenizer {
+  readonly #html: HtmlInMarkdown;
+  readonly #budget: WorkBudget;
+
+  constructor(html: HtmlInMarkdown, budget: WorkBudget) {
+    super();
+    this.#html = html;
+    this.#budget = budget;
+  }
+
+  override blockquote(src: string): Tokens.Blockquote | undefined {
+    return quotesBefore(src) > MOST_QUOTES ? undefined : super.blockquote(src);
+  }
+
+  override list(src: string): Tokens.List | undefined {
+    if (!this.rules.block.list.test(src)) return undefined;
+    this.#budget.spend(listCost(src));
+    return super.list(src);
+  }
+
+  override table(src: string): Tokens.Table | undefined {
+    if (!hasTableRuler(src)) return undefined;
+    this.#budget.spend(src.length / 2);
+    return super.table(src);
+  }
+
+  override html(src: string): Tokens.HTML | undefined {
+    return this.#html === "kept" ? super.html(src) : undefined;
+  }
+
+  override tag(src: string): Tokens.Tag | undefined {
+    return this.#html === "kept" ? super.tag(src) : undefined;
+  }
+}
+
+function quotesBefore(line: string): number {
+  let quotes = 0;
+  for (const character of line)
+    if (character === ">") quotes += 1;
+    else if (character !== " " && character !== "\t") break;
+  return quotes;
+}
+
+/** Whether the second line can be the one below a table's headings: where it is, Marked looks through all that follows. */
+function hasTableRuler(src: string): boolean {
+  const headings = src.indexOf("\n") + 1;
+  if (headings === 0) return false;
+  for (let index = headings; index < src.length && src[index] !== "\n"; index++)
+    if (!" \t|:-".includes(src[index] as string)) return false;
+  return true;
+}

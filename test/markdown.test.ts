@@ -1,0 +1,49 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { Marked } from "marked";
+import { markdownToHtml } from "../src/markdown/markdown-to-html.ts";
+import { readFolder } from "./repository-files.ts";
+
+const depthOf = (html: string | null, tag: string): number => (html?.split(`<${tag}>`).length ?? 1) - 1;
+
+describe("Markdown of anybody", () => {
+  for (const [what, text] of Object.entries({
+    quotes: `${"> ".repeat(10_000)}deep`,
+    "quotes without spaces": `${">".repeat(10_000)}deep`,
+    "quotes that go on without their marks": `${">".repeat(5000)}deep\n${"more\n".repeat(2000)}`,
+    lists: `${"- ".repeat(10_000)}deep`,
+    "numbered lists": `${"1. ".repeat(10_000)}deep`,
+    "lists by their indent": Array.from({ length: 300 }, (_, depth) => `${"  ".repeat(depth)}- deep`).join("\n"),
+    "quotes and lists in turn": `${"> - ".repeat(5000)}deep`,
+    emphasis: `${"*a _b ".repeat(3000)}deep${" b_ a*".repeat(3000)}`,
+    brackets: `${"[".repeat(20_000)}deep${"](x)".repeat(5000)}`,
+    pictures: `${"![".repeat(10_000)}deep`,
+  }))
+    test(`shows thousands of ${what} inside each other without a fault, the innermost as written`, () => {
+      const html = markdownToHtml(text, "shown as text");
+      if (html !== null) assert.match(html, /deep/);
+      for (const tag of ["blockquote", "ul", "ol", "em"]) assert.ok(depthOf(html, tag) <= 12, tag);
+    });
+
+  test("keeps ten quotes inside each other", () => {
+    assert.equal(markdownToHtml(`${">".repeat(10)} a`, "kept")?.split("<blockquote>").length, 11);
+    assert.equal(markdownToHtml(`${">".repeat(11)} a`, "kept")?.split("<blockquote>").length, 1);
+  });
+
+  test("is left to the reader as written where it is very long", () => {
+    assert.equal(markdownToHtml("**a** ".repeat(20_000), "kept"), null);
+  });
+
+  test("a paragraph that takes too long to read stands as written, the others do not", () => {
+    const html = markdownToHtml(`**one**\n\n${"*a_".repeat(4000)}\n\n**two**`, "kept") ?? "";
+    assert.match(html, /<strong>one<\/strong>.*\*a_\*a_.*<strong>two<\/strong>/s);
+  });
+
+  test("of ordinary kind is read as Marked reads it", async () => {
+    const marked = new Marked({ gfm: true, breaks: true });
+    const pages = (await readFolder("docs")).filter(({ path }) => path.endsWith(".md"));
+    assert.ok(pages.length > 5);
+    for (const { path, text } of pages.filter((page) => page.text.length < 100_000))
+      assert.equal(markdownToHtml(text, "kept"), marked.parse(text, { async: false }), path);
+  });
+});
