@@ -66,6 +66,8 @@ export function newLoadSession(): LoadSession {
       created_at,
       updated_at: created_at,
       ended_at: null,
+      pause_reason: null,
+      started_attempt: null,
     },
   };
 }

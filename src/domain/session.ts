@@ -50,6 +50,13 @@ export const sessionOptionsSchema = z.object({
 });
 export type SessionOptions = z.infer<typeof sessionOptionsSchema>;
 
+/** Why a session is paused: a person asked for it, it came to a breakpoint, or its process crashed at one step too often. */
+const pauseReasonSchema = z.discriminatedUnion("kind", [
+  z.object({ kind: z.literal("person"), user_id: z.string().optional(), reason: z.string().optional() }),
+  z.object({ kind: z.literal("breakpoint"), step_token: z.string() }),
+  z.object({ kind: z.literal("crashes"), step_token: z.string(), attempts: z.int().min(1) }),
+]);
+
 /** A row of the table `agent_state`: where a session stands. */
 export const sessionSchema = z.object({
   agent_id: idSchema,
@@ -80,5 +87,9 @@ export const sessionSchema = z.object({
   created_at: timeSchema,
   updated_at: timeSchema,
   ended_at: timeSchema.nullable(),
+  /** Why it is paused; null while it is not. */
+  pause_reason: pauseReasonSchema.nullable(),
+  /** How often the step of an iteration was begun without a commit: a mark that outlives a crash in that step. */
+  started_attempt: z.object({ iteration: z.int().min(0), attempts: z.int().min(1) }).nullable(),
 });
 export type Session = z.infer<typeof sessionSchema>;

@@ -65,7 +65,10 @@ async function start(role: Role, options: StartOptions): Promise<void> {
   if (role !== "worker") requireTokenOffLoopback(config);
   if (options.supervise || config.EVERSTEP_SUPERVISE === "1")
     return process.exit(await (await import("./supervise.ts")).supervise([role], (line) => console.error(line)));
-  const opening = openStore(config.EVERSTEP_STORE, { pool_size: config.EVERSTEP_POSTGRES_POOL });
+  const opening = openStore(config.EVERSTEP_STORE, {
+    pool_size: config.EVERSTEP_POSTGRES_POOL,
+    notice: (text) => console.log(text),
+  });
   opening.catch(() => {}); // It is told where it is awaited.
   await (await import("./serve.ts")).serve(role, config, opening);
 }

@@ -105,7 +105,7 @@ function duration(text: string): number {
 }
 
 async function opened(url: string, resources: AsyncDisposableStack): Promise<Store> {
-  const store = await openStore(url);
+  const store = await openStore(url, { notice: (text) => console.log(text) });
   resources.defer(() => store.close());
   return store;
 }

@@ -65,6 +65,8 @@ export function newSession(
       created_at: at,
       updated_at: at,
       ended_at: null,
+      pause_reason: null,
+      started_attempt: null,
     },
   };
 }
@@ -98,6 +100,8 @@ export function newFork(
     created_at: at,
     updated_at: at,
     ended_at: null,
+    pause_reason: null,
+    started_attempt: null,
   };
 }
 

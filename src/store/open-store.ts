@@ -6,6 +6,8 @@ import type { Store } from "./store.ts";
 export type StoreOptions = {
   /** Connections that reads and claims share, on PostgreSQL. 4 by default. */
   pool_size?: number;
+  /** Told, in words for a person, what takes long while an older data folder is upgraded. */
+  notice?: (text: string) => void;
 };
 
 /** Opens the store that a URL names: `lancedb:FOLDER` or `postgres://…`. Only the engine that is asked for is loaded. */
@@ -13,11 +15,13 @@ export async function openStore(url: string, options: StoreOptions = {}): Promis
   const folder = /^lancedb:(.+)$/.exec(url)?.[1];
   if (folder) {
     // Begun before anything is awaited: its thread loads LanceDB while this one loads the rest of the program.
-    const channel = new ThreadChannel(folder, {});
+    const channel = new ThreadChannel(folder, {}, options.notice);
     return (await import("./lancedb/lancedb-store.ts")).openOver(channel);
   }
-  if (isShared(url))
-    return (await import("./postgres/open-postgres-store.ts")).openPostgresStore({ url, tuning: options });
+  if (isShared(url)) {
+    const { notice: _, ...tuning } = options;
+    return (await import("./postgres/open-postgres-store.ts")).openPostgresStore({ url, tuning });
+  }
   throw new EverstepError(
     "config_invalid",
     `EVERSTEP_STORE=${describeStore(url)} names no store that this version has`,

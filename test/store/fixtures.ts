@@ -43,6 +43,8 @@ export function aSession(overrides: Partial<Session> = {}): Session {
     created_at,
     updated_at: created_at,
     ended_at: null,
+    pause_reason: null,
+    started_attempt: null,
     ...overrides,
   };
 }
@@ -281,7 +283,7 @@ export async function mustCreate(store: Store, session: Session = aSession(), wo
 }
 
 /** Commits the session's next step. */
-export async function mustAdvance(store: Store, owned: OwnedSession, choices: AdvanceChoices = {}): Promise<Advance> {
+export async function mustAdvance(store: Store, owned: OwnedSession, choices?: AdvanceChoices): Promise<Advance> {
   const next = advance(owned, choices);
   await mustCommit(store, next.batch);
   return next;
@@ -290,17 +292,6 @@ export async function mustAdvance(store: Store, owned: OwnedSession, choices: Ad
 function messageOf(step: Step, conversation_id: string | null): Message | null {
   if (conversation_id === null || step.text === null) return null;
   const { agent_id, session_id, text, data, iteration, step_token, next_step_token, created_at } = step;
-  return aMessage({
-    conversation_id,
-    created_at,
-    sender_type: "agent",
-    user_id: null,
-    agent_id,
-    session_id,
-    text,
-    data,
-    iteration,
-    step_token,
-    next_step_token,
-  });
+  const said = { agent_id, session_id, text, data, iteration, step_token, next_step_token, created_at };
+  return aMessage({ ...said, conversation_id, sender_type: "agent", user_id: null });
 }

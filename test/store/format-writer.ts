@@ -25,7 +25,14 @@ import {
 /** Told when the folder is filled: the process waits then, with everything open, for its SIGKILL. */
 export type FilledReport = { dump: Dump };
 
-const TEXTS = ["plain", "Grüße, žluťoučký кот 猫", "\uFEFFa byte order mark", 'a "quote" and a\nnew line', "'; DROP", ""];
+const TEXTS = [
+  "plain",
+  "Grüße, žluťoučký кот 猫",
+  "\uFEFFa byte order mark",
+  'a "quote" and a\nnew line',
+  "'; DROP",
+  "",
+];
 
 /** Large enough that most steps are stored as differences. */
 const stateAt = (n: number): JsonObject => ({
@@ -67,9 +74,14 @@ async function writeFirstHalf(store: Store): Promise<Filled> {
   const conversation = aConversation({ title: "Tea & Käse", created_by: "ana", tags: ["a", "ü"] });
   const { conversation_id } = conversation;
   await mustCommit(store, { conversations: [{ kind: "create", conversation }] });
-  await mustCommit(store, { participants: [aParticipant({ conversation_id }), aParticipant({ conversation_id, left_at: aTime() })] });
-  for (const text of TEXTS) await mustCommit(store, { messages: [aMessage({ conversation_id, text, data: { text } })] });
-  await mustCommit(store, { agent_configs: [anAgentConfig({ params: { upto: 9 } }), anAgentConfig({ agent_id: "agent-2" })] });
+  await mustCommit(store, {
+    participants: [aParticipant({ conversation_id }), aParticipant({ conversation_id, left_at: aTime() })],
+  });
+  for (const text of TEXTS)
+    await mustCommit(store, { messages: [aMessage({ conversation_id, text, data: { text } })] });
+  await mustCommit(store, {
+    agent_configs: [anAgentConfig({ params: { upto: 9 } }), anAgentConfig({ agent_id: "agent-2" })],
+  });
   const talker = await advanceBy(store, await mustCreate(store, aSession({ conversation_id })), 30);
   const [at] = await store.listSteps({ session_id: talker.session.session_id, min_iteration: 20, limit: 1, offset: 0 });
   if (!at) throw new Error("the step to fork from is missing");
@@ -98,7 +110,9 @@ async function writeSecondHalf(store: Store, { talker, fork, paused, conversatio
   const waiting = anAction({ agent_id, session_id, payload: { guidance: "never taken" } });
   const retry = anAction({ session_id: newId(), attempts: 2, run_at: aTime(), error: "not yet" });
   const undelivered = settled(anAction({ agent_id, session_id, urgency: 5 }));
-  await mustCommit(store, { actions: [waiting, retry, undelivered, settled(anAction({ session_id }), { receipt: "bounced" })] });
+  await mustCommit(store, {
+    actions: [waiting, retry, undelivered, settled(anAction({ session_id }), { receipt: "bounced" })],
+  });
   await mustCommit(store, { cursors: [aCursor({ session_id, conversation_id })] });
 }
 

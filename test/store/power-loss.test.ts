@@ -4,14 +4,18 @@ import { join } from "node:path";
 import { describe, test } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
 import { openLanceStore, type Tuning } from "../../src/store/lancedb/lancedb-store.ts";
+import { FORMAT } from "../../src/store/lancedb/migrations.ts";
+import { formatFixtures, unpackFixture, verifyFixture } from "./format-fixture.ts";
 import { copyUnsynced, makeDisk, mayMount, mountDisk } from "./mounts.ts";
 import { scratchFolder } from "./scratch-folder.ts";
 import { type SeededRandom, seededRandom, seedFrom } from "./seeded-random.ts";
 import type { AppendOrder, AppendReport } from "./unsynced-writer.ts";
+import type { UpgradeReport } from "./upgrade-writer.ts";
 import { type Acknowledged, verifyHistory } from "./verify-history.ts";
 import { type ReportingProcess, startReporting, startWriter, type Upkeep, type Writer } from "./writer-process.ts";
 
 const ROUNDS = Number(process.env["EVERSTEP_POWER_LOSS_ROUNDS"] ?? 12);
+const UPGRADE_ROUNDS = 3;
 const LANES = 12;
 const DISK_BYTES = 256 << 20;
 
@@ -129,6 +133,38 @@ describe("the embedded store under loss of power", () => {
     t.diagnostic(`${commits} commits`);
     assert.ok(commits > ROUNDS * 20, `only ${commits} commits were written`);
   });
+});
+
+describe("a data folder of an earlier format under loss of power", () => {
+  for (const fixture of formatFixtures().filter(({ format }) => format < FORMAT))
+    test(`of format ${fixture.format} is the old one or the new one in ${UPGRADE_ROUNDS} losses while it is upgraded`, async (t) => {
+      if (!mayMount(t)) return;
+      const seed = seedFrom("EVERSTEP_POWER_LOSS_SEED");
+      t.diagnostic(`EVERSTEP_POWER_LOSS_SEED=${seed}`);
+      const random = seededRandom(seed);
+      for (let round = 0; round < UPGRADE_ROUNDS; round += 1) {
+        await using scratch = await scratchFolder();
+        const disk = new Disk(scratch.path);
+        await disk.make();
+        {
+          await using place = await mountDisk(disk.image, disk.place);
+          unpackFixture(fixture, place.folder);
+        }
+        const start = (folder: string) =>
+          startReporting<UpgradeReport>("./upgrade-writer.ts", join(folder, "data"), () => {});
+        await disk.losePower(random.pick(FILE_SYSTEMS), start, async (upgrading) => {
+          await upgrading.reported(() => true);
+          await pause(random.integer(60));
+        });
+        await using place = await mountDisk(disk.image, disk.place);
+        const store = await openLanceStore({ folder: join(place.folder, "data") });
+        try {
+          await verifyFixture(store, fixture);
+        } finally {
+          await store.close();
+        }
+      }
+    });
 });
 
 describe("the loss of power itself", () => {

@@ -12,8 +12,12 @@ import { type Acknowledged, acknowledge, type ReadHistory, verifyHistory } from 
 export const LANES = 3;
 
 /** The store of a folder, closed with its scope. */
-export async function openStore(folder: string, tuning: Partial<Tuning> = {}): Promise<LanceStore & AsyncDisposable> {
-  const store = await openLanceStore({ folder, tuning });
+export async function openStore(
+  folder: string,
+  tuning: Partial<Tuning> = {},
+  notice: (text: string) => void = () => {},
+): Promise<LanceStore & AsyncDisposable> {
+  const store = await openLanceStore({ folder, tuning, notice });
   return Object.assign(store, { [Symbol.asyncDispose]: async () => await store.close() });
 }
 

@@ -3,7 +3,7 @@ import { type Connection, connect, Index, MatchQuery, Operator, Session, type Ta
 import { DataType, type RecordBatch } from "apache-arrow";
 import { EverstepError } from "../../domain/errors.ts";
 import { damaged, rewind, tableFolder } from "./archive-files.ts";
-import { archiveSchema, toBatch, toTable } from "./arrow-rows.ts";
+import { archiveSchema, columnSchema, toBatch, toTable } from "./arrow-rows.ts";
 import { checkedRow, readColumns } from "./checked-rows.ts";
 import { DurableFiles } from "./durable-files.ts";
 import { type HistoryName, TABLES, type TableName, type Value, type Values } from "./tables.ts";
@@ -79,6 +79,11 @@ export class Archive {
         await table.createIndex(column, { config: config() });
       this.#tables.set(name, table);
     });
+  }
+
+  /** The new columns are null in every row that is there. */
+  async addColumns(name: TableName, columns: readonly string[]): Promise<void> {
+    await this.#writing(name, (table) => table.addColumns(columnSchema(name, columns)));
   }
 
   async append(name: TableName, batches: RecordBatch[]): Promise<void> {

@@ -1,3 +1,4 @@
+import { createRequire } from "node:module";
 import {
   Bool,
   type Data,
@@ -9,6 +10,7 @@ import {
   Schema,
   Struct,
   Table,
+  tableToIPC,
   Utf8,
 } from "apache-arrow";
 import { words } from "../../domain/words.ts";
@@ -65,6 +67,17 @@ const archiveColumns = (table: TableName): ArchiveColumn[] => [
 export function archiveSchema(table: TableName): Schema {
   return new Schema(archiveColumns(table).map(({ name, kind }) => new Field(name, arrowType(kind), true)));
 }
+
+/**
+ * LanceDB asks whether a schema is one of its own copy of Arrow, which is the one for `require`, so that it is made there.
+ * (It takes batches of either.)
+ */
+export function columnSchema(table: TableName, columns: readonly string[]): Schema {
+  const { fields } = archiveSchema(table);
+  const added = new Schema(fields.filter(({ name }) => columns.includes(name)));
+  return arrowOfLanceDb.tableFromIPC(tableToIPC(new Table(added))).schema;
+}
+const arrowOfLanceDb = createRequire(import.meta.url)("apache-arrow") as typeof import("apache-arrow");
 
 /** One Arrow batch from rows, column by column: several times faster than the general builder. */
 export function toBatch(table: TableName, rows: Values[]): RecordBatch {

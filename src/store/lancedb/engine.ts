@@ -5,12 +5,13 @@ import { Archive } from "./archive.ts";
 import { syncPath } from "./durable-files.ts";
 import { History } from "./history.ts";
 import { Journal } from "./journal.ts";
-import { noteClosed, wasLeftOpen } from "./journal-file.ts";
+import { noteClosed, openJournalFile, toStoreError, wasLeftOpen } from "./journal-file.ts";
 import { LIVE } from "./journal-sql.ts";
 import { DEFAULT_TUNING, Mover, type Tuning } from "./mover.ts";
 import { type FoundSummaries, findSummaries } from "./summary-rows.ts";
 import { undoHalfSwap } from "./swap-folder.ts";
 import { toRow, type Value, type Values } from "./tables.ts";
+import { type Notice, upgradeFolder } from "./upgrade-folder.ts";
 import { historyRows, packError, type WireBatch, type WireOutcome } from "./wire.ts";
 
 /** A session as the journal has it. `chain` is there while it is live, `context` where no chain is. */
@@ -57,10 +58,17 @@ export class Engine {
     this.history = new History(journal, archive, mover);
   }
 
-  static async open(folder: string, tuning: Partial<Tuning>): Promise<Engine> {
+  static async open(folder: string, tuning: Partial<Tuning>, notice: Notice): Promise<Engine> {
     await undoHalfSwap(folder);
     const place = { folder, wasLeftOpen: wasLeftOpen(folder) };
-    const journal = new Journal(folder);
+    const { database, format } = openJournalFile(folder);
+    try {
+      if (format !== null) await upgradeFolder(folder, database, format, notice);
+    } catch (error) {
+      database.close();
+      throw toStoreError(error, folder);
+    }
+    const journal = new Journal(folder, database);
     try {
       await syncPath(folder);
       const archive = await Archive.open(folder, journal.archived());

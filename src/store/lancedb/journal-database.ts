@@ -1,7 +1,8 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { folded } from "../../domain/words.ts";
-import { openJournalFile, toStoreError } from "./journal-file.ts";
-import type { Value, Values } from "./tables.ts";
+import { createTables, toStoreError } from "./journal-file.ts";
+import { type Archived, archivedTables } from "./journal-sql.ts";
+import type { TableName, Value, Values } from "./tables.ts";
 
 /** Told after each transaction: it is on disk, or it came to nothing. */
 type TransactionOutcome = { onKept: () => void; onUndone: () => void };
@@ -13,10 +14,11 @@ export class JournalDatabase {
   readonly #outcome: TransactionOutcome;
   readonly #statements = new Map<string, StatementSync>();
 
-  constructor(folder: string, outcome: TransactionOutcome) {
+  constructor(folder: string, database: DatabaseSync, outcome: TransactionOutcome) {
     this.#folder = folder;
     this.#outcome = outcome;
-    this.#database = openJournalFile(folder);
+    this.#database = database;
+    this.#guard(() => createTables(database));
     this.#database.function("folded", { deterministic: true }, (text) => folded(String(text)));
   }
 
@@ -59,6 +61,10 @@ export class JournalDatabase {
   /** One row at a time, for tables that may be large. */
   *each(sql: string): Generator<Values> {
     for (const row of this.#statement(sql).iterate()) yield row as unknown as Values;
+  }
+
+  archived(): Map<TableName, Archived> {
+    return this.#guard(() => archivedTables(this.#database));
   }
 
   value(sql: string, ...values: Value[]): Value | undefined {

@@ -1,26 +1,38 @@
 import { accessSync, constants, existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
+import { pathToFileURL } from "node:url";
 import { threadId } from "node:worker_threads";
 import { EverstepError } from "../../domain/errors.ts";
 import { makePrivateFolder } from "../../files/private-folder.ts";
 import { CREATE_TABLES, CREATE_VIEWS } from "./journal-sql.ts";
+import { FORMAT, OLDEST_FORMAT } from "./migrations.ts";
+import { readWriteAheadLog } from "./write-ahead-log.ts";
 
 const APPLICATION_ID = 0x45_56_53_54;
-const SCHEMA_VERSION = 2;
+/** Where the first page of a database has them. */
+const USER_VERSION_AT = 60;
+const APPLICATION_ID_AT = 68;
 /** More than an empty journal takes. */
 const PROBE_BYTES = 256 * 1024;
 
 const JOURNAL = "journal.sqlite";
 const journalPath = (folder: string): string => join(folder, JOURNAL);
+const logPath = (folder: string): string => `${journalPath(folder)}-wal`;
 const ownerPath = (folder: string): string => join(folder, "owner.pid");
 
-/** Opens the journal of a folder, made when absent, and holds it for this process alone until it is closed or dies. */
-export function openJournalFile(folder: string): DatabaseSync {
+/** `format` is null where the journal is new. */
+export type JournalFile = { database: DatabaseSync; format: number | null };
+
+/**
+ * Opens the journal of a folder, made when absent, and holds it for this process alone until it is closed or dies. It may
+ * be of an older format; `createTables` is for once it is not.
+ */
+export function openJournalFile(folder: string): JournalFile {
   try {
+    refuseForeignFile(folder);
     makePrivateFolder(folder, JOURNAL);
     requireSpace(folder);
-    refuseForeignFile(folder);
   } catch (error) {
     throw error instanceof EverstepError ? error : folderError(folder, error);
   }
@@ -28,11 +40,10 @@ export function openJournalFile(folder: string): DatabaseSync {
   try {
     database = new DatabaseSync(journalPath(folder), { timeout: 0 });
     lock(database);
-    checkOrigin(database, folder);
+    const format = checkOrigin(database, folder);
     checkDamage(database, folder);
-    createTables(database);
     writeFileSync(ownerPath(folder), `${process.pid}\n`);
-    return database;
+    return { database, format };
   } catch (error) {
     database?.close();
     throw toStoreError(error, folder);
@@ -54,14 +65,27 @@ function requireSpace(folder: string): void {
 }
 
 /**
- * A database that is not ours, or newer than this program, is looked at before anything in it is changed. The look is
- * SQLite's own: a file that this process opens and closes otherwise loses the locks it holds.
+ * A database that is not ours, or newer than this program, is looked at before anything in it is changed. SQLite looks at the
+ * file as one that nobody writes, so that it makes no files beside it, and what is in the log is read from there. (A file that
+ * this process opens and closes by itself loses the locks that it holds on it.)
  */
 function refuseForeignFile(folder: string): void {
   if (!existsSync(journalPath(folder))) return;
+  const log = readWriteAheadLog(logPath(folder));
+  const first = log?.pages.get(1);
+  if (log && first) {
+    checkHeader(folder, {
+      application: log.content.readUInt32BE(first.offset + APPLICATION_ID_AT),
+      format: log.content.readUInt32BE(first.offset + USER_VERSION_AT),
+      isNew: false,
+    });
+    return;
+  }
   let database: DatabaseSync | undefined;
   try {
-    database = new DatabaseSync(journalPath(folder), { readOnly: true, timeout: 0 });
+    const url = pathToFileURL(journalPath(folder));
+    url.searchParams.set("immutable", "1");
+    database = new DatabaseSync(url, { readOnly: true });
     checkOrigin(database, folder);
   } catch (error) {
     if (error instanceof EverstepError) throw error;
@@ -82,13 +106,24 @@ function lock(database: DatabaseSync): void {
   database.exec("BEGIN IMMEDIATE; COMMIT");
 }
 
-function checkOrigin(database: DatabaseSync, folder: string): void {
-  const application = pragma(database, "application_id");
-  const version = pragma(database, "user_version");
-  const isNew = database.prepare("SELECT 1 FROM sqlite_schema LIMIT 1").get() === undefined;
+function checkOrigin(database: DatabaseSync, folder: string): number | null {
+  return checkHeader(folder, {
+    application: pragma(database, "application_id"),
+    format: pragma(database, "user_version"),
+    isNew: database.prepare("SELECT 1 FROM sqlite_schema LIMIT 1").get() === undefined,
+  });
+}
+
+/** Answers the format; null where the journal is new. */
+function checkHeader(
+  folder: string,
+  { application, format, isNew }: { application: number; format: number; isNew: boolean },
+): number | null {
   if (!isNew && application !== APPLICATION_ID) throw foreign(folder);
-  if (version > SCHEMA_VERSION) throw newer(folder, version);
-  if (!isNew && version < SCHEMA_VERSION) throw older(folder, version);
+  if (format > FORMAT) throw newer(folder, format);
+  if (isNew) return null;
+  if (format < OLDEST_FORMAT) throw older(folder, format);
+  return format;
 }
 
 const foreign = (folder: string): EverstepError =>
@@ -98,17 +133,17 @@ const foreign = (folder: string): EverstepError =>
     "name another folder in EVERSTEP_STORE",
   );
 
-const newer = (folder: string, version: number): EverstepError =>
+const newer = (folder: string, format: number): EverstepError =>
   new EverstepError(
     "store_newer",
-    `${resolve(folder)} was written by a newer Everstep (schema ${version}, this one knows ${SCHEMA_VERSION})`,
+    `${resolve(folder)} was written by a newer Everstep (format ${format}, this one knows ${FORMAT})`,
     "start the newer version, or name another folder in EVERSTEP_STORE",
   );
 
-const older = (folder: string, version: number): EverstepError =>
+const older = (folder: string, format: number): EverstepError =>
   new EverstepError(
     "store_older",
-    `${resolve(folder)} was written by an older Everstep (schema ${version}, this one knows ${SCHEMA_VERSION})`,
+    `${resolve(folder)} was written by an older Everstep (format ${format}, this one upgrades from ${OLDEST_FORMAT})`,
     "start the version that wrote it, or name another folder in EVERSTEP_STORE",
   );
 
@@ -117,7 +152,8 @@ function checkDamage(database: DatabaseSync, folder: string): void {
   if (damage !== "ok") throw corrupt(folder, damage);
 }
 
-function createTables(database: DatabaseSync): void {
+/** What a journal of this program's format has; what is there already is left alone. */
+export function createTables(database: DatabaseSync): void {
   database.exec(
     [
       "BEGIN",
@@ -136,7 +172,7 @@ function createTables(database: DatabaseSync): void {
       "CREATE INDEX IF NOT EXISTS participants_of_conversation ON packed_conversation_participants (conversation_id)",
       ...CREATE_VIEWS,
       `PRAGMA application_id = ${APPLICATION_ID}`,
-      `PRAGMA user_version = ${SCHEMA_VERSION}`,
+      `PRAGMA user_version = ${FORMAT}`,
       "COMMIT",
     ].join(";\n"),
   );

@@ -1,6 +1,17 @@
+import type { DatabaseSync } from "node:sqlite";
 import { LIVE_STATUSES } from "../../domain/session.ts";
 import { columnIndex, GIVEN, NAMED } from "./packed-rows.ts";
 import { HISTORY, HISTORY_NAMES, SNAPSHOT_NAMES, TABLES, type TableName } from "./tables.ts";
+
+/** What of a table is in LanceDB and on disk: its version, and the position up to which rows were moved. */
+export type Archived = { version: number; pos: number };
+export const RECORD_ARCHIVED = "INSERT OR REPLACE INTO archived (name, version, pos) VALUES (?, ?, ?)";
+export function archivedTables(database: DatabaseSync): Map<TableName, Archived> {
+  const rows = database.prepare("SELECT name, version, pos FROM archived").all();
+  return new Map(
+    rows.map(({ name, version, pos }) => [name as TableName, { version: Number(version), pos: Number(pos) }]),
+  );
+}
 
 /** `open_actions` holds the actions that are not final, in the columns of `queue`. */
 export type JournalTable = TableName | "open_actions";

@@ -1,7 +1,9 @@
+import type { DatabaseSync } from "node:sqlite";
 import { type Chain, readState, type StoredState } from "../state-chain.ts";
 import { checksumOf } from "./checked-rows.ts";
 import { JournalDatabase } from "./journal-database.ts";
 import {
+  type Archived,
   CHAIN,
   CLOSE_ACTION,
   DELETE,
@@ -11,11 +13,12 @@ import {
   KEEP_NUMBERS,
   NEEDED_FOR_CONTEXT,
   PACKED,
+  RECORD_ARCHIVED,
   schemaOf,
   UPDATE_SESSION,
   UPDATE_STATUS,
 } from "./journal-sql.ts";
-import { NAMED, type PackedRow, unpack } from "./packed-rows.ts";
+import { NAMED, type PackedRow, unpack, unpackWide } from "./packed-rows.ts";
 import { positionsOfAll } from "./positions.ts";
 import {
   HISTORY_NAMES,
@@ -49,9 +52,9 @@ export class Journal {
   /** Snapshots that changed since they were copied into LanceDB. */
   readonly dirty = new Map<SnapshotName, Set<string>>(SNAPSHOT_NAMES.map((name) => [name, new Set()]));
 
-  constructor(folder: string) {
+  constructor(folder: string, database: DatabaseSync) {
     const waiting = Object.values(this.#positions);
-    this.#database = new JournalDatabase(folder, {
+    this.#database = new JournalDatabase(folder, database, {
       onKept: () => waiting.forEach((positions) => positions.keep()),
       onUndone: () => {
         // A group that was undone gave numbers away that are not taken.
@@ -95,7 +98,10 @@ export class Journal {
   unmoved(table: HistoryName, after: number, upTo: number, limit: number): Values[] {
     const next = `SELECT ${PACKED[table]} FROM ${table} WHERE pos > ? AND pos <= ? ORDER BY pos LIMIT ?`;
     const rows = this.#database.rows(next, after, upTo, limit);
-    return rows.map((row) => [...unpack(table, row), checksumOf(row[0] as string)]);
+    return rows.map((row) => {
+      const { values, width } = unpackWide(table, row);
+      return [...values, checksumOf(row[0] as string, width)];
+    });
   }
 
   countUnmoved(table: HistoryName, after: number): number {
@@ -150,18 +156,14 @@ export class Journal {
     return chain;
   }
 
-  archived(): Map<TableName, { version: number; pos: number }> {
-    const rows = this.#database.rows("SELECT name, version, pos FROM archived");
-    return new Map(
-      rows.map(([name, version, pos]) => [name as TableName, { version: Number(version), pos: Number(pos) }]),
-    );
+  archived(): Map<TableName, Archived> {
+    return this.#database.archived();
   }
 
   /** J2. Durable when it returns. */
   markArchived(marks: { name: TableName; version: number; pos: number }[]): void {
     this.#database.transaction(() => {
-      for (const { name, version, pos } of marks)
-        this.#database.run("INSERT OR REPLACE INTO archived (name, version, pos) VALUES (?, ?, ?)", name, version, pos);
+      for (const { name, version, pos } of marks) this.#database.run(RECORD_ARCHIVED, name, version, pos);
     });
   }
 

@@ -21,6 +21,7 @@ import { decodeSteps } from "./step-rows.ts";
 import { ThreadChannel } from "./thread-channel.ts";
 import { toSummaries } from "./to-summaries.ts";
 import { cursorKey, toWire } from "./to-wire.ts";
+import type { Notice } from "./upgrade-folder.ts";
 import { WorkBell } from "./work-bell.ts";
 
 export type { Tuning } from "./mover.ts";
@@ -34,8 +35,8 @@ export interface LanceStore extends port.Store {
   stats(): Promise<LanceStats>;
 }
 
-export function openLanceStore({ folder, tuning = {} }: { folder: string; tuning?: Partial<Tuning> }) {
-  return openOver(new ThreadChannel(folder, tuning));
+export function openLanceStore(place: { folder: string; tuning?: Partial<Tuning>; notice?: Notice }) {
+  return openOver(new ThreadChannel(place.folder, place.tuning ?? {}, place.notice));
 }
 
 /** Over a thread that may have begun to open the folder before. */

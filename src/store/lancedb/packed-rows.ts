@@ -46,8 +46,14 @@ export const pack = (table: TableName, row: Record<string, unknown>): PackedRow 
 });
 
 /** The text and the given values, as a query answers them, become the row's values. */
-export function unpack(table: TableName, [row, ...given]: Values): Values {
+export const unpack = (table: TableName, packed: Values): Values => unpackWide(table, packed).values;
+
+/** The same, with the number of values in the text. */
+export function unpackWide(table: TableName, [row, ...given]: Values): { values: Values; width: number } {
   const values = JSON.parse(row as string) as Values;
+  const width = values.length;
+  // A row that was stored before its table had these columns.
+  for (let index = width; index < TABLES[table].length; index += 1) values.push(null);
   for (const [at, index] of GIVEN_INDEXES[table].entries()) values[index] = given[at] ?? null;
-  return values;
+  return { values, width };
 }

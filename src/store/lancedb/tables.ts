@@ -8,7 +8,8 @@ import type { StoredState } from "../state-chain.ts";
 
 /**
  * Every table once: the journal (SQLite) and the history (LanceDB) are both made from these columns, and rows cross
- * thread borders as lists of values in this order.
+ * thread borders as lists of values in this order. A new column goes to the end of its table and into a migration
+ * (`migrations.ts`): rows that were stored before have no value for it, which reads as null.
  */
 type ColumnKind = "text" | "integer" | "real" | "flag" | "json";
 export type Column = { name: string; kind: ColumnKind };
@@ -112,6 +113,8 @@ const SNAPSHOTS = {
     /** The iteration of the whole state from which `context` is rebuilt; null where the documents hold it. */
     base_iteration: "integer",
     error_rows: "integer",
+    pause_reason: "json",
+    started_attempt: "json",
   }),
   agent_config: columns({
     agent_id: "text",

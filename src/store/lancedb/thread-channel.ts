@@ -4,10 +4,11 @@ import { EverstepError } from "../../domain/errors.ts";
 import type { Engine } from "./engine.ts";
 import type { History } from "./history.ts";
 import type { Tuning } from "./mover.ts";
+import type { Notice } from "./upgrade-folder.ts";
 import { type PackedError, unpackError } from "./wire.ts";
 
 export type Call = { id: number; method: string; args: unknown[] };
-export type Answer = { id: number; result: unknown } | { id: number; error: PackedError };
+export type Answer = { id: number; result: unknown } | { id: number; error: PackedError } | { notice: string };
 
 /** Where this program keeps what it compiled, if it does: the thread does the same. */
 export type ThreadData = { compile_cache: string | undefined };
@@ -30,12 +31,16 @@ export class ThreadChannel {
   #nextId = 0;
   #dead: EverstepError | undefined;
 
-  constructor(folder: string, tuning: Partial<Tuning>) {
+  /** `notice` is told what takes long while the folder is opened. */
+  constructor(folder: string, tuning: Partial<Tuning>, notice: Notice = () => {}) {
     // LanceDB reads the process's own environment, and without this it warns once per query.
     process.env["LANCEDB_LOG"] ??= "error";
     const workerData: ThreadData = { compile_cache: getCompileCacheDir() };
     this.#worker = new Worker(new URL("./thread.ts", import.meta.url), { resourceLimits: RESOURCES, workerData });
-    this.#worker.on("message", (answer: Answer) => this.#settle(answer));
+    this.#worker.on("message", (answer: Answer) => {
+      if ("notice" in answer) notice(answer.notice);
+      else this.#settle(answer);
+    });
     this.#worker.on("error", (error) => this.#die(error));
     this.#worker.on("exit", () => this.#die(new Error("the thread ended")));
     this.opened = this.call("open", folder, tuning);
@@ -60,7 +65,7 @@ export class ThreadChannel {
     await this.#worker.terminate();
   }
 
-  #settle(answer: Answer): void {
+  #settle(answer: Exclude<Answer, { notice: string }>): void {
     const waiting = this.#waiting.get(answer.id);
     this.#waiting.delete(answer.id);
     if ("error" in answer) waiting?.reject(unpackError(answer.error));

@@ -17,7 +17,8 @@ async function answer({ id, method, args }: Call): Promise<Answer> {
     if (method === "open") {
       const [folder, tuning] = args as [string, Partial<Tuning>];
       // Only now, so that it is taken from the cache.
-      engine = await (await import("./engine.ts")).Engine.open(folder, tuning);
+      const { Engine: Opened } = await import("./engine.ts");
+      engine = await Opened.open(folder, tuning, (notice) => parentPort?.postMessage({ notice } satisfies Answer));
       return { id, result: undefined };
     }
     const target = method.startsWith("history.") ? engine?.history : engine;

@@ -19,6 +19,7 @@ const COLUMNS: readonly InputColumn[] = [
   { name: "status", sql_type: "text" },
   { name: "stop_reason", sql_type: "text" },
   { name: "last_error", sql_type: "text" },
+  { name: "pause_reason", sql_type: "jsonb" },
   { name: "updated_at", sql_type: "timestamptz" },
   { name: "action_id", sql_type: "text" },
   { name: "created_at", sql_type: "timestamptz" },
@@ -46,6 +47,7 @@ export function toControlRow(batch: Batch, plans: readonly SessionPlan[]): Scala
     session.status,
     session.stop_reason,
     session.last_error === null ? null : toText(session.last_error),
+    session.pause_reason === null ? null : toJson(session.pause_reason),
     session.updated_at,
     toText(action.action_id),
     action.created_at,
@@ -66,7 +68,14 @@ const wentWell = ({ processed, outcome, receipt, error, run_at, consumed_iterati
   run_at === null &&
   consumed_iteration === null;
 
-const STATUS_FIELDS: ReadonlySet<string> = new Set(["status", "stop_reason", "last_error", "updated_at", "context"]);
+const STATUS_FIELDS: ReadonlySet<string> = new Set([
+  "status",
+  "stop_reason",
+  "last_error",
+  "pause_reason",
+  "updated_at",
+  "context",
+]);
 
 const onlyStatusChanges = (last: Session, session: Session): boolean =>
   (Object.keys(session) as (keyof Session)[]).every((key) => STATUS_FIELDS.has(key) || session[key] === last[key]);
@@ -75,7 +84,7 @@ const ACTION_COLUMNS = namesFrom(COLUMNS, "action_id");
 const OTHERS_WAIT = "exists (select 1 from queue q where q.session_id = i.session_id and not q.processed)";
 
 export const controlStatement = rowStatement(COLUMNS, {
-  set: "status = i.status, stop_reason = i.stop_reason, last_error = i.last_error, updated_at = i.updated_at",
+  set: "status = i.status, stop_reason = i.stop_reason, last_error = i.last_error, pause_reason = i.pause_reason, updated_at = i.updated_at",
   when: `s.iteration = i.iteration and not ${OTHERS_WAIT}`,
   insert: {
     into: `queue (session_id, agent_id, processed, outcome, receipt, ${ACTION_COLUMNS})`,

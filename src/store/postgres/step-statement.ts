@@ -50,6 +50,8 @@ export function toStepRow(batch: Batch, plans: readonly SessionPlan[]): Scalar[]
     session.last_error === null &&
     session.stop_reason === null &&
     session.ended_at === null &&
+    session.pause_reason === null &&
+    session.started_attempt === null &&
     session.updated_at === step.created_at &&
     session.step_token === step.step_token &&
     session.next_step_token === step.next_step_token;
@@ -92,7 +94,7 @@ export const stepStatement = rowStatement(COLUMNS, {
   set: `iteration = i.iteration, status = i.session_status, step_token = i.step_token,
     next_step_token = i.next_step_token, result = coalesce(i.result, s.result), pending_guidance = i.pending_guidance,
     pending_action_ids = i.pending_action_ids, last_error = null, tokens_used = i.session_tokens, updated_at = i.created_at,
-    stop_reason = null, ended_at = null, base_iteration = i.base_iteration, context = null`,
+    stop_reason = null, ended_at = null, pause_reason = null, started_attempt = null, base_iteration = i.base_iteration, context = null`,
   when: "s.iteration = i.iteration - 1",
   insert: {
     into: `agent_steps (session_id, iteration, agent_id, place, status, ${STEP_COLUMNS})`,

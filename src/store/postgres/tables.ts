@@ -51,6 +51,8 @@ const TABLES: { readonly [Name in TableName]: { readonly [Column in keyof Stored
     created_at: "time",
     updated_at: "time",
     ended_at: "time",
+    pause_reason: "json",
+    started_attempt: "json",
   },
   agent_steps: {
     id: "text",
