@@ -10,6 +10,7 @@ import type { Llm } from "../monikers/llm/llm.ts";
 import { readModel } from "../monikers/llm/model.ts";
 import { Conversations } from "../queue/conversations.ts";
 import { ActionQueue } from "../queue/submit.ts";
+import { currentStep } from "../sessions/step-scope.ts";
 import { describeStore } from "../store/open-store.ts";
 import type { Store } from "../store/store.ts";
 import { AgentSocketServer } from "../surfaces/agent-ws/agent-socket.ts";
@@ -46,6 +47,7 @@ type AtStop = (what: string, stop: () => unknown) => void;
 async function serveUntilStopped(role: Role, config: Config, opening: Promise<Store>): Promise<void> {
   const log = pino({ level: config.EVERSTEP_LOG_LEVEL, hooks: { streamWrite: redactUrls } }, pino.destination(2));
   const strays = new StrayErrors(log);
+  strays.onStray((error) => isOfStep(error, log));
   const stopped = stopRequested(strays);
   await using resources = new AsyncDisposableStack();
   let awaited = "the start";
@@ -82,6 +84,17 @@ async function serveUntilStopped(role: Role, config: Config, opening: Promise<St
   flushCompileCache();
   await stopped;
   store.hurry?.();
+}
+
+/** What a step left behind ends that step; once it is over, the log is the only place to tell. */
+function isOfStep(error: unknown, log: Logger): boolean {
+  const step = currentStep();
+  if (!step) return false;
+  if (!step.fail(error)) {
+    const { session_id, iteration } = step;
+    log.error({ err: error, session_id, iteration }, "a step that is over left an error behind that it did not catch");
+  }
+  return true;
 }
 
 /** Resolves when the process is to stop, with the milliseconds that this may take. */

@@ -1,5 +1,6 @@
 import { readdir } from "node:fs/promises";
 import { join, resolve } from "node:path";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { pathToFileURL } from "node:url";
 import { z } from "zod";
 import { EverstepError } from "../domain/errors.ts";
@@ -61,10 +62,23 @@ async function load(file: string): Promise<Moniker> {
   });
   const moniker = (module as { default?: unknown }).default;
   const parsed = monikerSchema.safeParse(moniker);
-  if (parsed.success) return moniker as Moniker;
+  if (parsed.success) return lingering(moniker as Moniker);
   const [issue] = parsed.error.issues;
   throw invalid(file, `its default export is not a moniker: ${issue?.path.join(".")} ${issue?.message}`);
 }
+
+/**
+ * A rejection that a step left behind is known one turn of the event loop later: only then its step counts as finished, so
+ * that it fails as the step and not as nobody's.
+ */
+const lingering = (moniker: Moniker): Moniker => ({
+  ...moniker,
+  async step(frame, context) {
+    const returned = await moniker.step(frame, context);
+    await nextTurn();
+    return returned;
+  },
+});
 
 const invalid = (file: string, why: string, cause?: unknown): EverstepError =>
   new EverstepError("moniker_invalid", `${file}: ${why}`, "docs/writing-a-moniker.md shows one", cause);

@@ -9,6 +9,7 @@ import { checkFrame } from "./check-frame.ts";
 import type { Inbox } from "./inbox.ts";
 import { runtimeLeftMs } from "./limits.ts";
 import type { Taken } from "./step-commit.ts";
+import { inStepScope, outsideStepScope, type StepScope } from "./step-scope.ts";
 
 /** Why a step was cut short from outside; none of these is the step's own failure. */
 type CutReason = "interrupted" | "destroyed" | "shutdown" | "out_of_time";
@@ -55,7 +56,7 @@ export function attempt(session: Session, moniker: Moniker, { llm, tools, inbox,
     emit(news) {
       if (over) return;
       if (news.kind === "usage") tokens += tokenCount(news.tokens);
-      else onShown(news.kind === "tool" ? { text: "", tool: news.name } : { text: news.text });
+      else outsideStepScope(() => onShown(news.kind === "tool" ? { text: "", tool: news.name } : { text: news.text }));
     },
   };
   const aborted = Promise.withResolvers<never>();
@@ -63,10 +64,19 @@ export function attempt(session: Session, moniker: Moniker, { llm, tools, inbox,
     controller.abort(reason);
     aborted.reject(reason);
   };
+  const scope: StepScope = {
+    session_id: session.session_id,
+    iteration: session.iteration + 1,
+    fail(error) {
+      if (!over) abort(strayError(error));
+      return !over;
+    },
+  };
   const run = async (): Promise<AttemptOutcome> => {
     const timer = deadline(session, abort);
     try {
-      const returned = await Promise.race([aborted.promise, moniker.step(frameOf(session), context)]);
+      const step = inStepScope(scope, () => moniker.step(frameOf(session), context));
+      const returned = await Promise.race([aborted.promise, step]);
       const latency_ms = performance.now() - started;
       return { kind: "done", frame: checkFrame(returned), taken, latency_ms, tokens, cursor: inbox.cursor };
     } catch (error) {
@@ -80,6 +90,13 @@ export function attempt(session: Session, moniker: Moniker, { llm, tools, inbox,
   };
   return { outcome: run(), cut: (reason) => abort(new Cut(reason)) };
 }
+
+/** With the stack, since nothing else tells where in the moniker it came from. */
+const strayError = (error: unknown): StepError => {
+  const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
+  const message = `the step left an error behind that it did not catch: ${text}`;
+  return new StepError("stray_error", message, { retryable: true, cause: error });
+};
 
 /** What a moniker tells is not checked by a compiler; what is no count must not spoil the sum. */
 const tokenCount = (tokens: number): number => (Number.isFinite(tokens) && tokens > 0 ? Math.round(tokens) : 0);

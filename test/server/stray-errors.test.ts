@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { describe, test } from "node:test";
+import type { JsonObject } from "../../src/domain/json.ts";
 import { REPOSITORY } from "../repository-files.ts";
 import { Api } from "./api.ts";
 import { eventually, ServerProcess, TIMEOUT } from "./server-fixture.ts";
@@ -32,6 +33,35 @@ describe("an error that nobody caught", () => {
     process.kill(server.pid, "SIGUSR2");
     await eventually("the line in the log", async () => server.stderr.includes("ECONNRESET"));
     assert.equal((await new Api(server.url).get("/health")).status, 200);
+    assert.equal((await server.stop()).code, 0);
+  });
+
+  const strays: JsonObject[] = [
+    { kind: "rejection" },
+    { kind: "exception" },
+    { kind: "rejection", waits: true },
+    { kind: "timer", waits: true },
+  ];
+  for (const params of strays)
+    test(`and comes from a step ends that step: ${JSON.stringify(params)}`, TIMEOUT, async () => {
+      await using server = await ServerProcess.start(faulty("none"));
+      const api = new Api(server.url);
+      const bystander = await api.create("count", { params: { to: 1_000_000, delay_ms: 5 } });
+      const { session_id } = await api.create("stray", { params, options: { retry: { max_attempts: 1 } } });
+      await eventually("the error", async () => (await api.session(session_id)).status === "error");
+      const { last_error } = await api.session(session_id);
+      assert.match(last_error ?? "", /^stray_error: .*left behind\n\s+at .*stray\.ts/);
+      const { iteration } = await api.session(bystander.session_id);
+      await eventually("the others", async () => (await api.session(bystander.session_id)).iteration > iteration);
+      assert.equal((await server.stop()).code, 0);
+    });
+
+  test("and comes from a step that is over is logged with its session, and ends nothing", TIMEOUT, async () => {
+    await using server = await ServerProcess.start(faulty("none"));
+    const api = new Api(server.url);
+    const { session_id } = await api.create("stray", { params: { kind: "timer" } });
+    await eventually("the line in the log", async () => server.stderr.includes("left behind"));
+    assert.ok(server.stderr.includes(session_id));
     assert.equal((await server.stop()).code, 0);
   });
 });
