@@ -11,6 +11,7 @@ export const ERROR_CODES = [
   "matrix_state_locked",
   "matrix_state_unusable",
   "moniker_invalid",
+  "reader_too_slow",
   "store_locked",
   "store_read_only",
   "store_full",

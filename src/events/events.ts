@@ -1,11 +1,13 @@
 import type { CommittedEvent, StepDelta } from "../domain/event.ts";
 import type { Session } from "../domain/session.ts";
+import type { ReaderBudget } from "../store/reader-budget.ts";
 import type { Store, Topic } from "../store/store.ts";
 
 export type RuntimeEvent = CommittedEvent | { kind: "delta"; delta: StepDelta };
 
-/** Deltas that wait for a slow reader; older ones are dropped first, since the step's own text follows. */
+/** Deltas that wait for a slow reader, and their characters; older ones are dropped first, since the step's own text follows. */
 const MOST_DELTAS = 1000;
+const MOST_DELTA_TEXT = 1024 * 1024;
 /** Sessions whose last step a reader's deltas are held against. */
 const MOST_SESSIONS = 1000;
 
@@ -36,15 +38,14 @@ export class Events {
     for (const { topic, listener } of this.#listeners) if (concerns(topic, delta)) listener(delta);
   }
 
-  /** Listens from the call on, until the signal aborts or the reader leaves. */
-  follow(topic: Topic, signal: AbortSignal): AsyncGenerator<RuntimeEvent> {
-    const deltas: StepDelta[] = [];
+  /** Listens from the call on, until the signal aborts or the reader leaves. What waits for the reader counts towards its budget. */
+  follow(topic: Topic, signal: AbortSignal, budget?: ReaderBudget): AsyncGenerator<RuntimeEvent> {
+    const deltas = new WaitingDeltas();
     const news = { told: () => {} };
     const entry = {
       topic,
       listener(delta: StepDelta) {
         deltas.push(delta);
-        if (deltas.length > MOST_DELTAS) deltas.shift();
         news.told();
       },
     };
@@ -56,11 +57,29 @@ export class Events {
     };
     if (signal.aborted) leave();
     else signal.addEventListener("abort", leave, { once: true });
-    const rows = this.#store.follow(topic, leaving.signal)[Symbol.asyncIterator]();
+    const rows = this.#store.follow(topic, leaving.signal, budget)[Symbol.asyncIterator]();
     return merged(rows, deltas, news, () => {
       signal.removeEventListener("abort", leave);
       leave();
     });
+  }
+}
+
+class WaitingDeltas {
+  readonly #deltas: StepDelta[] = [];
+  #characters = 0;
+
+  push(delta: StepDelta): void {
+    this.#deltas.push(delta);
+    this.#characters += delta.text.length;
+    while (this.#deltas.length > MOST_DELTAS || (this.#characters > MOST_DELTA_TEXT && this.#deltas.length > 1))
+      this.shift();
+  }
+
+  shift(): StepDelta | undefined {
+    const delta = this.#deltas.shift();
+    this.#characters -= delta?.text.length ?? 0;
+    return delta;
   }
 }
 
@@ -70,7 +89,7 @@ export class Events {
  */
 async function* merged(
   rows: AsyncIterator<CommittedEvent>,
-  deltas: StepDelta[],
+  deltas: WaitingDeltas,
   news: { told: () => void },
   leave: () => void,
 ): AsyncGenerator<RuntimeEvent> {
@@ -106,7 +125,7 @@ function noteEnd(event: CommittedEvent, over: Map<string, number>): void {
   over.set(session_id, iteration);
 }
 
-function* taken(deltas: StepDelta[], over: ReadonlyMap<string, number>): Generator<RuntimeEvent> {
+function* taken(deltas: WaitingDeltas, over: ReadonlyMap<string, number>): Generator<RuntimeEvent> {
   for (let delta = deltas.shift(); delta; delta = deltas.shift())
     if (delta.iteration > (over.get(delta.session_id) ?? -1)) yield { kind: "delta", delta };
 }

@@ -26,6 +26,7 @@ const configSchema = z.object({
   AZURE_OPENAI_API_VERSION: z.string().min(1).optional(),
   EVERSTEP_MAX_RUNNING_STEPS: z.coerce.number().int().min(1).default(500),
   EVERSTEP_RATE_LIMIT: z.coerce.number().int().min(1).default(60_000),
+  EVERSTEP_SLOW_READER_S: z.coerce.number().min(0.1).max(86_400).default(30),
   EVERSTEP_SUPERVISE: z.enum(["0", "1"]).default("0"),
   EVERSTEP_LOG_LEVEL: z.enum(["fatal", "error", "warn", "info", "debug", "trace", "silent"]).default("info"),
 });

@@ -157,8 +157,9 @@ async function listen(config: Config, { log, ...parts }: ServerParts, atStop: At
       log,
     },
   );
-  const sockets = new SocketServer(app.server, events, config.EVERSTEP_TOKEN, log);
-  const agentSockets = new AgentSocketServer(app.server, chat, config.EVERSTEP_TOKEN, log);
+  const options = { token: config.EVERSTEP_TOKEN, stall_ms: config.EVERSTEP_SLOW_READER_S * 1000 };
+  const sockets = new SocketServer(app.server, events, options, log);
+  const agentSockets = new AgentSocketServer(app.server, chat, options, log);
   // Undone in reverse: nothing more is taken in, running steps finish, the store is left in order.
   atStop("the server", () => app.close());
   atStop("sockets", () => sockets.stop());

@@ -2,48 +2,52 @@ import type { Message } from "../domain/conversation.ts";
 import type { CommittedEvent } from "../domain/event.ts";
 import type { Step } from "../domain/step.ts";
 import { ALL_CHANNEL, type CommitFeed, conversationChannel, sessionChannel } from "./commit-feed.ts";
+import { eventBytes, ReaderBudget, readerTooSlow } from "./reader-budget.ts";
 import type { Store, Topic } from "./store.ts";
 
 type Reads = Pick<Store, "listSteps" | "listMessages"> & {
   /** Where the feed tells messages' numbers: that of a message, null where it is unknown. */
   messageNumber?(message_id: string): Promise<number | null>;
 };
-type Told = { event: CommittedEvent; number: number | undefined };
+type Told = { event: CommittedEvent; number: number | undefined; bytes: number };
 
 /** Events that wait for a slow reader. Past this, rows are read from the store again when the reader gets there. */
 const QUEUE_LIMIT = 1000;
 const PAGE = 200;
-/** Past this, the oldest versions of rows that change are dropped, and of everything where there is no cursor to read on from. */
-const MOST_CHANGES = 10_000;
 
 /**
  * Catches up from a cursor, then follows the feed.
  *
  * F1  It listens before it reads, so nothing falls between the two; what comes twice that way is told apart by the cursor.
- * F2  Memory is bounded: a reader that falls behind drains what waits, then reads on from the rows in the store.
+ * F2  Memory is bounded, in events and in bytes: a reader that falls behind drains what waits, then reads on from the rows in the
+ *     store. One for whom something must wait that cannot be read again is dropped, never told less than happened.
  */
 export function follow(
   reads: Reads,
   feed: CommitFeed,
   topic: Topic,
   signal: AbortSignal,
+  budget = new ReaderBudget(),
 ): AsyncGenerator<CommittedEvent> {
   const cursor = cursorFor(reads, topic);
-  const waiting = new Map<string, Told>();
+  const waiting = new WaitingEvents(budget);
   let behind = cursor?.isSet ?? false;
   let hasRow = false;
+  let isTooSlow = false;
   let wake = () => {};
   const listener = (event: CommittedEvent, number?: number): void => {
     const isRow = event.kind === "step" || event.kind === "message";
-    const isFull = waiting.size >= QUEUE_LIMIT;
+    const told = { event, number, bytes: eventBytes(event) };
+    const isFull = waiting.size >= QUEUE_LIMIT || !waiting.fits(told);
     // The first row is kept even then: a reader without a cursor reads on from it.
     if (isRow && cursor && (behind || (isFull && (cursor.isSet || hasRow)))) behind = true;
-    else {
-      const key = keyOf(event);
-      waiting.delete(key);
-      waiting.set(key, { event, number });
+    else if (waiting.fits(told)) {
+      waiting.add(told);
       hasRow ||= isRow;
-      if (waiting.size > MOST_CHANGES) waiting.delete(firstKey(waiting, cursor !== null));
+    } else {
+      isTooSlow = true;
+      end();
+      budget.exceed();
     }
     wake();
   };
@@ -53,6 +57,7 @@ export function follow(
   });
   const end = () => {
     stop();
+    waiting.clear();
     wake();
   };
   if (signal.aborted) end();
@@ -61,16 +66,15 @@ export function follow(
   async function* events(): AsyncGenerator<CommittedEvent> {
     try {
       while (!signal.aborted) {
-        const next = waiting.entries().next();
-        if (!next.done) {
-          const [key, { event, number }] = next.value;
-          waiting.delete(key);
-          if (cursor?.take(event, number) ?? true) yield event;
+        if (isTooSlow) throw readerTooSlow();
+        const next = waiting.shift();
+        if (next) {
+          if (cursor?.take(next.event, next.number) ?? true) yield next.event;
         } else if (behind && cursor) {
           behind = false; // F1: from here on new rows wait in the queue while older ones are read.
           for await (const event of cursor.missed()) {
             if (signal.aborted) return;
-            waiting.delete(keyOf(event));
+            waiting.delete(event);
             if (cursor.take(event)) yield event;
           }
         } else {
@@ -81,17 +85,53 @@ export function follow(
       }
     } finally {
       stop();
+      waiting.clear();
       signal.removeEventListener("abort", end);
     }
   }
   return events();
 }
 
-/** The oldest event that may be dropped: rows are kept where a cursor depends on them. */
-function firstKey(waiting: Map<string, Told>, keepsRows: boolean): string {
-  for (const [key, { event }] of waiting)
-    if (!keepsRows || (event.kind !== "step" && event.kind !== "message")) return key;
-  return waiting.keys().next().value as string;
+/** The events that wait for a reader, oldest first, the newest version of each row only. */
+class WaitingEvents {
+  readonly #budget: ReaderBudget;
+  readonly #events = new Map<string, Told>();
+
+  constructor(budget: ReaderBudget) {
+    this.#budget = budget;
+  }
+
+  get size(): number {
+    return this.#events.size;
+  }
+
+  /** One that takes an older version's place adds only what it is larger. */
+  fits({ event, bytes }: Told): boolean {
+    return this.#budget.fits(bytes - (this.#events.get(keyOf(event))?.bytes ?? 0));
+  }
+
+  add(told: Told): void {
+    this.delete(told.event);
+    this.#events.set(keyOf(told.event), told);
+    this.#budget.add(told.bytes);
+  }
+
+  delete(event: CommittedEvent): void {
+    const key = keyOf(event);
+    const told = this.#events.get(key);
+    if (told && this.#events.delete(key)) this.#budget.remove(told.bytes);
+  }
+
+  shift(): Told | undefined {
+    const [told] = this.#events.values();
+    if (told) this.delete(told.event);
+    return told;
+  }
+
+  clear(): void {
+    for (const { bytes } of this.#events.values()) this.#budget.remove(bytes);
+    this.#events.clear();
+  }
 }
 
 /** How far a reader got. */

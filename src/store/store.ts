@@ -6,6 +6,7 @@ import type { SearchHit } from "../domain/search.ts";
 import type { Session, SessionStatus } from "../domain/session.ts";
 import type { SessionSummary } from "../domain/session-summary.ts";
 import type { Step, StepStatus } from "../domain/step.ts";
+import type { ReaderBudget } from "./reader-budget.ts";
 
 /**
  * The store keeps everything that ever happened to a session. What every engine promises:
@@ -32,8 +33,9 @@ import type { Step, StepStatus } from "../domain/step.ts";
  *     A batch with `overtakes_none` settles actions that were never in the queue: where another action of their sessions is in it,
  *     it is answered `overtakes` and writes nothing.
  * P8  `follow` yields what was missed since the cursor, then what is committed from then on: no step and no message
- *     is lost or given twice. Of rows that change (sessions, actions) a slow reader gets the newest version. `all` has no
- *     cursor to read on from: a reader who falls more than 10,000 events behind loses the oldest.
+ *     is lost or given twice. Of rows that change (sessions, actions) a slow reader gets the newest version. What
+ *     waits for a reader is bounded by its budget: where more would wait that cannot be read from the cursor again, it throws
+ *     `reader_too_slow`. `all` has no cursor.
  *
  * Outcomes are values. What throws is an `EverstepError` with a next move: the disk is full, the store is out of reach.
  */
@@ -93,7 +95,7 @@ export interface Store {
   counts(): Promise<StoreCounts>;
 
   /** Listens from the call on, until the signal aborts or the reader leaves. */
-  follow(topic: Topic, signal: AbortSignal): AsyncIterable<CommittedEvent>;
+  follow(topic: Topic, signal: AbortSignal, budget?: ReaderBudget): AsyncIterable<CommittedEvent>;
 
   /** Waits for what is under way. A second call is harmless. */
   close(): Promise<void>;

@@ -5,7 +5,7 @@ const MASK_BIT = 0x80;
 const TEXT_FRAME = 0x81;
 const NO_MASK = Buffer.alloc(4);
 
-/** A client that speaks and never reads: what it is sent stays in the buffers between, until they are full. */
+/** A client that speaks and reads nothing but what it is asked to hear: what it is sent stays in the buffers between, until they are full. */
 export class DeafClient implements Disposable {
   readonly #socket: Socket;
   readonly gone: Promise<void>;
@@ -21,7 +21,7 @@ export class DeafClient implements Disposable {
     socket.on("error", () => {});
   }
 
-  static async open(url: string): Promise<DeafClient> {
+  static async open(url: string, path = "/agent_ws/"): Promise<DeafClient> {
     const { hostname, port } = new URL(url);
     // Paused from the first byte on: not even the handshake's answer is read.
     const socket = connect({ host: hostname, port: Number(port), noDelay: true }).pause();
@@ -29,7 +29,7 @@ export class DeafClient implements Disposable {
     const client = new DeafClient(socket);
     const key = Buffer.alloc(16).toString("base64");
     socket.write(
-      `GET /agent_ws/ HTTP/1.1\r\nhost: ${hostname}:${port}\r\nconnection: Upgrade\r\nupgrade: websocket\r\n` +
+      `GET ${path} HTTP/1.1\r\nhost: ${hostname}:${port}\r\nconnection: Upgrade\r\nupgrade: websocket\r\n` +
         `sec-websocket-version: 13\r\nsec-websocket-key: ${key}\r\n\r\n`,
     );
     return client;
@@ -48,6 +48,19 @@ export class DeafClient implements Disposable {
         : [TEXT_FRAME, MASK_BIT | 126, payload.length >> 8, payload.length & 0xff];
     if (this.#socket.write(Buffer.concat([Buffer.from(head), NO_MASK, payload]))) return;
     await Promise.race([new Promise<void>((resolve) => this.#socket.once("drain", resolve)), this.gone]);
+  }
+
+  /** Reads until the text comes, and no further. */
+  async hear(text: string): Promise<void> {
+    let heard = "";
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const listener = (chunk: Buffer): void => {
+      heard += chunk.toString("latin1");
+      if (heard.includes(text)) resolve();
+    };
+    this.#socket.on("data", listener).resume();
+    await promise;
+    this.#socket.pause().off("data", listener);
   }
 
   ask(text: string): Promise<void> {

@@ -10,6 +10,7 @@ import type { Step } from "../../domain/step.ts";
 import { CommitFeed } from "../commit-feed.ts";
 import { follow } from "../follow.ts";
 import { planSessions } from "../plan-sessions.ts";
+import type { ReaderBudget } from "../reader-budget.ts";
 import type * as port from "../store.ts";
 import { CommitQueue } from "./commit-queue.ts";
 import type { LanceStats } from "./engine.ts";
@@ -236,8 +237,8 @@ class EmbeddedStore implements LanceStore {
     return { sessions, queue_depth: this.#pending.depth, oldest_pending_at: this.#pending.oldest };
   }
 
-  follow(topic: port.Topic, signal: AbortSignal): AsyncIterable<CommittedEvent> {
-    return follow(this, this.#feed, topic, AbortSignal.any([signal, this.#ending.signal]));
+  follow(topic: port.Topic, signal: AbortSignal, budget?: ReaderBudget): AsyncIterable<CommittedEvent> {
+    return follow(this, this.#feed, topic, AbortSignal.any([signal, this.#ending.signal]), budget);
   }
 
   checkpoint(): Promise<void> {

@@ -5,6 +5,7 @@ import type { Session } from "../../domain/session.ts";
 import { CommitFeed } from "../commit-feed.ts";
 import { channelFor, follow } from "../follow.ts";
 import { planSessions } from "../plan-sessions.ts";
+import type { ReaderBudget } from "../reader-budget.ts";
 import type * as port from "../store.ts";
 import { ActionClaims } from "./action-claims.ts";
 import { Bell } from "./bell.ts";
@@ -197,7 +198,7 @@ export class PostgresStore extends PostgresReads implements port.Store {
     return this.#surplus.listen(listener);
   }
 
-  follow(topic: port.Topic, signal: AbortSignal): AsyncIterable<CommittedEvent> {
+  follow(topic: port.Topic, signal: AbortSignal, budget?: ReaderBudget): AsyncIterable<CommittedEvent> {
     void this.#relay.begin(channelFor(topic)).catch(() => {});
     if (!this.#follows) this.#beginToFollow();
     const until = AbortSignal.any([signal, this.#ending.signal]);
@@ -207,7 +208,7 @@ export class PostgresStore extends PostgresReads implements port.Store {
       messageNumber: async (id: string) =>
         (await patiently(async () => [await this.reads.rows.messageNumber(id)], until))[0] ?? null,
     };
-    return follow(patient, this.#feed, topic, until);
+    return follow(patient, this.#feed, topic, until, budget);
   }
 
   publishDelta(delta: StepDelta): void {

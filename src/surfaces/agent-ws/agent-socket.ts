@@ -1,4 +1,6 @@
+import { randomBytes } from "node:crypto";
 import type { Server as HttpServer, IncomingMessage } from "node:http";
+import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import type { FastifyBaseLogger } from "fastify";
 import { type RawData, WebSocket, WebSocketServer } from "ws";
@@ -6,16 +8,22 @@ import { clientFrameSchema, requestSchema, type ServerFrame } from "../../agent-
 import { bearer, isFromThisMachine, sameSecret } from "../access.ts";
 import { parseUrl } from "../parse-url.ts";
 import { refuseUpgrade } from "../refuse-upgrade.ts";
+import { drained, MOST_BUFFERED, type Reader, SlowReaders } from "../slow-readers.ts";
+import type { SocketOptions } from "../socket-options.ts";
 import type { DefaultChat } from "./default-chat.ts";
 
 const PATH = "/agent_ws/";
 const SOCKET_IO_PATH = "/socket.io/";
 const LARGEST_FRAME = 256 * 1024;
 const PING_EVERY_MS = 30_000;
-/** Bytes that may wait for a client that does not read before its answer waits as well. */
-const MOST_BUFFERED = 1024 * 1024;
-const DRAIN_CHECK_MS = 20;
+/** Milliseconds that an answer waits for a client that does not read it: the others' questions wait behind it. */
 const LONGEST_DRAIN_MS = 10_000;
+/** Milliseconds that a client gets to read why it is dropped. */
+const GOODBYE_MS = 5000;
+/** The close code for "try again later" (RFC 6455 registry), with the reason beside it. */
+const TOO_SLOW = 1013;
+/** Bytes, by the protocol. */
+const LONGEST_REASON = 123;
 
 /** The WebSocket at `/agent_ws/`: one process, one chat. Upgrades for other paths are left to others. */
 export class AgentSocketServer {
@@ -24,11 +32,14 @@ export class AgentSocketServer {
   readonly #token: string | undefined;
   readonly #log: FastifyBaseLogger;
   readonly #pings: NodeJS.Timeout;
-  readonly #alive = new WeakSet<WebSocket>();
+  readonly #slowReaders: SlowReaders;
+  /** What each client was last pinged with, until it answers: a pong that nobody asked for does not have it. */
+  readonly #pinged = new WeakMap<WebSocket, string>();
   readonly #stopReset: () => void;
 
-  constructor(http: HttpServer, chat: DefaultChat, token: string | undefined, log: FastifyBaseLogger) {
+  constructor(http: HttpServer, chat: DefaultChat, { token, stall_ms }: SocketOptions, log: FastifyBaseLogger) {
     this.#chat = chat;
+    this.#slowReaders = new SlowReaders(stall_ms);
     this.#token = token;
     this.#log = log;
     http.on("upgrade", (request: IncomingMessage, socket: Duplex, head: Buffer) =>
@@ -42,6 +53,7 @@ export class AgentSocketServer {
 
   stop(): void {
     clearInterval(this.#pings);
+    this.#slowReaders.stop();
     this.#stopReset();
     for (const client of this.#server.clients) client.close(1001, "the server stops");
     this.#server.close();
@@ -62,13 +74,20 @@ export class AgentSocketServer {
 
   async #serve(client: WebSocket): Promise<void> {
     let busy = false;
-    this.#alive.add(client);
-    client.on("pong", () => this.#alive.add(client));
+    const reader = socketReader(client);
+    this.#slowReaders.watch(reader);
+    const gone = new AbortController();
+    client.once("close", () => {
+      gone.abort();
+      this.#slowReaders.unwatch(reader);
+    });
+    client.on("pong", (data) => {
+      if (data.toString() === this.#pinged.get(client)) this.#pinged.delete(client);
+    });
     // A frame that is too large or broken: the connection is closed already, with the reason.
     client.on("error", () => {});
     client.on("message", (data: RawData, isBinary: boolean) => {
-      // One that sends on and on and reads nothing would have its answers pile up here.
-      if (client.bufferedAmount > MOST_BUFFERED) return client.terminate();
+      if (!this.#slowReaders.mayAnswer(reader, MOST_BUFFERED)) return;
       const given = isBinary ? null : parse((data as Buffer).toString());
       const frame = clientFrameSchema.safeParse(given);
       const tagged = requestIdOf(given);
@@ -87,7 +106,7 @@ export class AgentSocketServer {
           ...tagged,
         });
       busy = true;
-      void this.#answer(client, frame.data.text, tagged).finally(() => {
+      void this.#answer({ client, reader, gone: gone.signal }, frame.data.text, tagged).finally(() => {
         busy = false;
       });
     });
@@ -99,10 +118,14 @@ export class AgentSocketServer {
     }
   }
 
-  async #answer(client: WebSocket, text: string, tagged: { request_id?: string }): Promise<void> {
+  async #answer(
+    { client, reader, gone }: { client: WebSocket; reader: Reader; gone: AbortSignal },
+    text: string,
+    tagged: { request_id?: string },
+  ): Promise<void> {
     try {
       await this.#chat.ask({ text, user_id: "agent_ws", ...tagged }, async (event) => {
-        await drained(client);
+        if (!(await drained(reader, gone, LONGEST_DRAIN_MS))) this.#slowReaders.drop(reader);
         switch (event.kind) {
           case "chunk":
             return send(client, { type: "event_text_chunk", text: event.text, ...tagged });
@@ -121,9 +144,10 @@ export class AgentSocketServer {
 
   #ping(): void {
     for (const client of this.#server.clients) {
-      if (!this.#alive.has(client)) client.terminate();
-      this.#alive.delete(client);
-      client.ping();
+      if (this.#pinged.has(client)) client.terminate();
+      const nonce = randomBytes(8).toString("hex");
+      this.#pinged.set(client, nonce);
+      client.ping(nonce);
     }
   }
 }
@@ -146,11 +170,15 @@ function send(client: WebSocket, frame: ServerFrame): void {
   if (client.readyState === WebSocket.OPEN) client.send(JSON.stringify(frame));
 }
 
-/** Waits until the client has read most of what it was sent. One that reads nothing for long is dropped: others wait behind it. */
-async function drained(client: WebSocket): Promise<void> {
-  const until = Date.now() + LONGEST_DRAIN_MS;
-  while (client.readyState === WebSocket.OPEN && client.bufferedAmount > MOST_BUFFERED) {
-    if (Date.now() > until) client.terminate();
-    await new Promise((resolve) => setTimeout(resolve, DRAIN_CHECK_MS));
-  }
+function socketReader(client: WebSocket): Reader {
+  // The connection is set once the upgrade is done, and stays.
+  const { _socket: connection } = client as unknown as { _socket: Socket };
+  return {
+    buffered: () => client.bufferedAmount,
+    delivered: () => connection.bytesWritten - connection.writableLength,
+    drop(reason) {
+      client.close(TOO_SLOW, reason.slice(0, LONGEST_REASON));
+      setTimeout(() => client.terminate(), GOODBYE_MS);
+    },
+  };
 }

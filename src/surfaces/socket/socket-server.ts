@@ -2,12 +2,16 @@ import type { Server as HttpServer } from "node:http";
 import type { FastifyBaseLogger } from "fastify";
 import { Server, type Socket } from "socket.io";
 import { z } from "zod";
+import { EverstepError } from "../../domain/errors.ts";
 import { idSchema } from "../../domain/ids.ts";
 import type { Events, RuntimeEvent } from "../../events/events.ts";
+import { ReaderBudget } from "../../store/reader-budget.ts";
 import type { Topic } from "../../store/store.ts";
 import { isFromThisMachine, sameSecret } from "../access.ts";
-import { drained } from "./drained.ts";
+import { drained, type Reader, SlowReaders } from "../slow-readers.ts";
+import type { SocketOptions } from "../socket-options.ts";
 import { followSummaries } from "./follow-summaries.ts";
+import { socketReader } from "./socket-reader.ts";
 
 const topicSchema = z.union([
   z.strictObject({ session_id: idSchema, after_iteration: z.int().min(-1).optional() }),
@@ -19,6 +23,9 @@ type Wanted = z.infer<typeof topicSchema>;
 
 const MOST_SUBSCRIPTIONS = 1000;
 
+/** A connected client, and what may wait in memory for all that it follows. */
+type Client = { socket: Socket; reader: Reader; budget: ReaderBudget };
+
 /**
  * Rows and deltas for browsers and programs. Each subscription reads from its own cursor at the client's pace: a client
  * that does not keep up waits in the store's rows, not in the server's memory.
@@ -27,10 +34,12 @@ export class SocketServer {
   readonly #io: Server;
   readonly #events: Events;
   readonly #log: FastifyBaseLogger;
+  readonly #slowReaders: SlowReaders;
 
-  constructor(http: HttpServer, events: Events, token: string | undefined, log: FastifyBaseLogger) {
+  constructor(http: HttpServer, events: Events, { token, stall_ms }: SocketOptions, log: FastifyBaseLogger) {
     this.#events = events;
     this.#log = log;
+    this.#slowReaders = new SlowReaders(stall_ms);
     this.#io = new Server(http, {
       path: "/socket.io",
       destroyUpgrade: false,
@@ -50,10 +59,17 @@ export class SocketServer {
 
   /** Lets its clients go. It closes the HTTP server as well, which whoever opened that waits for. */
   stop(): void {
+    this.#slowReaders.stop();
     void this.#io.close();
   }
 
   #serve(socket: Socket): void {
+    const reader = socketReader(socket);
+    const client = { socket, reader, budget: new ReaderBudget(() => this.#slowReaders.drop(reader)) };
+    this.#slowReaders.watch(reader);
+    socket.use((_packet, next) => {
+      if (this.#slowReaders.mayAnswer(reader)) next();
+    });
     const subscriptions = new Map<string, AbortController>();
     const answer = (acknowledge: unknown, reply: { ok: true } | { ok: false; error: string }) => {
       if (typeof acknowledge === "function") acknowledge(reply);
@@ -71,7 +87,8 @@ export class SocketServer {
       subscriptions.get(key)?.abort();
       const ending = new AbortController();
       subscriptions.set(key, ending);
-      this.#follow(socket, topic.data, ending.signal).catch((error: unknown) => {
+      this.#follow(client, topic.data, ending.signal).catch((error: unknown) => {
+        if (isTooSlow(error)) return this.#slowReaders.drop(reader);
         this.#log.error({ err: error }, "a subscription failed");
         socket.disconnect(true);
       });
@@ -87,19 +104,22 @@ export class SocketServer {
       );
     });
     socket.on("disconnect", () => {
+      this.#slowReaders.unwatch(reader);
       for (const ending of subscriptions.values()) ending.abort();
     });
   }
 
-  async #follow(socket: Socket, topic: Wanted, signal: AbortSignal): Promise<void> {
-    if ("summaries" in topic) return followSummaries(this.#events, socket, signal);
-    for await (const event of this.#events.follow(topic, signal)) {
-      await drained(socket, signal);
+  async #follow({ socket, reader, budget }: Client, topic: Wanted, signal: AbortSignal): Promise<void> {
+    if ("summaries" in topic) return followSummaries(this.#events, { socket, reader }, signal);
+    for await (const event of this.#events.follow(topic, signal, budget)) {
+      await drained(reader, signal);
       if (signal.aborted) return;
       emit(socket, topic, event);
     }
   }
 }
+
+const isTooSlow = (error: unknown): boolean => error instanceof EverstepError && error.code === "reader_too_slow";
 
 const keyOf = (topic: Wanted): string =>
   "session_id" in topic

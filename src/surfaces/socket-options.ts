@@ -1,0 +1,6 @@
+/** What every surface needs that keeps its clients connected. */
+export type SocketOptions = {
+  token: string | undefined;
+  /** Milliseconds after which a client is dropped that has something to read and does not. */
+  stall_ms: number;
+};

@@ -1,0 +1,47 @@
+import type { Socket as Connection } from "node:net";
+import type { Socket } from "socket.io";
+import type { WebSocket } from "ws";
+import type { Reader } from "../slow-readers.ts";
+
+/** Milliseconds that a client gets to read why it is dropped. */
+const GOODBYE_MS = 5000;
+/** So many packets that wait are too many bytes, whatever they hold. */
+const MOST_PACKETS = 20_000;
+
+/** The parts of Engine.IO's connection that tell how far the client has read. */
+type Engine = {
+  transport: { socket?: WebSocket & { _socket: Connection | null } };
+  writeBuffer: { data?: unknown }[];
+  on(event: "drain", listener: () => void): void;
+  close(discard: boolean): void;
+};
+
+/** A Socket.IO client, over either transport. */
+export function socketReader(socket: Socket): Reader {
+  const engine = socket.conn as unknown as Engine;
+  let drains = 0;
+  engine.on("drain", () => {
+    drains += 1;
+  });
+  return {
+    buffered() {
+      const { writeBuffer, transport } = engine;
+      if (writeBuffer.length > MOST_PACKETS) return Number.POSITIVE_INFINITY;
+      const queued = writeBuffer.reduce((sum, { data }) => sum + (typeof data === "string" ? data.length : 1), 0);
+      return queued + (transport.socket?.bufferedAmount ?? 0);
+    },
+    delivered() {
+      const connection = engine.transport.socket?._socket;
+      return drains + (connection ? connection.bytesWritten - connection.writableLength : 0);
+    },
+    drop(reason) {
+      socket.emit("error", { code: "reader_too_slow", message: reason });
+      // What waits for it is let go of at once; the connection would wait for a client that does not read.
+      socket.disconnect(true);
+      setTimeout(() => {
+        engine.close(true);
+        engine.transport.socket?.terminate();
+      }, GOODBYE_MS);
+    },
+  };
+}
