@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { isObject, type JsonValue } from "./json.ts";
-import { isLive, isStoppedByLimit, type Session, sessionSchema } from "./session.ts";
+import { isHeld, isLive, isStoppedByLimit, type Session, sessionSchema } from "./session.ts";
 
 /** What a list of sessions shows: a session without its state, parameters and whole result. */
 export const sessionSummarySchema = sessionSchema
@@ -17,6 +17,7 @@ export const sessionSummarySchema = sessionSchema
     tokens_used: true,
     parent_session_id: true,
     parent_iteration: true,
+    pause_reason: true,
     created_at: true,
     updated_at: true,
     ended_at: true,
@@ -46,9 +47,10 @@ export function questionOf({ status, context }: Pick<Session, "status" | "contex
   return typeof question["text"] === "string" ? question["text"] : null;
 }
 
-/** Whether a person should look: it asks something, it failed, or a limit stopped it. */
-export const needsPerson = (summary: Pick<SessionSummary, "status" | "stop_reason" | "question">): boolean =>
-  summary.question !== null || summary.status === "error" || isStoppedByLimit(summary);
+/** Whether a person should look: it asks something, it failed, it is held, or a limit stopped it. */
+export const needsPerson = (
+  summary: Pick<SessionSummary, "status" | "stop_reason" | "question" | "pause_reason">,
+): boolean => summary.question !== null || summary.status === "error" || isHeld(summary) || isStoppedByLimit(summary);
 
 function beginningOf(result: JsonValue): string | null {
   if (result === null) return null;

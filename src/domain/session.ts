@@ -93,3 +93,7 @@ export const sessionSchema = z.object({
   started_attempt: z.object({ iteration: z.int().min(0), attempts: z.int().min(1) }).nullable(),
 });
 export type Session = z.infer<typeof sessionSchema>;
+
+/** Paused by the runtime, not by a person: somebody has to look before it goes on. */
+export const isHeld = ({ status, pause_reason }: Pick<Session, "status" | "pause_reason">): boolean =>
+  status === "paused" && pause_reason !== null && pause_reason.kind !== "person";

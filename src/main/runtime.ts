@@ -47,6 +47,7 @@ export class Runtime {
     this.#registry = new SessionRegistry(worker, catalog, {
       store,
       slots,
+      probation: new StepSlots(1),
       llm: options.llm ?? null,
       tools: { workspace: new Workspace(workspace) },
       onDelta: ({ session, ...delta }) => this.events.publishDelta(session, delta),

@@ -16,6 +16,8 @@ export type RunnerObserver = {
 export type RunnerDependencies = {
   store: Store;
   slots: StepSlots;
+  /** One slot, for steps that may have brought the process down. */
+  probation: StepSlots;
   llm: StepContext["llm"];
   tools: StepContext["tools"];
   onDelta: (delta: Pick<StepDelta, "iteration" | "event_seq" | "text" | "tool"> & { session: Session }) => void;

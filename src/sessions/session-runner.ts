@@ -3,6 +3,7 @@ import { isLive, type Session } from "../domain/session.ts";
 import type { Moniker } from "../monikers/moniker.ts";
 import type { Batch, CommitOutcome, OwnedSession, Ownership } from "../store/store.ts";
 import { type Attempt, type AttemptOutcome, attempt } from "./attempt.ts";
+import { afterCrash, isSuspect, PROBATION_MS } from "./crash-guard.ts";
 import { DeliveredGuidance } from "./delivered-guidance.ts";
 import { Inbox } from "./inbox.ts";
 import { Lane } from "./lane.ts";
@@ -30,6 +31,8 @@ type Change = { session?: Session } & Pick<Batch, "actions" | "overtakes_none">;
  *     ends the session.
  * S5  A session that has nothing to do costs nothing: no timer, no loop.
  * S6  A store out of reach delays a step's commit; only where the runtime stops meanwhile the step runs again.
+ * S7  A step that may have brought the process down is marked before it runs again, runs alone when it is marked already, and
+ *     is held when it did so repeatedly (crash-guard.ts).
  */
 export class SessionRunner {
   readonly #dependencies: RunnerDependencies;
@@ -49,10 +52,13 @@ export class SessionRunner {
   #destroyTimer: NodeJS.Timeout | undefined;
   #fenced = false;
   #shutDown = false;
+  /** S7. Whether the last owner died while the session ran. */
+  #afterCrash: boolean;
 
-  constructor({ session, owner }: OwnedSession, moniker: Moniker, dependencies: RunnerDependencies) {
+  constructor({ session, owner, after_crash }: OwnedSession, moniker: Moniker, dependencies: RunnerDependencies) {
     this.#session = session;
     this.#owner = owner;
+    this.#afterCrash = after_crash && session.status === "running";
     this.#moniker = moniker;
     this.#dependencies = dependencies;
     this.#delivered = new DeliveredGuidance(dependencies.store);
@@ -159,12 +165,17 @@ export class SessionRunner {
   }
 
   async #inSlot(work: () => Promise<AttemptOutcome | null>): Promise<AttemptOutcome | null> {
-    const slot = this.#dependencies.slots.request();
+    const { slots, probation } = this.#dependencies;
+    const isOnProbation = this.#afterCrash && isSuspect(this.#session); // S7
+    const slot = (isOnProbation ? probation : slots).request();
     this.#slot = slot;
+    let timer: NodeJS.Timeout | undefined;
     try {
       await slot.granted;
+      if (isOnProbation) timer = setTimeout(() => slot.release(), PROBATION_MS);
       return await work();
     } finally {
+      clearTimeout(timer);
       this.#slot = undefined;
       slot.release();
     }
@@ -188,6 +199,7 @@ export class SessionRunner {
         await this.#end(limit);
         return null;
       }
+      if (this.#afterCrash && !(await this.#maySurvive())) return null;
       this.#attempt = this.#newAttempt();
       return this.#attempt;
     });
@@ -199,6 +211,13 @@ export class SessionRunner {
       clearTimeout(this.#destroyTimer);
       this.#destroyTimer = undefined;
     }
+  }
+
+  /** S7. Answers whether the step may run. */
+  async #maySurvive(): Promise<boolean> {
+    await this.#insist(() => this.#commit(afterCrash(this.#session), {}));
+    this.#afterCrash = false;
+    return !this.#fenced && this.#session.status === "running";
   }
 
   #newAttempt(): Attempt {

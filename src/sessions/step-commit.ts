@@ -45,6 +45,7 @@ export function stepCommit(
     pending_guidance: session.pending_guidance.slice(taken.guidance.length),
     pending_action_ids: session.pending_action_ids.slice(taken.action_ids.length),
     last_error: null,
+    started_attempt: null,
     tokens_used: session.tokens_used + tokens,
     updated_at: at,
   };
@@ -75,7 +76,7 @@ export function errorCommit(session: Session, error: string, latency_ms: number,
   };
   const tokens_used = session.tokens_used + tokens;
   return {
-    session: { ...withStatus(session, "error", null, at), last_error: error, tokens_used },
+    session: { ...withStatus(session, "error", null, at), last_error: error, started_attempt: null, tokens_used },
     step,
     message: null,
   };
@@ -87,7 +88,8 @@ export function withStatus(
   stop_reason: StopReason | null,
   at = now(),
 ): Session {
-  return { ...session, status, stop_reason, updated_at: at, ended_at: isLive(status) ? null : at };
+  const pause_reason = status === "paused" ? session.pause_reason : null;
+  return { ...session, status, stop_reason, pause_reason, updated_at: at, ended_at: isLive(status) ? null : at };
 }
 
 export const consumedBy = (action: Action, iteration: number): Action => ({

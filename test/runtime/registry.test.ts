@@ -48,6 +48,7 @@ function newRegistry(store: Store, held: HeldSteps): SessionRegistry {
   return new SessionRegistry(WORKER, new Map(held.monikers.map((moniker) => [moniker.name, moniker])), {
     store,
     slots: new StepSlots(10),
+    probation: new StepSlots(1),
     llm: null,
     tools: { workspace: new Workspace("/nowhere") },
     onDelta() {},

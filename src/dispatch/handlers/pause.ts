@@ -2,9 +2,16 @@ import { mayChange } from "../../domain/session.ts";
 import { withStatus } from "../../sessions/step-commit.ts";
 import type { Handler } from "../outcome.ts";
 
-export const pause: Handler = (_action, session) => {
+export const pause: Handler = ({ payload, metadata }, session) => {
   if (session.status === "paused") return { kind: "rejected", reason: "the session is paused already" };
   if (!mayChange(session.status, "paused"))
     return { kind: "rejected", reason: `a session that is ${session.status} cannot be paused` };
-  return { kind: "ok", session: withStatus(session, "paused", null) };
+  const { user_id } = metadata;
+  const { reason } = payload;
+  const pause_reason = {
+    kind: "person" as const,
+    ...(typeof user_id === "string" ? { user_id } : {}),
+    ...(typeof reason === "string" ? { reason } : {}),
+  };
+  return { kind: "ok", session: { ...withStatus(session, "paused", null), pause_reason } };
 };

@@ -19,7 +19,8 @@ export const resume: Handler = (action, session, moniker) => {
       reason: `the session is stopped by ${limit}; give options with a higher ${limit} to let it go on`,
     };
   const waits = moniker.kind === "reactive" && session.pending_guidance.length === 0;
-  return { kind: "ok", session: { ...withStatus(changed, waits ? "waiting" : "running", null), last_error: null } };
+  const goingOn = withStatus(changed, waits ? "waiting" : "running", null);
+  return { kind: "ok", session: { ...goingOn, last_error: null, started_attempt: null } };
 };
 
 const withOptions = (session: Session, { options }: JsonObject): Session =>

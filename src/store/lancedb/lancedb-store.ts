@@ -147,7 +147,7 @@ class EmbeddedStore implements LanceStore {
   }
 
   async summarizeSessions(filter: port.SummaryFilter): Promise<port.SessionSummaries> {
-    return toSummaries(this.#live.all(), (asking) => this.#channel.call("sessionSummaries", filter, asking));
+    return toSummaries(this.#live.all(), (needing) => this.#channel.call("sessionSummaries", filter, needing));
   }
 
   async getAgent(agent_id: string): Promise<Agent | null> {

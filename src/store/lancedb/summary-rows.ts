@@ -12,9 +12,9 @@ const SEARCHED =
   "folded(session_id || ' ' || agent_id || ' ' || moniker || ' ' || substr(coalesce(result, ''), 1, 400))";
 const BY_LIMIT = "(status = 'stopped' AND stop_reason IN ('max_steps', 'max_runtime_s', 'max_tokens'))";
 
-/** `asking` are the sessions that wait for an answer: only memory knows them, since a state is no column. */
-export function findSummaries(journal: Journal, filter: SummaryFilter, asking: string[]): FoundSummaries {
-  const wide = conditions(filter, asking);
+/** `needing` are live sessions that wait for a person: memory knows them. */
+export function findSummaries(journal: Journal, filter: SummaryFilter, needing: string[]): FoundSummaries {
+  const wide = conditions(filter, needing);
   const narrow = filter.statuses ? [...wide, among("status", filter.statuses)] : wide;
   const { sql, values } = all(narrow);
   const rows = journal.snapshots(
@@ -29,15 +29,18 @@ export function findSummaries(journal: Journal, filter: SummaryFilter, asking: s
   return { rows, total, counts };
 }
 
-function conditions({ agent_id, moniker, q, session_ids, needs_person }: SummaryFilter, asking: string[]): Condition[] {
+function conditions(
+  { agent_id, moniker, q, session_ids, needs_person }: SummaryFilter,
+  needing: string[],
+): Condition[] {
   const found: Condition[] = [];
   if (agent_id !== undefined) found.push({ sql: "agent_id = ?", values: [agent_id] });
   if (moniker !== undefined) found.push({ sql: "moniker = ?", values: [moniker] });
   if (q !== undefined) found.push({ sql: `instr(${SEARCHED}, ?) > 0`, values: [folded(q)] });
   if (session_ids) found.push(among("session_id", session_ids));
   if (needs_person) {
-    const asks = among("session_id", asking);
-    found.push({ sql: `(status = 'error' OR ${BY_LIMIT} OR ${asks.sql})`, values: asks.values });
+    const needs = among("session_id", needing);
+    found.push({ sql: `(status = 'error' OR ${BY_LIMIT} OR ${needs.sql})`, values: needs.values });
   }
   return found;
 }

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
+import { isHeld } from "../../../src/domain/session.ts";
 import { scratchFolder } from "../../store/scratch-folder.ts";
 import { type MakeHome, TIMEOUT, World } from "../runtime-fixture.ts";
 import { RuntimeProcess } from "../runtime-process.ts";
@@ -27,6 +28,8 @@ export function kills(makeHome: MakeHome): void {
         await process.kill();
       }
       await using world = await World.open(async () => home);
+      // Killed often enough before a step could end, the session is held, and nothing of it is lost either.
+      if (isHeld(await world.session(session_id))) await world.do("agent_resume", session_id);
       for (const { action_id } of sent) assert.equal((await world.ended(action_id)).receipt, "consumed");
       const steps = await world.steps(session_id);
       assert.deepEqual(

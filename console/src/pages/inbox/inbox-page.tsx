@@ -67,7 +67,8 @@ function Reason({ row }: { row: SessionSummary }) {
         <AnswerForm session_id={row.session_id} />
       </>
     );
-  if (row.status === "error")
+  // Failed, or held since it brought the process down: both can be tried again.
+  if (row.status === "error" || row.status === "paused")
     return (
       <>
         <p className="rounded-md bg-bad-soft px-3 py-2 text-bad wrap-anywhere">{row.last_error}</p>

@@ -63,7 +63,8 @@ const shortId = (id: string): string => (/^[0-9A-HJKMNP-TV-Z]{26}$/.test(id) ? i
 
 function LastText({ row }: { row: SessionSummary }) {
   if (row.question !== null) return <span className="text-warn">Asks: {row.question}</span>;
-  if (row.status === "error" && row.last_error) return <span className="text-bad">{row.last_error}</span>;
+  if ((row.status === "error" || row.status === "paused") && row.last_error)
+    return <span className="text-bad">{row.last_error}</span>;
   if (row.stop_reason !== null && row.stop_reason !== "destroyed")
     return <span className="text-warn">Stopped by {row.stop_reason}</span>;
   return row.text ?? "–";

@@ -14,7 +14,10 @@ const summariesQuery = z.object({
   agent_id: idSchema.optional(),
   moniker: z.string().min(1).max(200).optional(),
   q: z.string().max(1000).optional().describe("Part of an id, the moniker or the last text."),
-  needs_person: z.stringbool().optional().describe("Those that ask something, failed, or were stopped by a limit."),
+  needs_person: z
+    .stringbool()
+    .optional()
+    .describe("Those that ask something, failed, are held, or were stopped by a limit."),
   ...pageQuery,
 });
 

@@ -1,0 +1,34 @@
+import type { Session } from "../domain/session.ts";
+import { withStatus } from "./step-commit.ts";
+
+/** A step that was under way at so many crashes in a row is held. */
+const MOST_CRASHES = 3;
+
+/** How long a suspect runs alone, in milliseconds. One that lives longer is not the one that kills at once. */
+export const PROBATION_MS = 10_000;
+
+/**
+ * What becomes of steps that were under way when their owner died.
+ *
+ * CRASH-1  Normally the start of a step is not written, so the first crash proves nothing. From then on the start is marked in
+ *          the session's row, and a mark that outlives a crash tells that the step was under way.
+ * CRASH-2  Suspects, those with such a mark, run one at a time: the next crash then proves which of them it was.
+ * CRASH-3  At the third crash in a row the session is held until a person resumes it.
+ */
+export function afterCrash(session: Session): Session {
+  const iteration = session.iteration + 1;
+  const attempts = markedAttempts(session) + 1;
+  if (attempts < MOST_CRASHES) return { ...session, started_attempt: { iteration, attempts } };
+  const step_token = session.next_step_token;
+  return {
+    ...withStatus(session, "paused", null),
+    pause_reason: { kind: "crashes", step_token, attempts },
+    last_error: `held: the process died ${attempts} times in a row while step ${step_token} ran; resume tries it again`,
+  };
+}
+
+/** CRASH-2. */
+export const isSuspect = (session: Session): boolean => markedAttempts(session) > 0;
+
+const markedAttempts = ({ started_attempt, iteration }: Session): number =>
+  started_attempt?.iteration === iteration + 1 ? started_attempt.attempts : 0;
