@@ -13,7 +13,7 @@ import { Pause } from "./pause.ts";
 import { describeError, nextAttemptIn } from "./retry.ts";
 import type { RunnerDependencies } from "./runner-dependencies.ts";
 import { bouncedFrom, consumedBy, errorCommit, stepCommit, withStatus } from "./step-commit.ts";
-import type { Slot } from "./step-slots.ts";
+import type { Slot, StepSlots } from "./step-slots.ts";
 
 const STORE_RETRY_MS = 500;
 
@@ -158,24 +158,36 @@ export class SessionRunner {
       if (interval > 0 && this.#session.status === "running")
         await this.#pause.wait(waitWithin(this.#session, interval));
       interval = 0;
-      const outcome = this.#session.status === "running" ? await this.#inSlot(() => this.#step()) : await this.#step();
-      if (outcome) interval = await this.#settle(outcome);
+      const next = await this.#advance();
+      if (next !== null) interval = next;
       else if (!this.#woken) return;
     }
   }
 
-  async #inSlot(work: () => Promise<AttemptOutcome | null>): Promise<AttemptOutcome | null> {
+  /** Runs the next step and writes what came of it. Answers how long to wait then; null where there is nothing to run. */
+  async #advance(): Promise<number | null> {
+    if (this.#session.status !== "running") return this.#settle(await this.#step());
     const { slots, probation } = this.#dependencies;
-    const isOnProbation = this.#afterCrash && isSuspect(this.#session); // S7
-    const slot = (isOnProbation ? probation : slots).request();
+    if (!this.#afterCrash || !isSuspect(this.#session))
+      return this.#settle(await this.#inSlot(slots, () => this.#step()));
+    // S7: alone until it is written, since others would be marked along with it.
+    return this.#inSlot(probation, async (slot) => {
+      const timer = setTimeout(() => slot.release(), PROBATION_MS);
+      try {
+        return await this.#settle(await this.#step());
+      } finally {
+        clearTimeout(timer);
+      }
+    });
+  }
+
+  async #inSlot<Result>(slots: StepSlots, work: (slot: Slot) => Promise<Result>): Promise<Result> {
+    const slot = slots.request();
     this.#slot = slot;
-    let timer: NodeJS.Timeout | undefined;
     try {
       await slot.granted;
-      if (isOnProbation) timer = setTimeout(() => slot.release(), PROBATION_MS);
-      return await work();
+      return await work(slot);
     } finally {
-      clearTimeout(timer);
       this.#slot = undefined;
       slot.release();
     }
@@ -232,8 +244,9 @@ export class SessionRunner {
     });
   }
 
-  /** Writes what came of a step. Answers how long to wait before the next one, in milliseconds. */
-  async #settle(outcome: AttemptOutcome): Promise<number> {
+  /** Writes what came of a step, if there was one. Answers how long to wait before the next one, in milliseconds. */
+  async #settle(outcome: AttemptOutcome | null): Promise<number | null> {
+    if (!outcome) return null;
     const tokens = this.#wasted + outcome.tokens;
     this.#wasted = outcome.kind === "done" ? 0 : tokens;
     switch (outcome.kind) {
