@@ -5,7 +5,10 @@ import { existsSync } from "node:fs";
 import module from "node:module";
 import { fileURLToPath } from "node:url";
 
+const LAUNCHER = "EVERSTEP_LAUNCHER_PID";
+
 if (Number(process.versions.node.split(".")[0]) >= 24) {
+  stopWithLauncher();
   // What was compiled once is not compiled again at the next start, which takes half the time. Where the folder cannot be written
   // there is no such gain, and no harm.
   module.enableCompileCache(fileURLToPath(new URL("../node_modules/.cache/everstep", import.meta.url)));
@@ -16,9 +19,22 @@ if (Number(process.versions.node.split(".")[0]) >= 24) {
     console.error("everstep needs Node 24: run `npm ci` in its folder, which brings one along, or install Node 24");
     process.exit(1);
   }
-  const child = spawn(node, [fileURLToPath(import.meta.url), ...process.argv.slice(2)], { stdio: "inherit" });
+  const child = spawn(node, [fileURLToPath(import.meta.url), ...process.argv.slice(2)], {
+    // The channel carries nothing; that it breaks tells the child that this process is gone.
+    stdio: ["inherit", "inherit", "inherit", "ipc"],
+    env: { ...process.env, [LAUNCHER]: String(process.pid) },
+  });
   // A terminal sends Ctrl-C to both; what is sent to this process alone is passed on.
   process.on("SIGINT", () => {});
   for (const signal of ["SIGTERM", "SIGHUP"]) process.on(signal, () => child.kill(signal));
   child.on("exit", (code) => process.exit(code ?? 1));
+}
+
+/** A launcher that was killed took nothing along and would leave a program behind that nobody sees and that holds the data folder. */
+function stopWithLauncher() {
+  const isLaunched = process.env[LAUNCHER] === String(process.ppid) && process.channel !== undefined;
+  delete process.env[LAUNCHER];
+  if (!isLaunched) return;
+  process.once("disconnect", () => process.kill(process.pid, "SIGTERM"));
+  process.channel?.unref();
 }

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { access, readFile, symlink } from "node:fs/promises";
+import { access, mkdir, readFile, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, test } from "node:test";
 import { scratchFolder } from "../store/scratch-folder.ts";
@@ -50,6 +50,26 @@ function samePromises(world: () => LlmWorld): void {
     const said = await chat.say(load("nothing-there"));
     assert.match(said.text, /^I could not load it: .*nothing-there\.md does not exist\.$/);
     assert.equal(said.state.turns.length, 4);
+  });
+
+  test("asks before it saves over a file that no save made", TIMEOUT, async () => {
+    const chat = await ChatSession.open(world());
+    await chat.say("The word is tulip.");
+    const mine = "# My own notes\n";
+    await mkdir(join(world().workspace, "contexts"), { recursive: true });
+    for (const answer of ["no", "something else", "yes"]) {
+      await writeFile(join(world().workspace, "contexts/mine.md"), mine);
+      const asked = await chat.say(save("mine"));
+      assert.match(
+        asked.text,
+        /contexts\/mine\.md exists already and is not a saved conversation\. Shall I overwrite it\?/,
+      );
+      assert.equal(await fileOf(world(), "mine"), mine);
+      await chat.say(answer);
+      if (answer === "yes") assert.match(await fileOf(world(), "mine"), /^# Saved conversation\n[\s\S]*tulip/);
+      else assert.equal(await fileOf(world(), "mine"), mine, answer);
+    }
+    assert.equal((await chat.say(save("mine"))).text, "Saved: mine");
   });
 
   test("saves again over what it saved before, and loads what is there now", TIMEOUT, async () => {

@@ -12,7 +12,6 @@ const INSTRUCTIONS =
 const MOST_TOOLS = 12;
 
 type Params = { instructions?: string | undefined };
-type Reply = Answered & { question?: Question };
 
 /** A conversation with workspace tools. What it knows is in its state; saved contexts are files that any chat can load. */
 export const chat = defineMoniker<Params>({
@@ -39,7 +38,7 @@ async function reply(
   memory: Memory,
   question: Question | null,
   context: StepContext<Params>,
-): Promise<Reply> {
+): Promise<Answered> {
   const answered =
     (question && (await answerToQuestion(message, memory, question, context))) ??
     (await contextPrompt(message, memory, context));
@@ -59,7 +58,7 @@ async function answerToQuestion(
   memory: Memory,
   { tool, args }: Question,
   { tools }: StepContext,
-): Promise<Reply | null> {
+): Promise<Answered | null> {
   const said = message.trim().toLowerCase().replace(/[.!]$/, "");
   if (["yes", "y", "да", "ok"].includes(said)) {
     const { text } = await runFileTool(tools.workspace, tool, args, true);
@@ -68,7 +67,7 @@ async function answerToQuestion(
   return ["no", "n", "нет", "cancel"].includes(said) ? { memory, text: "I left it as it is." } : null;
 }
 
-async function withModel(llm: Llm, message: string, memory: Memory, context: StepContext<Params>): Promise<Reply> {
+async function withModel(llm: Llm, message: string, memory: Memory, context: StepContext<Params>): Promise<Answered> {
   const conversation = [
     memory.summary && `(summary of what came before)\n${memory.summary}`,
     transcript([...memory.turns, { role: "user", text: message }]),
@@ -100,7 +99,7 @@ async function withModel(llm: Llm, message: string, memory: Memory, context: Ste
 }
 
 /** An answer that did not stream is told at once. */
-function told(answer: Reply, { emit }: StepContext): Reply {
+function told(answer: Answered, { emit }: StepContext): Answered {
   emit({ kind: "delta", text: answer.text });
   return answer;
 }

@@ -1,8 +1,10 @@
 import { type StepContext, StepError } from "../moniker.ts";
-import { backgroundText, type Memory, transcript, withBackground } from "./memory.ts";
+import type { Workspace } from "../tools/workspace.ts";
+import { backgroundText, type Memory, type Question, transcript, withBackground } from "./memory.ts";
 import { parseContextPrompt } from "./parse-context-prompt.ts";
 
-export type Answered = { memory: Memory; text: string };
+/** What is said, and what has to be confirmed first, if anything. */
+export type Answered = { memory: Memory; text: string; question?: Question };
 
 /**
  * The two prompts by which chat surfaces save and load a conversation. They do what they say, with a model and without
@@ -30,13 +32,29 @@ async function saveContext(
       ? await llm.summarize(everything, "so that another conversation can build on it", quiet)
       : everything;
   const background = backgroundText(memory);
-  const parts = [
-    "# Saved conversation",
-    summary || "Nothing was said yet.",
-    background && `## Background\n\n${background}`,
-  ];
-  await tools.workspace.write(path, `${parts.filter(Boolean).join("\n\n")}\n`);
+  const parts = [HEADING, summary || "Nothing was said yet.", background && `## Background\n\n${background}`];
+  const text = `${parts.filter(Boolean).join("\n\n")}\n`;
+  // A save makes way for the next one of its name; what somebody else wrote is asked about.
+  if (await isForeign(tools.workspace, path)) return { memory, ...overwriting(path, text) };
+  await tools.workspace.write(path, text);
   return { memory, text: reply };
+}
+
+/** Every save begins with it. */
+const HEADING = "# Saved conversation";
+
+async function isForeign(workspace: Workspace, path: string): Promise<boolean> {
+  if (!(await workspace.has(path))) return false;
+  const present = await workspace.read(path).catch((error: unknown) => {
+    if (error instanceof StepError) return "";
+    throw error;
+  });
+  return !present.startsWith(`${HEADING}\n`);
+}
+
+function overwriting(path: string, text: string): { text: string; question: Question } {
+  const asked = `${path} exists already and is not a saved conversation. Shall I overwrite it? (yes or no)`;
+  return { text: asked, question: { text: asked, tool: "write_file", args: { path, text } } };
 }
 
 async function loadContext(path: string, reply: string, memory: Memory, { tools }: StepContext): Promise<Answered> {

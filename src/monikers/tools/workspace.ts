@@ -1,44 +1,51 @@
 import { constants } from "node:fs";
-import { type FileHandle, lstat, mkdir, open, readdir, realpath, rename, rm, stat } from "node:fs/promises";
-import { dirname, isAbsolute, join, normalize, relative, resolve, sep } from "node:path";
+import { type FileHandle, lstat, mkdir, open, rename, rm, stat } from "node:fs/promises";
+import { basename, dirname, isAbsolute, join, normalize, relative, resolve, sep } from "node:path";
 import { newId } from "../../domain/ids.ts";
 import { folded } from "../../domain/words.ts";
 import { StepError } from "../moniker.ts";
+import { ConfinedFolder, OutsideError } from "./confined-folder.ts";
 
 /** The name by which agents and people call the workspace, whatever folder it is. */
 const PREFIX = "/workspace";
 const LONGEST_PATH = 1024;
 const LARGEST_FILE = 4 * 1024 * 1024;
 const MOST_FILES = 10_000;
+const { O_CREAT, O_EXCL, O_NOFOLLOW, O_WRONLY } = constants;
+const WRITE_NEW = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW;
 
 export type Passage = { path: string; line: number; text: string };
 
 /**
  * The only folder that an agent's file tools reach. Paths are relative to it, or begin with `/workspace/`.
  *
- * W1  A path that leads out, by `..`, as an absolute path or through a symbolic link, is refused.
+ * W1  A path that leads out, by `..`, as an absolute path or through a symbolic link, is refused, also where links are exchanged
+ *     meanwhile (`confined-folder.ts`).
  * W2  Files are text of a bounded size; others are refused. A file is written whole or not at all.
  */
 export class Workspace {
   readonly #root: string;
+  readonly #confined: ConfinedFolder;
 
   constructor(root: string) {
     this.#root = resolve(root);
+    this.#confined = new ConfinedFolder(this.#root);
   }
 
   async read(path: string): Promise<string> {
-    const target = await this.#existing(path);
-    await using file = await openFile(target, path);
+    const target = this.#within(path);
+    await using file = await refusing(path, () => this.#confined.openFile(target));
     const { size } = await requireFile(file, path);
     if (size > LARGEST_FILE) throw refused(`${path} has ${size} bytes; at most ${LARGEST_FILE} can be read`);
-    const bytes = await file.readFile();
+    const bytes = await readFirst(file, size);
     if (bytes.includes(0)) throw refused(`${path} is not a text file`);
     return bytes.toString("utf8");
   }
 
   /** Whether a file or folder of that name is there. */
   async has(path: string): Promise<boolean> {
-    return this.#existing(path).then(
+    const target = this.#within(path);
+    return refusing(path, () => this.#confined.requireInside(target)).then(
       () => true,
       (error: unknown) => (isMissing(error) ? false : Promise.reject(error as Error)),
     );
@@ -46,21 +53,24 @@ export class Workspace {
 
   async write(path: string, text: string): Promise<void> {
     if (Buffer.byteLength(text) > LARGEST_FILE) throw refused(`a file has at most ${LARGEST_FILE} bytes`);
-    await refusing(path, () => this.#write(this.#within(path), path, text));
+    const target = this.#within(path);
+    if (target === this.#root) throw refused(`${path} is not a file`);
+    await refusing(path, () => this.#write(target, path, text));
   }
 
   async #write(target: string, path: string, text: string): Promise<void> {
     await mkdir(this.#root, { recursive: true });
-    await this.#requireInside(await nearestExisting(dirname(target)), path); // W1: before any folder is made
-    await mkdir(dirname(target), { recursive: true });
-    await this.#requireInside(dirname(target), path);
-    await this.#requireReplaceable(target, path);
-    const draft = `${target}.${newId()}.tmp`;
+    const names = relative(this.#root, dirname(target)).split(sep).filter(Boolean);
+    await using folder = await this.#confined.makeFolder(names);
+    const name = basename(target);
+    await this.#requireReplaceable(folder.entry(name), path);
+    const draft = folder.entry(`${name}.${newId()}.tmp`);
     try {
-      await using file = await open(draft, "wx");
+      await using file = await open(draft, WRITE_NEW);
       await file.writeFile(text);
       await file.sync();
-      await rename(draft, target); // W2
+      await rename(draft, folder.entry(name)); // W2
+      await folder.handle.sync();
     } catch (error) {
       await rm(draft, { force: true });
       throw error;
@@ -73,19 +83,32 @@ export class Workspace {
     if (!present) return;
     const meant = present.isSymbolicLink() ? await stat(target).catch(() => null) : present;
     if (!meant) throw refused(`${path} is a link that leads nowhere`);
-    await this.#requireInside(target, path);
+    await this.#confined.requireInside(target);
     if (!meant.isFile()) throw refused(`${path} is not a file`);
   }
 
   /** Paths of all files, sorted. */
   async list(path = "."): Promise<string[]> {
-    const folder = await this.#existing(path).catch((error: unknown) =>
-      isMissing(error) ? null : Promise.reject(error as Error),
-    );
-    if (folder === null) return [];
-    const entries = await readdir(folder, { recursive: true, withFileTypes: true });
-    const files = entries.filter((entry) => entry.isFile() && !entry.name.endsWith(".tmp")).slice(0, MOST_FILES);
-    return files.map((entry) => relative(this.#root, join(entry.parentPath, entry.name)).split(sep).join("/")).sort();
+    const files: string[] = [];
+    const first = this.#within(path);
+    const folders = [first];
+    for (let next = folders.pop(); next !== undefined && files.length < MOST_FILES; next = folders.pop()) {
+      const within = next;
+      const folder = await refusing(path, () => this.#confined.openFolder(within)).catch((error: unknown) =>
+        // One that was there a moment ago and is gone, or is something else by now, has nothing to list.
+        isMissing(error) || within !== first ? null : Promise.reject(error as Error),
+      );
+      if (folder === null) continue;
+      await using opened = folder;
+      for (const entry of await ConfinedFolder.entries(opened)) {
+        if (entry.isDirectory()) folders.push(join(within, entry.name));
+        else if (entry.isFile() && !entry.name.endsWith(".tmp")) files.push(join(within, entry.name));
+      }
+    }
+    return files
+      .slice(0, MOST_FILES)
+      .map((file) => relative(this.#root, file).split(sep).join("/"))
+      .sort();
   }
 
   /** Lines that contain any of the words, letter case and diacritics aside. */
@@ -112,17 +135,6 @@ export class Workspace {
       throw refused(`${path} is outside the workspace`);
     return target;
   }
-
-  async #existing(path: string): Promise<string> {
-    const target = this.#within(path);
-    await refusing(path, () => this.#requireInside(target, path));
-    return target;
-  }
-
-  async #requireInside(target: string, path: string): Promise<void> {
-    const [root, real] = [await realpath(this.#root), await realpath(target)];
-    if (real !== root && !real.startsWith(root + sep)) throw refused(`${path} is outside the workspace`);
-  }
 }
 
 const refused = (why: string): StepError => new StepError("file_refused", why, { retryable: false });
@@ -130,24 +142,29 @@ const refused = (why: string): StepError => new StepError("file_refused", why, {
 const isMissing = (error: unknown): boolean => error instanceof StepError && error.code === "file_missing";
 
 /** What the file system says of a path that no file can have. */
-const HOPELESS = new Set(["ENAMETOOLONG", "ENOTDIR", "ELOOP", "EEXIST", "EISDIR", "EINVAL"]);
+const HOPELESS = new Set([
+  "ENAMETOOLONG",
+  "ENOTDIR",
+  "ELOOP",
+  "EEXIST",
+  "EISDIR",
+  "EINVAL",
+  "ENXIO",
+  "EACCES",
+  "EPERM",
+]);
 
 /** Says why a path cannot be used, where trying again does not change it. */
-async function refusing(path: string, work: () => Promise<void>): Promise<void> {
+async function refusing<Result>(path: string, work: () => Promise<Result>): Promise<Result> {
   try {
-    await work();
+    return await work();
   } catch (error) {
+    if (error instanceof OutsideError) throw refused(`${path} is outside the workspace`);
     const { code = "" } = error as NodeJS.ErrnoException;
     if (code === "ENOENT")
       throw new StepError("file_missing", `${path} does not exist`, { retryable: false, cause: error });
     throw HOPELESS.has(code) ? refused(`${path} cannot be the path of a file (${code})`) : error;
   }
-}
-
-async function openFile(target: string, path: string): Promise<FileHandle> {
-  return open(target, constants.O_RDONLY | constants.O_NONBLOCK).catch((error: unknown) => {
-    throw new StepError("file_missing", `${path} cannot be opened`, { retryable: false, cause: error });
-  });
 }
 
 async function requireFile(file: FileHandle, path: string) {
@@ -156,7 +173,14 @@ async function requireFile(file: FileHandle, path: string) {
   return found;
 }
 
-async function nearestExisting(folder: string): Promise<string> {
-  const found = await stat(folder).catch(() => null);
-  return found ? folder : nearestExisting(dirname(folder));
+/** So many bytes, or fewer where the file ends before: one that grows meanwhile is not read without end. */
+async function readFirst(file: FileHandle, size: number): Promise<Buffer> {
+  const bytes = Buffer.alloc(size);
+  let length = 0;
+  while (length < size) {
+    const { bytesRead } = await file.read(bytes, length, size - length);
+    if (bytesRead === 0) break;
+    length += bytesRead;
+  }
+  return bytes.subarray(0, length);
 }

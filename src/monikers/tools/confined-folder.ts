@@ -1,0 +1,127 @@
+import { constants } from "node:fs";
+import { type FileHandle, mkdir, open, readdir, readlink, realpath, stat } from "node:fs/promises";
+import { join, sep } from "node:path";
+
+const { O_DIRECTORY, O_NOCTTY, O_NOFOLLOW, O_NONBLOCK, O_RDONLY } = constants;
+const READ_FILE = O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_NOCTTY;
+const READ_FOLDER = O_RDONLY | O_DIRECTORY;
+
+/** Where Linux tells what an open handle is, and lets a folder be named by its handle. */
+const HANDLES = process.platform === "linux" ? "/proc/self/fd" : null;
+/** Attempts at entering a folder that somebody else makes or removes meanwhile. */
+const MOST_TRIES = 5;
+
+/** A path led out of the folder. */
+export class OutsideError extends Error {
+  constructor() {
+    super("the path leads out of the folder");
+  }
+}
+
+/** A folder inside, open: what is done in it is done in this one, whatever its path means by then. */
+export type OpenFolder = AsyncDisposable & {
+  /** The path of an entry, for the calls of the file system. */
+  entry: (name: string) => string;
+  handle: FileHandle;
+};
+
+/**
+ * Opens what is below one folder, where other processes may exchange files, folders and links at any moment.
+ *
+ * CONFINED-1  The handle is checked, not the path: a link that was exchanged between a look and the opening cannot lead out.
+ * CONFINED-2  What is made, listed, renamed or removed is named by way of an open and checked folder.
+ *
+ * Links to places inside may be followed. Systems without /proc/self/fd compare the handle with the path, resolved anew: an exchange
+ * is noticed there unless it is undone between two calls.
+ */
+export class ConfinedFolder {
+  readonly #root: string;
+
+  constructor(root: string) {
+    this.#root = root;
+  }
+
+  /** Opens a file, or what else is there; nothing was read from it yet. */
+  openFile(path: string): Promise<FileHandle> {
+    return this.#open(path, READ_FILE);
+  }
+
+  async openFolder(path: string): Promise<OpenFolder> {
+    return toFolder(await this.#open(path, READ_FOLDER | O_NOFOLLOW), path);
+  }
+
+  /** Opens a folder by the names that lead to it from the root; those that are absent are made. */
+  async makeFolder(names: readonly string[]): Promise<OpenFolder> {
+    let folder = await this.openFolder(this.#root);
+    for (const name of names) {
+      await using parent = folder;
+      folder = await this.#enter(parent, name);
+    }
+    return folder;
+  }
+
+  /** Whether the path leads to something inside. Throws where it leads nowhere. */
+  async requireInside(path: string): Promise<string> {
+    const [root, real] = [await realpath(this.#root), await realpath(path)];
+    if (!isBelow(root, real)) throw new OutsideError();
+    return real;
+  }
+
+  /** Names and kinds of what is in a folder. */
+  static entries(folder: OpenFolder) {
+    return readdir(folder.entry("."), { withFileTypes: true });
+  }
+
+  async #enter(parent: OpenFolder, name: string): Promise<OpenFolder> {
+    const path = parent.entry(name);
+    for (let tries = 1; ; tries++) {
+      try {
+        return toFolder(await this.#checked(await open(path, READ_FOLDER), path), path);
+      } catch (error) {
+        if (!hasCode(error, "ENOENT") || tries === MOST_TRIES) throw error;
+      }
+      // It follows no link: one that leads nowhere is in the way.
+      await mkdir(path).catch((error: unknown) => {
+        if (!hasCode(error, "EEXIST") || tries === MOST_TRIES) throw error;
+      });
+    }
+  }
+
+  async #open(path: string, flags: number): Promise<FileHandle> {
+    const real = await this.requireInside(path);
+    return this.#checked(await open(real, flags), real);
+  }
+
+  /** CONFINED-1. */
+  async #checked(handle: FileHandle, path: string): Promise<FileHandle> {
+    try {
+      const root = await realpath(this.#root);
+      if (!isBelow(root, await placeOf(handle, path))) throw new OutsideError();
+      return handle;
+    } catch (error) {
+      await handle.close();
+      throw error;
+    }
+  }
+}
+
+/** CONFINED-2. */
+const toFolder = (handle: FileHandle, path: string): OpenFolder => ({
+  handle,
+  entry: (name) => join(HANDLES === null ? path : `${HANDLES}/${handle.fd}`, name),
+  [Symbol.asyncDispose]: () => handle.close(),
+});
+
+async function placeOf(handle: FileHandle, path: string): Promise<string> {
+  if (HANDLES !== null) return readlink(`${HANDLES}/${handle.fd}`);
+  const [opened, real] = [await handle.stat({ bigint: true }), await realpath(path)];
+  const there = await stat(real, { bigint: true });
+  if (opened.dev !== there.dev || opened.ino !== there.ino || (await realpath(path)) !== real) throw new OutsideError();
+  return real;
+}
+
+const isBelow = (root: string, path: string): boolean =>
+  path === root || path.startsWith(root.endsWith(sep) ? root : root + sep);
+
+const hasCode = (error: unknown, code: string): boolean =>
+  error instanceof Error && "code" in error && error.code === code;
