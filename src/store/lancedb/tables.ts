@@ -5,6 +5,7 @@ import { parseDefensively } from "../../domain/json.ts";
 import type { Session } from "../../domain/session.ts";
 import type { Step } from "../../domain/step.ts";
 import type { StoredState } from "../state-chain.ts";
+import { fromText, toText } from "./exact-text.ts";
 
 /**
  * Every table once: the journal (SQLite) and the history (LanceDB) are both made from these columns, and rows cross
@@ -174,8 +175,7 @@ export function toValues(table: TableName, row: Record<string, unknown>): Values
     if (kind === "json") return JSON.stringify(value ?? null);
     if (value === undefined || value === null) return null;
     if (kind === "flag") return Number(value);
-    // Half a character (a lone surrogate) is not text in any file, so it is replaced here and not on some way later.
-    return typeof value === "string" ? value.toWellFormed() : (value as Value);
+    return typeof value === "string" ? toText(value) : (value as Value);
   });
 }
 
@@ -195,7 +195,8 @@ export function toRow<Name extends TableName>(table: Name, values: Values): Stor
   const entries = TABLES[table].map(({ name, kind }, index): [string, unknown] => {
     const value = values[index] ?? null;
     if (kind === "json") return [name, parseDefensively(value as string | null)];
-    return [name, kind === "flag" ? Boolean(value) : value];
+    if (kind === "flag") return [name, Boolean(value)];
+    return [name, typeof value === "string" ? fromText(value) : value];
   });
   return Object.fromEntries(entries) as StoredRows[Name];
 }

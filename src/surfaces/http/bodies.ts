@@ -1,23 +1,53 @@
 import type { App } from "./context.ts";
-import { invalid } from "./problem.ts";
+import { type FieldProblem, invalid } from "./problem.ts";
 
 /** Levels of lists and objects in a body. What monikers may return is deeper, so that they can wrap what they were told. */
 const DEEPEST = 200;
 
-/** A request without a body may still say that it sends JSON; one that is nested without end is refused. */
+/**
+ * A request without a body may still say that it sends JSON.
+ *
+ * BODY-1  What is taken is kept to the letter. Bytes that are not UTF-8 would be read as other characters, and a number beyond
+ *         the largest one as infinity, which JSON cannot say: both are refused. Zero characters and halves of surrogate
+ *         pairs, written as escapes, are kept.
+ * BODY-2  A body that is nested without end is refused.
+ */
 export function readBodies(app: App): void {
   const parse = app.getDefaultJsonParser("error", "error");
   app.removeContentTypeParser("application/json");
-  app.addContentTypeParser("application/json", { parseAs: "string" }, (request, body, done) => {
-    if (body === "") return done(null, undefined);
-    void parse(request, body as string, (error, parsed: unknown) => {
-      if (error || !isDeeperThan(parsed, DEEPEST)) return done(error, parsed);
-      done(invalid([{ path: "", message: `must not be nested more than ${DEEPEST} deep` }]));
+  app.addContentTypeParser("application/json", { parseAs: "buffer" }, (request, body, done) => {
+    if (body.length === 0) return done(null, undefined);
+    const text = decode(body as Buffer);
+    if (text === null) return done(invalid([{ path: "", message: "must be UTF-8" }]));
+    void parse(request, text, (error, parsed: unknown) => {
+      const problem = error ? null : problemIn(parsed, []);
+      if (problem) done(invalid([problem]));
+      else done(error, parsed);
     });
   });
 }
 
-function isDeeperThan(value: unknown, levels: number): boolean {
-  if (typeof value !== "object" || value === null) return false;
-  return levels === 0 || Object.values(value).some((item) => isDeeperThan(item, levels - 1));
+const UTF_8 = new TextDecoder("utf-8", { fatal: true });
+
+function decode(bytes: Buffer): string | null {
+  try {
+    return UTF_8.decode(bytes);
+  } catch {
+    return null;
+  }
+}
+
+/** The first thing that cannot be kept, and where it is. */
+function problemIn(value: unknown, path: string[]): FieldProblem | null {
+  if (typeof value === "number" && !Number.isFinite(value))
+    return { path: path.join("."), message: "is a number too large to be kept" };
+  if (typeof value !== "object" || value === null) return null;
+  if (path.length === DEEPEST) return { path: "", message: `must not be nested more than ${DEEPEST} deep` };
+  for (const key in value) {
+    path.push(key);
+    const problem = problemIn((value as Record<string, unknown>)[key], path);
+    if (problem) return problem;
+    path.pop();
+  }
+  return null;
 }

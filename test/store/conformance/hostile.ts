@@ -163,6 +163,8 @@ export function hostile(open: OpenStore): void {
       "as hostile as the ids": IDS,
       "with control characters": ["\r\n\t", "\u0007\u001b[31m", "\u2028\u2029", "", " "],
       "with a zero character": ["\u0000", "a\u0000b"],
+      "with halves of surrogate pairs": ["\ud83d", "a\udd11b", "\udd11\ud83d", "\ud83d\u0000"],
+      "that begin like stored ones": ['\u0001"a"', "\u0001", '\u0001"\\ud83d"', "\u0001\ud83d"],
       "with a byte order mark": ["\ufeff", "\ufefftext", "te\ufeffxt"],
       "of 100,000 characters": ["1".repeat(100_000), "é😀".repeat(33_333)],
     };
