@@ -59,7 +59,7 @@ export interface Store {
   /** A live session that is in this process's memory, as its last commit here left it; null tells nothing. */
   atHand(session_id: string): Session | null;
   getSession(session_id: string): Promise<Session | null>;
-  /** Newest first. */
+  /** Newest first: what was written last, whatever its time says. */
   listSessions(filter: SessionFilter): Promise<Session[]>;
   /** An engine that can do it without reading whole sessions; `summarize` in session-summaries.ts serves the others. */
   summarizeSessions?(filter: SummaryFilter): Promise<SessionSummaries>;
@@ -80,7 +80,7 @@ export interface Store {
   latestStep(of: SessionOrAgent): Promise<Step | null>;
 
   getConversation(conversation_id: string): Promise<Conversation | null>;
-  /** Newest first. */
+  /** Newest first, as sessions are. */
   listConversations(filter: ConversationFilter): Promise<Conversation[]>;
   getParticipant(participant_id: string): Promise<Participant | null>;
   /** In the order they joined, those who left included. */

@@ -23,7 +23,10 @@ const TEXTS = {
 /** Numbers that are no JSON once they are read. */
 const TOO_LARGE = ["1e999", "-1e999", "1e309", `1${"0".repeat(400)}`];
 
-type Answer = { status: number; body: JsonObject };
+type Answer = {
+  status: number;
+  body: { [name: string]: unknown; session_id?: string; conversation_id?: string; action_id?: string };
+};
 
 function promises(environment: () => Promise<Record<string, string>>): void {
   let server: ServerProcess;
@@ -35,7 +38,7 @@ function promises(environment: () => Promise<Record<string, string>>): void {
   async function send(path: string, body: string | Buffer): Promise<Answer> {
     const headers = { "content-type": "application/json" };
     const response = await fetch(server.url + path, { method: "POST", headers, body });
-    return { status: response.status, body: (await response.json()) as JsonObject };
+    return { status: response.status, body: (await response.json()) as Answer["body"] };
   }
   const read = async <Row>(path: string): Promise<Row> => (await (await fetch(server.url + path)).json()) as Row;
 
@@ -43,12 +46,12 @@ function promises(environment: () => Promise<Record<string, string>>): void {
     test(`${what} is kept to the letter, wherever it is said and after a restart`, TIMEOUT, async () => {
       const guidance = { text: said, [said]: [said] };
       const created = await send("/api/agents", JSON.stringify({ agent_id: "echo", moniker: "echo" }));
-      const session_id = String(created.body["session_id"]);
+      const session_id = created.body.session_id ?? "";
       const metadata = { [said]: said };
       const action = { action_type: "agent_interrupt", session_id, payload: { guidance }, metadata };
       const { body } = await send("/api/actions", JSON.stringify(action));
       const talk = await send("/api/conversations", JSON.stringify({ title: said, tags: [said] }));
-      const conversation_id = String(talk.body["conversation_id"]);
+      const conversation_id = talk.body.conversation_id ?? "";
       const message = { user_id: "u", text: said, data: { [said]: said } };
       assert.equal((await send(`/api/conversations/${conversation_id}/messages`, JSON.stringify(message))).status, 201);
       const check = async (): Promise<void> => {
@@ -59,7 +62,7 @@ function promises(environment: () => Promise<Record<string, string>>): void {
         assert.deepEqual([step.guidance, step.text], [[guidance], said]);
         const session = await read<Session>(`/api/sessions/${session_id}`);
         assert.equal(session.result, said);
-        assert.deepEqual((await read<JsonObject>(`/api/actions/${String(body["action_id"])}`))["metadata"], metadata);
+        assert.deepEqual((await read<JsonObject>(`/api/actions/${body.action_id}`))["metadata"], metadata);
         const { title, tags } = await read<Conversation>(`/api/conversations/${conversation_id}`);
         assert.deepEqual([title, tags], [said, [said]]);
         const { messages } = await read<{ messages: Message[] }>(`/api/conversations/${conversation_id}/messages`);
@@ -89,8 +92,6 @@ function promises(environment: () => Promise<Record<string, string>>): void {
     });
 }
 
-describe("what is said over HTTP on the embedded store", () => promises(async () => ({})));
-
 await onPostgres(() => {
   describe("what is said over HTTP on PostgreSQL", () => {
     let remove: (() => Promise<void>) | undefined;
@@ -102,3 +103,5 @@ await onPostgres(() => {
     });
   });
 });
+
+describe("what is said over HTTP on the embedded store", () => promises(async () => ({})));

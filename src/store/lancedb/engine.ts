@@ -131,7 +131,7 @@ export class Engine {
     return session_ids.flatMap((id) => this.#load(id) ?? []);
   }
 
-  /** The ids of sessions, newest first. */
+  /** The ids of sessions, newest first: by the number of their row, since clocks can be set back. */
   sessionIds({ status, agent_id, limit, offset }: SessionFilter): string[] {
     const conditions = [status === undefined ? "" : "status = ?", agent_id === undefined ? "" : "agent_id = ?"].filter(
       Boolean,
@@ -139,7 +139,7 @@ export class Engine {
     const values = [status, agent_id].filter((value) => value !== undefined);
     const where = conditions.length > 0 ? `WHERE ${conditions.join(" AND ")}` : "";
     const rows = this.#journal.query(
-      `SELECT session_id FROM agent_state ${where} ORDER BY created_at DESC, arrival DESC LIMIT ? OFFSET ?`,
+      `SELECT session_id FROM agent_state ${where} ORDER BY arrival DESC LIMIT ? OFFSET ?`,
       ...values,
       limit,
       offset,
@@ -158,7 +158,7 @@ export class Engine {
     offset: number,
   ): { agent_id: string; session_count: number; latest: string }[] {
     const rows = this.#journal.query(
-      `SELECT agent_id, count(*), (SELECT session_id FROM agent_state AS s WHERE s.agent_id = a.agent_id ORDER BY created_at DESC, arrival DESC LIMIT 1)
+      `SELECT agent_id, count(*), (SELECT session_id FROM agent_state AS s WHERE s.agent_id = a.agent_id ORDER BY arrival DESC LIMIT 1)
        FROM agent_state AS a WHERE ?1 IS NULL OR agent_id = ?1 GROUP BY agent_id ORDER BY agent_id LIMIT ?2 OFFSET ?3`,
       only,
       limit,
@@ -174,7 +174,7 @@ export class Engine {
   /** The session that moved last among those of an agent that have a step. */
   lastMoved(agent_id: string): string | null {
     const row = this.#journal.query(
-      "SELECT session_id FROM agent_state WHERE agent_id = ? AND (iteration >= 0 OR error_rows > 0) ORDER BY updated_at DESC, pos DESC LIMIT 1",
+      "SELECT session_id FROM agent_state WHERE agent_id = ? AND (iteration >= 0 OR error_rows > 0) ORDER BY pos DESC LIMIT 1",
       agent_id,
     )[0];
     return (row?.[0] as string) ?? null;
@@ -196,7 +196,7 @@ export class Engine {
     return this.#journal.snapshots(
       "conversations",
       `WHERE (?1 IS NULL OR status = ?1) AND (?2 IS NULL OR EXISTS (SELECT 1 FROM json_each(tags) WHERE value = ?2))
-       ORDER BY created_at DESC, arrival DESC LIMIT ?3 OFFSET ?4`,
+       ORDER BY arrival DESC LIMIT ?3 OFFSET ?4`,
       status,
       tag,
       limit,

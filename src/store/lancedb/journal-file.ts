@@ -165,10 +165,12 @@ export function createTables(database: DatabaseSync): void {
       "CREATE TABLE IF NOT EXISTS message_numbers (conversation_id TEXT PRIMARY KEY, last INTEGER NOT NULL) WITHOUT ROWID",
       // What of a table is in LanceDB and on disk: its version, and the position up to which rows were moved.
       "CREATE TABLE IF NOT EXISTS archived (name TEXT PRIMARY KEY, version INTEGER NOT NULL, pos INTEGER NOT NULL) WITHOUT ROWID",
-      "CREATE INDEX IF NOT EXISTS sessions_by_time ON packed_agent_state (created_at)",
-      "CREATE INDEX IF NOT EXISTS sessions_of_agent ON packed_agent_state (agent_id, created_at)",
-      "CREATE INDEX IF NOT EXISTS sessions_by_status ON packed_agent_state (status, created_at)",
-      "CREATE INDEX IF NOT EXISTS conversations_by_time ON packed_conversations (created_at)",
+      "CREATE INDEX IF NOT EXISTS sessions_of_agent_by_number ON packed_agent_state (agent_id)",
+      "CREATE INDEX IF NOT EXISTS sessions_of_status_by_number ON packed_agent_state (status)",
+      // Earlier versions ordered by time.
+      ...["sessions_by_time", "sessions_of_agent", "sessions_by_status", "conversations_by_time"].map(
+        (index) => `DROP INDEX IF EXISTS ${index}`,
+      ),
       "CREATE INDEX IF NOT EXISTS participants_of_conversation ON packed_conversation_participants (conversation_id)",
       ...CREATE_VIEWS,
       `PRAGMA application_id = ${APPLICATION_ID}`,

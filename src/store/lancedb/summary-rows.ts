@@ -19,7 +19,7 @@ export function findSummaries(journal: Journal, filter: SummaryFilter, needing: 
   const { sql, values } = all(narrow);
   const rows = journal.snapshots(
     "agent_state",
-    `${sql} ORDER BY created_at DESC, arrival DESC LIMIT ? OFFSET ?`,
+    `${sql} ORDER BY arrival DESC LIMIT ? OFFSET ?`,
     ...values,
     filter.limit,
     filter.offset,

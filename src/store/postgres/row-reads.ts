@@ -69,7 +69,7 @@ export class RowReads {
     ]);
     const rows = await this.#pool.query(
       `select ${selected("conversations", "c")} from conversations c ${where}
-       order by c.created_at desc, c.number desc limit $1 offset $2`,
+       order by c.number desc limit $1 offset $2`,
       limit,
       offset,
       ...values,

@@ -39,7 +39,7 @@ export class SessionReads {
   }
 
   list({ status, agent_id, limit, offset }: SessionFilter): Promise<Session[]> {
-    const order = "order by s.created_at desc, s.number desc limit $1 offset $2";
+    const order = "order by s.number desc limit $1 offset $2";
     if (agent_id !== undefined && status !== undefined)
       return this.#sessions(
         `where s.agent_id = $3 and s.status = $4 ${order}`,
@@ -57,7 +57,7 @@ export class SessionReads {
   async agents(only: string | null, { limit, offset }: Page): Promise<Agent[]> {
     const rows = await this.#pool.query(
       `select a.agent_id, a.session_count, (select s.session_id from agent_state s where s.agent_id = a.agent_id
-           order by s.created_at desc, s.number desc limit 1) as latest
+           order by s.number desc limit 1) as latest
        from (select agent_id, count(*)::integer as session_count from agent_state
              ${only === null ? "" : "where agent_id = $3"} group by agent_id order by agent_id limit $1 offset $2) a
        order by a.agent_id`,

@@ -35,7 +35,7 @@ export function reads(open: OpenStore): void {
           const session = aSession({ agent_id, status, moniker: `moniker-${at % 3}`, context: { at } });
           sessions.push(session);
         }
-        // Written in another order than they were created in.
+        // Their times go backwards, as on a clock that is set back: newest is what was written last.
         for (const session of sessions.toReversed()) await mustCreate(store, session);
         const counts = Object.fromEntries(
           STATUSES.map((status) => [status, sessions.filter((session) => session.status === status).length]),
@@ -45,7 +45,7 @@ export function reads(open: OpenStore): void {
           for (const status of [undefined, ...STATUSES]) {
             for (const agent_id of [undefined, "agent-0", "agent-3", "agent", "agent-9"]) {
               const filter = { ...(status && { status }), ...(agent_id && { agent_id }) };
-              const expected = newestFirst(sessions).filter(
+              const expected = sessions.filter(
                 (session) =>
                   session.status === (status ?? session.status) && session.agent_id === (agent_id ?? session.agent_id),
               );
@@ -56,7 +56,7 @@ export function reads(open: OpenStore): void {
           assert.deepEqual((await reader.counts()).sessions, counts);
 
           const agents = [0, 1, 2, 3].map((at) => {
-            const own = newestFirst(sessions.filter(({ agent_id }) => agent_id === `agent-${at}`));
+            const own = sessions.filter(({ agent_id }) => agent_id === `agent-${at}`);
             const latest = own[0] as Session;
             return { agent_id: latest.agent_id, moniker: latest.moniker, session_count: own.length, latest };
           });
@@ -112,7 +112,7 @@ export function reads(open: OpenStore): void {
       return async (reader) => {
         for (const status of [undefined, "open", "archived"] as const) {
           for (const tag of [undefined, "even", "fifth", "even more", "eve", "%"]) {
-            const expected = newestFirst(conversations).filter(
+            const expected = conversations.filter(
               (row) => row.status === (status ?? row.status) && (tag === undefined || row.tags.includes(tag)),
             );
             const filter = { ...(status && { status }), ...(tag && { tag }) };
