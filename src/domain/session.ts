@@ -1,24 +1,32 @@
 import { z } from "zod";
-import { idSchema, timeSchema } from "./ids.ts";
+import { idSchema, now, timeSchema } from "./ids.ts";
 import { jsonObjectSchema, jsonSchema } from "./json.ts";
 
 export const SESSION_STATUSES = ["running", "waiting", "paused", "stopping", "stopped", "done", "error"] as const;
 export const sessionStatusSchema = z.enum(SESSION_STATUSES);
 export type SessionStatus = z.infer<typeof sessionStatusSchema>;
 
-/** The status machine: which change is allowed from where. A status may always stay as it is. */
-const ALLOWED_CHANGES: Readonly<Record<SessionStatus, readonly SessionStatus[]>> = {
+/**
+ * The status machine: every change there is, and no other is made (`changeStatus`). A status may always stay as it is.
+ *
+ * - `running` rests as `waiting` when a reactive moniker has nothing to do, ends as `done` by itself, as `stopped` by a limit,
+ *   as `error` by a step that failed for good.
+ * - `paused` keeps the step that was running: when that ends, the session may end with it.
+ * - `stopping` is a destroyed session whose step may finish.
+ * - `error`, and `stopped` where a limit did it, go on after a resume.
+ */
+export const STATUS_CHANGES: Readonly<Record<SessionStatus, readonly SessionStatus[]>> = {
   running: ["waiting", "paused", "stopping", "stopped", "done", "error"],
-  waiting: ["running", "paused", "stopping", "stopped", "done", "error"],
-  paused: ["running", "waiting", "stopping", "stopped", "error"],
+  waiting: ["running", "paused", "stopping"],
+  paused: ["running", "waiting", "stopping", "stopped", "done", "error"],
   stopping: ["stopped"],
-  error: ["running", "waiting", "stopping", "stopped"],
-  stopped: [],
+  error: ["running", "waiting", "stopping"],
+  stopped: ["running", "waiting"],
   done: [],
 };
 
 export const mayChange = (from: SessionStatus, to: SessionStatus): boolean =>
-  from === to || ALLOWED_CHANGES[from].includes(to);
+  from === to || STATUS_CHANGES[from].includes(to);
 
 /** A live session has a runner or will get one after a restart; the others rest until a person resumes them, or for good. */
 export const LIVE_STATUSES = ["running", "waiting", "paused", "stopping"] as const satisfies SessionStatus[];
@@ -93,6 +101,18 @@ export const sessionSchema = z.object({
   started_attempt: z.object({ iteration: z.int().min(0), attempts: z.int().min(1) }).nullable(),
 });
 export type Session = z.infer<typeof sessionSchema>;
+
+/** The one way to change a status, with all that goes with it. */
+export function changeStatus(
+  session: Session,
+  status: SessionStatus,
+  stop_reason: StopReason | null = null,
+  at = now(),
+): Session {
+  if (!mayChange(session.status, status)) throw new TypeError(`a session that is ${session.status} became ${status}`);
+  const pause_reason = status === "paused" ? session.pause_reason : null;
+  return { ...session, status, stop_reason, pause_reason, updated_at: at, ended_at: isLive(status) ? null : at };
+}
 
 /** Paused by the runtime, not by a person: somebody has to look before it goes on. */
 export const isHeld = ({ status, pause_reason }: Pick<Session, "status" | "pause_reason">): boolean =>

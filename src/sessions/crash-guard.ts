@@ -1,5 +1,4 @@
-import type { Session } from "../domain/session.ts";
-import { withStatus } from "./step-commit.ts";
+import { changeStatus, type Session } from "../domain/session.ts";
 
 /** A step that was under way at so many crashes in a row is held. */
 const MOST_CRASHES = 3;
@@ -21,7 +20,7 @@ export function afterCrash(session: Session): Session {
   if (attempts < MOST_CRASHES) return { ...session, started_attempt: { iteration, attempts } };
   const step_token = session.next_step_token;
   return {
-    ...withStatus(session, "paused", null),
+    ...changeStatus(session, "paused"),
     pause_reason: { kind: "crashes", step_token, attempts },
     last_error: `held: the process died ${attempts} times in a row while step ${step_token} ran; resume tries it again`,
   };

@@ -1,5 +1,5 @@
 import { EverstepError } from "../domain/errors.ts";
-import { isLive, type Session } from "../domain/session.ts";
+import { changeStatus, isLive, type Session } from "../domain/session.ts";
 import type { Moniker } from "../monikers/moniker.ts";
 import type { Batch, CommitOutcome, OwnedSession, Ownership } from "../store/store.ts";
 import { type Attempt, type AttemptOutcome, attempt } from "./attempt.ts";
@@ -12,7 +12,7 @@ import { deliverToListeners } from "./listeners.ts";
 import { Pause } from "./pause.ts";
 import { describeError, nextAttemptIn } from "./retry.ts";
 import type { RunnerDependencies } from "./runner-dependencies.ts";
-import { bouncedFrom, consumedBy, errorCommit, stepCommit, withStatus } from "./step-commit.ts";
+import { bouncedFrom, consumedBy, errorCommit, stepCommit } from "./step-commit.ts";
 import type { Slot, StepSlots } from "./step-slots.ts";
 
 const STORE_RETRY_MS = 500;
@@ -297,7 +297,7 @@ export class SessionRunner {
   }
 
   async #end(reason: NonNullable<Session["stop_reason"]>): Promise<void> {
-    await this.#insist(() => this.#commit(withStatus(this.#session, "stopped", reason), {}));
+    await this.#insist(() => this.#commit(changeStatus(this.#session, "stopped", reason), {}));
   }
 
   /** S6. What an action asked for is not written here: the dispatcher tries that again itself. */

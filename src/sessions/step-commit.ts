@@ -1,7 +1,7 @@
 import type { Action } from "../domain/action.ts";
 import type { Message } from "../domain/conversation.ts";
 import { newId, now } from "../domain/ids.ts";
-import { isLive, type Session, type SessionStatus, type StopReason } from "../domain/session.ts";
+import { changeStatus, type Session, type SessionStatus, type StopReason } from "../domain/session.ts";
 import type { Step } from "../domain/step.ts";
 import type { FrameOut } from "../domain/step-frame.ts";
 import type { MonikerKind } from "../monikers/moniker.ts";
@@ -51,7 +51,7 @@ export function stepCommit(
   };
   const next = ended(frame, advanced) ?? { status: restingStatus(advanced, kind), stop_reason: null };
   return {
-    session: withStatus(advanced, next.status, next.stop_reason, at),
+    session: changeStatus(advanced, next.status, next.stop_reason, at),
     step,
     message: messageOf(session, step),
   };
@@ -76,20 +76,10 @@ export function errorCommit(session: Session, error: string, latency_ms: number,
   };
   const tokens_used = session.tokens_used + tokens;
   return {
-    session: { ...withStatus(session, "error", null, at), last_error: error, started_attempt: null, tokens_used },
+    session: { ...changeStatus(session, "error", null, at), last_error: error, started_attempt: null, tokens_used },
     step,
     message: null,
   };
-}
-
-export function withStatus(
-  session: Session,
-  status: SessionStatus,
-  stop_reason: StopReason | null,
-  at = now(),
-): Session {
-  const pause_reason = status === "paused" ? session.pause_reason : null;
-  return { ...session, status, stop_reason, pause_reason, updated_at: at, ended_at: isLive(status) ? null : at };
 }
 
 export const consumedBy = (action: Action, iteration: number): Action => ({

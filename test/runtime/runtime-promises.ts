@@ -17,6 +17,7 @@ import { order } from "./promises/order.ts";
 import { pausing } from "./promises/pausing.ts";
 import { rehydration } from "./promises/rehydration.ts";
 import { shutdown } from "./promises/shutdown.ts";
+import { statusMachine } from "./promises/status-machine.ts";
 import { storeOutages } from "./promises/store-outages.ts";
 import { submission } from "./promises/submit.ts";
 import { transcripts } from "./promises/transcripts.ts";
@@ -38,6 +39,7 @@ const PROMISES = [
   forks,
   transcripts,
   rehydration,
+  statusMachine,
   shutdown,
   crowds,
   storeOutages,

@@ -1,5 +1,5 @@
 import { now } from "../../domain/ids.ts";
-import { isLive } from "../../domain/session.ts";
+import { changeStatus, isLive } from "../../domain/session.ts";
 import { guidanceOf } from "../../queue/payloads.ts";
 import type { Handler } from "../outcome.ts";
 
@@ -8,11 +8,11 @@ export const guide: Handler = (action, session) => {
   const canTakeIt = session.status !== "stopping" && (isLive(session.status) || session.status === "error");
   if (!canTakeIt) return { kind: "rejected", reason: `the session is ${session.status}` };
   const { guidance, mode } = guidanceOf(action.payload);
+  const woken = session.status === "waiting" ? changeStatus(session, "running") : session;
   return {
     kind: "ok",
     session: {
-      ...session,
-      status: session.status === "waiting" ? "running" : session.status,
+      ...woken,
       pending_guidance: [...session.pending_guidance, guidance],
       pending_action_ids: [...session.pending_action_ids, action.action_id],
       updated_at: now(),

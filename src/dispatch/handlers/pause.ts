@@ -1,5 +1,4 @@
-import { mayChange } from "../../domain/session.ts";
-import { withStatus } from "../../sessions/step-commit.ts";
+import { changeStatus, mayChange } from "../../domain/session.ts";
 import type { Handler } from "../outcome.ts";
 
 export const pause: Handler = ({ payload, metadata }, session) => {
@@ -13,5 +12,5 @@ export const pause: Handler = ({ payload, metadata }, session) => {
     ...(typeof user_id === "string" ? { user_id } : {}),
     ...(typeof reason === "string" ? { reason } : {}),
   };
-  return { kind: "ok", session: { ...withStatus(session, "paused", null), pause_reason } };
+  return { kind: "ok", session: { ...changeStatus(session, "paused"), pause_reason } };
 };

@@ -1,7 +1,6 @@
 import type { JsonObject } from "../../domain/json.ts";
-import { isStoppedByLimit, type Session, type SessionOptions } from "../../domain/session.ts";
+import { changeStatus, isStoppedByLimit, type Session, type SessionOptions } from "../../domain/session.ts";
 import { reachedLimit } from "../../sessions/limits.ts";
-import { withStatus } from "../../sessions/step-commit.ts";
 import type { Handler } from "../outcome.ts";
 
 /**
@@ -19,7 +18,7 @@ export const resume: Handler = (action, session, moniker) => {
       reason: `the session is stopped by ${limit}; give options with a higher ${limit} to let it go on`,
     };
   const waits = moniker.kind === "reactive" && session.pending_guidance.length === 0;
-  const goingOn = withStatus(changed, waits ? "waiting" : "running", null);
+  const goingOn = changeStatus(changed, waits ? "waiting" : "running");
   return { kind: "ok", session: { ...goingOn, last_error: null, started_attempt: null } };
 };
 
