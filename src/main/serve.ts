@@ -19,6 +19,7 @@ import type { ServerContext } from "../surfaces/http/context.ts";
 import { Metrics } from "../surfaces/http/metrics.ts";
 import { buildServer } from "../surfaces/http/server.ts";
 import { SocketServer } from "../surfaces/socket/socket-server.ts";
+import { TokenCheck } from "../surfaces/token-check.ts";
 import type { Config } from "./config.ts";
 import { Runtime } from "./runtime.ts";
 import { StrayErrors } from "./stray-errors.ts";
@@ -147,17 +148,23 @@ async function listen(config: Config, { log, ...parts }: ServerParts, atStop: At
   const { store, queue, events } = parts;
   const chat = new DefaultChat(store, queue, events);
   atStop("the chat", () => chat.stop());
+  const token_check = new TokenCheck(config.EVERSTEP_WRONG_TOKENS);
   const app = await buildServer(
     { ...parts, conversations: new Conversations(store), chat },
     {
       token: config.EVERSTEP_TOKEN,
       metrics_token: config.EVERSTEP_METRICS_TOKEN,
       rate_limit: config.EVERSTEP_RATE_LIMIT,
+      token_check,
+      limits: {
+        max_connections: config.EVERSTEP_MAX_CONNECTIONS,
+        max_connections_per_address: config.EVERSTEP_MAX_CONNECTIONS_PER_ADDRESS,
+      },
       console_folder: CONSOLE,
       log,
     },
   );
-  const options = { token: config.EVERSTEP_TOKEN, stall_ms: config.EVERSTEP_SLOW_READER_S * 1000 };
+  const options = { token: config.EVERSTEP_TOKEN, token_check, stall_ms: config.EVERSTEP_SLOW_READER_S * 1000 };
   const sockets = new SocketServer(app.server, events, options, log);
   const agentSockets = new AgentSocketServer(app.server, chat, options, log);
   // Undone in reverse: nothing more is taken in, running steps finish, the store is left in order.

@@ -93,6 +93,8 @@ export interface Store {
   /** Best match first. Letter case and diacritics do not matter. */
   search(query: SearchQuery): Promise<SearchHit[]>;
   counts(): Promise<StoreCounts>;
+  /** Throws where nothing can be written now though everything can be read: the disk is full, say. */
+  checkWritable?(): Promise<void>;
 
   /** Listens from the call on, until the signal aborts or the reader leaves. */
   follow(topic: Topic, signal: AbortSignal, budget?: ReaderBudget): AsyncIterable<CommittedEvent>;

@@ -17,6 +17,7 @@ import type { LanceStats } from "./engine.ts";
 import { LiveSessions } from "./live-sessions.ts";
 import type { Tuning } from "./mover.ts";
 import { PendingActions } from "./pending-actions.ts";
+import { probeDisk } from "./probe-disk.ts";
 import { toAction, toCursor, toHit, toMessage, toPlain, toSession } from "./rows.ts";
 import { decodeSteps } from "./step-rows.ts";
 import { ThreadChannel } from "./thread-channel.ts";
@@ -54,6 +55,7 @@ export async function openOver(channel: ThreadChannel): Promise<LanceStore> {
 }
 
 const LOAD_PAGE = 500;
+const PROBE_EVERY_MS = 2000;
 
 class EmbeddedStore implements LanceStore {
   readonly kind = "lancedb";
@@ -64,6 +66,7 @@ class EmbeddedStore implements LanceStore {
   readonly #bell = new WorkBell(() => this.#pending.nextRetryAt());
   readonly #queue: CommitQueue;
   readonly #ending = new AbortController();
+  #probe: { at: number; done: Promise<void> } | undefined;
   #closing: Promise<void> | undefined;
 
   constructor(channel: ThreadChannel) {
@@ -235,6 +238,14 @@ class EmbeddedStore implements LanceStore {
   async counts(): Promise<port.StoreCounts> {
     const sessions = await this.#channel.call("sessionCounts");
     return { sessions, queue_depth: this.#pending.depth, oldest_pending_at: this.#pending.oldest };
+  }
+
+  /** However often it is asked, the disk is tried once in a while. */
+  checkWritable(): Promise<void> {
+    const at = performance.now();
+    if (!this.#probe || at - this.#probe.at > PROBE_EVERY_MS)
+      this.#probe = { at, done: probeDisk(this.#channel.folder) };
+    return this.#probe.done;
   }
 
   follow(topic: port.Topic, signal: AbortSignal, budget?: ReaderBudget): AsyncIterable<CommittedEvent> {

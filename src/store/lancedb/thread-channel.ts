@@ -31,8 +31,11 @@ export class ThreadChannel {
   #nextId = 0;
   #dead: EverstepError | undefined;
 
+  readonly folder: string;
+
   /** `notice` is told what takes long while the folder is opened. */
   constructor(folder: string, tuning: Partial<Tuning>, notice: Notice = () => {}) {
+    this.folder = folder;
     // LanceDB reads the process's own environment, and without this it warns once per query.
     process.env["LANCEDB_LOG"] ??= "error";
     const workerData: ThreadData = { compile_cache: getCompileCacheDir() };

@@ -5,11 +5,12 @@ import type { Duplex } from "node:stream";
 import type { FastifyBaseLogger } from "fastify";
 import { type RawData, WebSocket, WebSocketServer } from "ws";
 import { clientFrameSchema, requestSchema, type ServerFrame } from "../../agent-api/messages.ts";
-import { bearer, isFromThisMachine, sameSecret } from "../access.ts";
+import { bearer, isFromThisMachine } from "../access.ts";
 import { parseUrl } from "../parse-url.ts";
 import { refuseUpgrade } from "../refuse-upgrade.ts";
 import { drained, MOST_BUFFERED, type Reader, SlowReaders } from "../slow-readers.ts";
 import type { SocketOptions } from "../socket-options.ts";
+import type { TokenCheck } from "../token-check.ts";
 import type { DefaultChat } from "./default-chat.ts";
 
 const PATH = "/agent_ws/";
@@ -30,6 +31,7 @@ export class AgentSocketServer {
   readonly #server = new WebSocketServer({ noServer: true, maxPayload: LARGEST_FRAME });
   readonly #chat: DefaultChat;
   readonly #token: string | undefined;
+  readonly #tokenCheck: TokenCheck;
   readonly #log: FastifyBaseLogger;
   readonly #pings: NodeJS.Timeout;
   readonly #slowReaders: SlowReaders;
@@ -37,10 +39,16 @@ export class AgentSocketServer {
   readonly #pinged = new WeakMap<WebSocket, string>();
   readonly #stopReset: () => void;
 
-  constructor(http: HttpServer, chat: DefaultChat, { token, stall_ms }: SocketOptions, log: FastifyBaseLogger) {
+  constructor(
+    http: HttpServer,
+    chat: DefaultChat,
+    { token, token_check, stall_ms }: SocketOptions,
+    log: FastifyBaseLogger,
+  ) {
     this.#chat = chat;
     this.#slowReaders = new SlowReaders(stall_ms);
     this.#token = token;
+    this.#tokenCheck = token_check;
     this.#log = log;
     http.on("upgrade", (request: IncomingMessage, socket: Duplex, head: Buffer) =>
       this.#upgrade(request, socket, head),
@@ -67,8 +75,12 @@ export class AgentSocketServer {
     if (!url) return refuseUpgrade(socket, 400);
     if (url.pathname !== PATH && `${url.pathname}/` !== PATH) return refuseUpgrade(socket, 404);
     const given = bearer(request.headers) ?? url.searchParams.get("token") ?? undefined;
-    if (this.#token === undefined ? !isFromThisMachine(request.headers) : !sameSecret(given, this.#token))
-      return refuseUpgrade(socket, this.#token === undefined ? 403 : 401);
+    if (this.#token === undefined) {
+      if (!isFromThisMachine(request.headers)) return refuseUpgrade(socket, 403);
+    } else {
+      const verdict = this.#tokenCheck.verdict(given, this.#token, request.socket.remoteAddress);
+      if (verdict !== "right") return refuseUpgrade(socket, verdict === "wrong" ? 401 : 429);
+    }
     this.#server.handleUpgrade(request, socket, head, (client) => void this.#serve(client));
   }
 
@@ -174,7 +186,8 @@ function socketReader(client: WebSocket): Reader {
   // The connection is set once the upgrade is done, and stays.
   const { _socket: connection } = client as unknown as { _socket: Socket };
   return {
-    buffered: () => client.bufferedAmount,
+    // Nobody waits for one that is on its way out.
+    buffered: () => (client.readyState === WebSocket.OPEN ? client.bufferedAmount : 0),
     delivered: () => connection.bytesWritten - connection.writableLength,
     drop(reason) {
       client.close(TOO_SLOW, reason.slice(0, LONGEST_REASON));

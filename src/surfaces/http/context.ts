@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { FastifyBaseLogger, FastifyInstance, RawServerDefault } from "fastify";
+import type { FastifyBaseLogger, FastifyInstance, FastifyRequest, RawServerDefault } from "fastify";
 import type { ZodTypeProvider } from "fastify-type-provider-zod";
 import type { Events } from "../../events/events.ts";
 import type { Catalog } from "../../monikers/catalog.ts";
@@ -38,4 +38,5 @@ export type App = FastifyInstance<
   FastifyBaseLogger,
   ZodTypeProvider
 >;
-export type Routes = (app: App, context: ServerContext) => void;
+/** `isTrusted` tells whether a request has the token, on a route that is open to everyone. */
+export type Routes = (app: App, context: ServerContext & { isTrusted: (request: FastifyRequest) => boolean }) => void;

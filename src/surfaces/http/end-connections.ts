@@ -16,8 +16,6 @@ export function endConnections(app: App): void {
   const asking = new Set<Socket>();
   app.server.on("connection", (socket: Socket) => {
     open.add(socket);
-    // From the first moment to the last, whoever else listens: a reset that nobody listens for would end the process.
-    socket.on("error", () => {});
     socket.once("close", () => open.delete(socket));
   });
   app.server.on("request", ({ socket }: IncomingMessage, answer: ServerResponse) => {

@@ -25,7 +25,7 @@ for (const [id, schema] of Object.entries({
 export const sharersSchema = z
   .array(
     z.object({
-      name: z.string(),
+      name: z.string().optional().describe("Only where the token is given, if one is set."),
       started_at: timeSchema,
       takes_sessions: z.boolean(),
       owned_sessions: z.int(),

@@ -11,12 +11,14 @@ import {
   type ZodTypeProvider,
 } from "fastify-type-provider-zod";
 import { EverstepError } from "../../domain/errors.ts";
-import { type AccessRules, bearer, isFromThisMachine, sameSecret } from "../access.ts";
+import { type AccessRules, bearer, isFromThisMachine } from "../access.ts";
+import type { TokenCheck } from "../token-check.ts";
 import { readBodies } from "./bodies.ts";
 import { brokenRequests } from "./broken-requests.ts";
 import { consoleFiles } from "./console-files.ts";
 import type { App, Routes, ServerContext } from "./context.ts";
 import { endConnections } from "./end-connections.ts";
+import { type ConnectionLimits, newHttpServer } from "./http-server.ts";
 import { docsPage, docsScript } from "./pages.ts";
 import { Problem } from "./problem.ts";
 import { actionRoutes } from "./routes/actions.ts";
@@ -53,6 +55,8 @@ const LONGEST_PARAMETER = 4096;
 
 export type ServerOptions = AccessRules & {
   log: FastifyBaseLogger;
+  limits: ConnectionLimits;
+  token_check: TokenCheck;
   /** Requests that one client may make in a minute. */
   rate_limit: number;
   /** Where the web console's built files are. */
@@ -62,6 +66,7 @@ export type ServerOptions = AccessRules & {
 export async function buildServer(context: ServerContext, options: ServerOptions): Promise<App> {
   const app: App = fastify({
     ...brokenRequests,
+    serverFactory: (handler) => newHttpServer(handler, options.limits),
     loggerInstance: options.log,
     bodyLimit: LARGEST_BODY,
     routerOptions: { maxParamLength: LONGEST_PARAMETER },
@@ -87,13 +92,15 @@ export async function buildServer(context: ServerContext, options: ServerOptions
   await app.register(rateLimit, {
     max: options.rate_limit,
     timeWindow: 60_000,
-    // Without a token every client is on this machine.
-    allowList: () => options.token === undefined,
+    // Without a token every client is on this machine. Who watches over the server is never turned away.
+    allowList: ({ routeOptions }: FastifyRequest) => options.token === undefined || routeOptions.url === "/health",
     errorResponseBuilder: () => new Problem(429, "too many requests; try again in a minute"),
   });
   await describe(app);
   consoleFiles(app, options.console_folder);
-  for (const routes of ROUTES) routes(app, context);
+  const isTrusted = ({ headers, ip }: FastifyRequest): boolean =>
+    options.token === undefined || options.token_check.verdict(bearer(headers), options.token, ip) === "right";
+  for (const routes of ROUTES) routes(app, { ...context, isTrusted });
   return app;
 }
 
@@ -127,14 +134,15 @@ async function describe(app: App): Promise<void> {
   );
 }
 
-function admit(request: FastifyRequest, { token, metrics_token }: AccessRules): void {
+function admit(request: FastifyRequest, { token, metrics_token, token_check }: ServerOptions): void {
   if (token === undefined && !isFromThisMachine(request.headers))
     throw new Problem(403, "without EVERSTEP_TOKEN the server answers this machine only, under its loopback name");
   const { open, metrics } = request.routeOptions.config;
   const expected = metrics ? metrics_token : token;
   if (open || expected === undefined) return;
-  if (!sameSecret(bearer(request.headers), expected))
-    throw new Problem(401, "a token is needed: Authorization: Bearer …");
+  const verdict = token_check.verdict(bearer(request.headers), expected, request.ip);
+  if (verdict === "too_many") throw new Problem(429, "too many wrong tokens; try again in a minute");
+  if (verdict === "wrong") throw new Problem(401, "a token is needed: Authorization: Bearer …");
 }
 
 function toProblem(error: FastifyError): Problem {

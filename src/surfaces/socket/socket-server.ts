@@ -7,7 +7,7 @@ import { idSchema } from "../../domain/ids.ts";
 import type { Events, RuntimeEvent } from "../../events/events.ts";
 import { ReaderBudget } from "../../store/reader-budget.ts";
 import type { Topic } from "../../store/store.ts";
-import { isFromThisMachine, sameSecret } from "../access.ts";
+import { isFromThisMachine } from "../access.ts";
 import { drained, type Reader, SlowReaders } from "../slow-readers.ts";
 import type { SocketOptions } from "../socket-options.ts";
 import { followSummaries } from "./follow-summaries.ts";
@@ -22,6 +22,8 @@ const topicSchema = z.union([
 type Wanted = z.infer<typeof topicSchema>;
 
 const MOST_SUBSCRIPTIONS = 1000;
+/** Milliseconds until a client that opened a connection must have given its token, where one is needed. */
+const CONNECT_MS = 10_000;
 
 /** A connected client, and what may wait in memory for all that it follows. */
 type Client = { socket: Socket; reader: Reader; budget: ReaderBudget };
@@ -36,7 +38,12 @@ export class SocketServer {
   readonly #log: FastifyBaseLogger;
   readonly #slowReaders: SlowReaders;
 
-  constructor(http: HttpServer, events: Events, { token, stall_ms }: SocketOptions, log: FastifyBaseLogger) {
+  constructor(
+    http: HttpServer,
+    events: Events,
+    { token, token_check, stall_ms }: SocketOptions,
+    log: FastifyBaseLogger,
+  ) {
     this.#events = events;
     this.#log = log;
     this.#slowReaders = new SlowReaders(stall_ms);
@@ -44,15 +51,23 @@ export class SocketServer {
       path: "/socket.io",
       destroyUpgrade: false,
       serveClient: false,
+      connectTimeout: CONNECT_MS,
       maxHttpBufferSize: 64 * 1024,
       allowRequest: ({ headers }, decide) => decide(null, token !== undefined || isFromThisMachine(headers)),
     });
     this.#io.use((socket, next) => {
       const given: unknown = socket.handshake.auth["token"];
-      const admitted = token === undefined || sameSecret(typeof given === "string" ? given : undefined, token);
-      next(
-        admitted ? undefined : Object.assign(new Error("a token is needed: auth: {token}"), { data: { status: 401 } }),
-      );
+      const { remoteAddress } = socket.request.socket;
+      const verdict =
+        token === undefined
+          ? "right"
+          : token_check.verdict(typeof given === "string" ? given : undefined, token, remoteAddress);
+      if (verdict === "right") return next();
+      const [status, reason] =
+        verdict === "wrong"
+          ? [401, "a token is needed: auth: {token}"]
+          : [429, "too many wrong tokens; try again in a minute"];
+      next(Object.assign(new Error(reason), { data: { status } }));
     });
     this.#io.on("connection", (socket) => this.#serve(socket));
   }

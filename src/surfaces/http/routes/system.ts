@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { EverstepError } from "../../../domain/errors.ts";
 import { idSchema } from "../../../domain/ids.ts";
 import { searchHitSchema } from "../../../domain/search.ts";
 import type { Routes } from "../context.ts";
@@ -18,9 +19,10 @@ const healthSchema = z.object({
   queue_depth: z.int(),
   queue_lag_ms: z.number(),
   workers: sharersSchema,
+  error: z.string().optional().describe("Why the store cannot be used or written."),
 });
 
-export const systemRoutes: Routes = (app, { store, catalog, metrics, chat }) => {
+export const systemRoutes: Routes = (app, { store, catalog, metrics, chat, isTrusted }) => {
   const monikers = [...catalog.values()].map(({ name, kind, description, params }) => ({
     name,
     kind,
@@ -80,18 +82,32 @@ export const systemRoutes: Routes = (app, { store, catalog, metrics, chat }) => 
       schema: {
         tags: ["system"],
         summary: "Whether work is being done",
-        response: { ...answers(200, healthSchema), 503: healthSchema.partial().describe("The store is out of reach.") },
+        response: {
+          ...answers(200, healthSchema),
+          503: healthSchema.partial().describe("The store is out of reach, or cannot be written."),
+        },
       },
     },
-    async (_request, reply) => {
+    async (request, reply) => {
       try {
+        await store.checkWritable?.();
         const { sessions, queue_depth, oldest_pending_at } = await store.counts();
         const live_sessions = sessions.running + sessions.waiting + sessions.paused + sessions.stopping;
         const queue_lag_ms = oldest_pending_at === null ? 0 : Math.max(0, Date.now() - Date.parse(oldest_pending_at));
-        const shared = store.listWorkers ? { workers: await store.listWorkers() } : {};
-        return { status: "ok", store: store.kind, live_sessions, queue_depth, queue_lag_ms, ...shared };
-      } catch {
-        return reply.code(503).send({ status: "unavailable", store: store.kind });
+        const workers = await store.listWorkers?.();
+        // Names tell hosts: they are for those who may see everything else as well.
+        const shown = isTrusted(request) ? workers : workers?.map((worker) => ({ ...worker, name: undefined }));
+        return {
+          status: "ok",
+          store: store.kind,
+          live_sessions,
+          queue_depth,
+          queue_lag_ms,
+          ...(shown && { workers: shown }),
+        };
+      } catch (error) {
+        const reason = isTrusted(request) && error instanceof EverstepError ? error.message : undefined;
+        return reply.code(503).send({ status: "unavailable", store: store.kind, ...(reason && { error: reason }) });
       }
     },
   );
