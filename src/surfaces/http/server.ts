@@ -92,14 +92,17 @@ export async function buildServer(context: ServerContext, options: ServerOptions
   await app.register(rateLimit, {
     max: options.rate_limit,
     timeWindow: 60_000,
+    // A client that reset its connection meanwhile has no address any more.
+    keyGenerator: ({ socket }) => socket.remoteAddress ?? "",
     // Without a token every client is on this machine. Who watches over the server is never turned away.
     allowList: ({ routeOptions }: FastifyRequest) => options.token === undefined || routeOptions.url === "/health",
     errorResponseBuilder: () => new Problem(429, "too many requests; try again in a minute"),
   });
   await describe(app);
   consoleFiles(app, options.console_folder);
-  const isTrusted = ({ headers, ip }: FastifyRequest): boolean =>
-    options.token === undefined || options.token_check.verdict(bearer(headers), options.token, ip) === "right";
+  const isTrusted = ({ headers, socket }: FastifyRequest): boolean =>
+    options.token === undefined ||
+    options.token_check.verdict(bearer(headers), options.token, socket.remoteAddress) === "right";
   for (const routes of ROUTES) routes(app, { ...context, isTrusted });
   return app;
 }
@@ -140,7 +143,7 @@ function admit(request: FastifyRequest, { token, metrics_token, token_check }: S
   const { open, metrics } = request.routeOptions.config;
   const expected = metrics ? metrics_token : token;
   if (open || expected === undefined) return;
-  const verdict = token_check.verdict(bearer(request.headers), expected, request.ip);
+  const verdict = token_check.verdict(bearer(request.headers), expected, request.socket.remoteAddress);
   if (verdict === "too_many") throw new Problem(429, "too many wrong tokens; try again in a minute");
   if (verdict === "wrong") throw new Problem(401, "a token is needed: Authorization: Bearer …");
 }
