@@ -3,22 +3,30 @@ import { words } from "../domain/words.ts";
 /** The beginning of a text that is too long. */
 export const shorten = (text: string, most: number): string => (text.length > most ? `${text.slice(0, most)}…` : text);
 
-/** Sentences and lines of a text. */
-export const sentencesOf = (text: string, longest: number): string[] =>
-  text
-    .split(/(?<=[.!?…])\s+|\n+/u)
-    .map((sentence) => sentence.trim().slice(0, longest))
-    .filter(Boolean);
+const SENTENCE_END = /(?<=[.!?…])\s+|\n+/gu;
+
+/** Sentences and lines of a text, one after the other. */
+export function* eachSentence(text: string, longest: number): Generator<string, void, undefined> {
+  let start = 0;
+  for (const { index, 0: gap } of text.matchAll(SENTENCE_END)) {
+    const sentence = text.slice(start, index).trim().slice(0, longest);
+    if (sentence !== "") yield sentence;
+    start = index + gap.length;
+  }
+  const last = text.slice(start).trim().slice(0, longest);
+  if (last !== "") yield last;
+}
+
+export const sentencesOf = (text: string, longest: number): string[] => [...eachSentence(text, longest)];
 
 /** The sentences whose words occur most often in the text, in their own order. */
 export function tellingSentences(sentences: string[], most: number): string[] {
   const counts = new Map<string, number>();
-  for (const word of sentences.flatMap(words)) if (word.length > 3) counts.set(word, (counts.get(word) ?? 0) + 1);
-  const weigh = (sentence: string) => {
-    const own = words(sentence);
-    return own.reduce((sum, word) => sum + (counts.get(word) ?? 0), 0) / Math.max(8, own.length);
-  };
-  const ranked = sentences.map((sentence, index) => ({ sentence, index, weight: weigh(sentence) }));
+  const wordsOf = sentences.map(words);
+  for (const own of wordsOf) for (const word of own) if (word.length > 3) counts.set(word, (counts.get(word) ?? 0) + 1);
+  const weigh = (own: string[]) =>
+    own.reduce((sum, word) => sum + (counts.get(word) ?? 0), 0) / Math.max(8, own.length);
+  const ranked = sentences.map((sentence, index) => ({ sentence, index, weight: weigh(wordsOf[index] ?? []) }));
   const best = ranked.sort((a, b) => b.weight - a.weight || a.index - b.index).slice(0, most);
   return best.sort((a, b) => a.index - b.index).map(({ sentence }) => sentence);
 }

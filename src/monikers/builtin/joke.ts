@@ -1,8 +1,11 @@
 import { z } from "zod";
 import type { FrameIn } from "../../domain/step-frame.ts";
+import { shorten } from "../extract.ts";
 import { guidanceText } from "../guidance.ts";
 import type { Llm } from "../llm/llm.ts";
 import { defineMoniker, type StepContext } from "../moniker.ts";
+
+const LONGEST_SUBJECT = 500;
 
 const JOKES = [
   (subject: string) => `Why did the agent bring ${subject} to the meeting? It wanted a step in the right direction.`,
@@ -20,13 +23,17 @@ export const joke = defineMoniker({
   name: "joke",
   kind: "continuous",
   description: "Tells one joke after another about a subject; guidance changes the subject.",
-  params: z.object({ subject: z.string().min(1).max(500).default("computers").describe("What the jokes are about.") }),
+  params: z.object({
+    subject: z.string().min(1).max(LONGEST_SUBJECT).default("computers").describe("What the jokes are about."),
+  }),
   options: { step_interval_ms: 3000 },
   async step(frame, context) {
     const { params, ids } = context;
     const { step, state, guidance = [] } = frame;
     const wished = guidance.map((said) => guidanceText(said, "subject")).findLast((text) => text?.trim());
-    const subject = wished?.trim() ?? (typeof state["subject"] === "string" ? state["subject"] : params.subject);
+    const subject =
+      (wished && shorten(wished.trim(), LONGEST_SUBJECT)) ??
+      (typeof state["subject"] === "string" ? state["subject"] : params.subject);
     const text = context.llm ? await fromModel(context.llm, subject, frame, context) : fromList(subject, context);
     const told = ids.iteration + 1;
     return { step, next_step: String(told), state: { subject, told }, text, done: false };

@@ -1,11 +1,11 @@
 import { z } from "zod";
 import { isObject, type JsonObject } from "../../domain/json.ts";
 import type { FrameIn, FrameOut } from "../../domain/step-frame.ts";
-import { words } from "../../domain/words.ts";
 import { shorten } from "../extract.ts";
 import { guidanceText } from "../guidance.ts";
 import type { Llm } from "../llm/llm.ts";
 import { defineMoniker, type StepContext } from "../moniker.ts";
+import { questionWords, rankLines } from "../tools/line-pieces.ts";
 import type { Passage } from "../tools/workspace.ts";
 
 const MOST_FILES = 8;
@@ -32,7 +32,7 @@ export const research = defineMoniker({
 
 async function search({ step, guidance = [] }: FrameIn, { params, tools }: StepContext<Params>): Promise<FrameOut> {
   const asked = [params.question, ...guidance.map((said) => guidanceText(said) ?? "")].join(" ");
-  const wanted = [...new Set(words(asked).filter((word) => word.length > 3))];
+  const wanted = questionWords(asked);
   const passages = await tools.workspace.search(wanted, 500);
   const hits = Map.groupBy(passages, ({ path }) => path);
   const paths = [...hits]
@@ -50,11 +50,7 @@ async function readNext({ step, state }: FrameIn, { tools }: StepContext<Params>
   const found = listOf<Found>(state, "found");
   const wanted = listOf<string>(state, "wanted");
   const path = paths[found.length] as string;
-  const lines = (await tools.workspace.read(path)).split("\n");
-  const quotes = lines
-    .map((text, index) => ({ path, line: index + 1, text: text.trim(), score: scoreOf(text, wanted) }))
-    .filter(({ score }) => score > 0)
-    .sort((a, b) => b.score - a.score || a.line - b.line)
+  const quotes = (await rankLines(await tools.workspace.read(path), wanted))
     .slice(0, QUOTES_PER_FILE)
     .map(({ line, text }) => ({ path, line, text: shorten(text, LONGEST_QUOTE) }));
   const all = [...found, { path, quotes }];
@@ -83,11 +79,6 @@ async function answerFrom(llm: Llm, question: string, evidence: string, context:
     "Answer the question from the quotes alone, and name the path of each quote that you use. Say so if they do not answer it.";
   return (await llm.runStep({ step: "report", state: { question, evidence } }, task, context)).text ?? evidence;
 }
-
-const scoreOf = (line: string, wanted: string[]): number => {
-  const own = new Set(words(line));
-  return wanted.filter((word) => own.has(word)).length;
-};
 
 const listOf = <Item>(state: JsonObject, key: string): Item[] =>
   isObject(state) && Array.isArray(state[key]) ? (state[key] as Item[]) : [];

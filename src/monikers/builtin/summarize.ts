@@ -1,5 +1,6 @@
+import { setImmediate as turn } from "node:timers/promises";
 import { z } from "zod";
-import { sentencesOf, tellingSentences } from "../extract.ts";
+import { eachSentence, sentencesOf, tellingSentences } from "../extract.ts";
 import { defineMoniker, type StepContext, StepError } from "../moniker.ts";
 
 const CHUNK = 4000;
@@ -20,7 +21,7 @@ export const summarize = defineMoniker({
   async step({ step, state }, context) {
     const { params, tools } = context;
     const text = params.text ?? (await tools.workspace.read(params.path ?? ""));
-    const chunks = splitIntoChunks(text);
+    const chunks = await splitIntoChunks(text);
     if (chunks.length === 0) throw new StepError("nothing_to_do", "the text is empty", { retryable: false });
     const picked = Array.isArray(state["picked"]) ? (state["picked"] as string[]) : [];
     const next = [...picked, await summaryOf(chunks[picked.length] as string, context)];
@@ -49,11 +50,17 @@ export const summarize = defineMoniker({
   },
 });
 
+/** Sentences after which other work gets its turn. */
+const SLICE = 10_000;
+
 /** Pieces of about the same size that end where a sentence ends. */
-function splitIntoChunks(text: string): string[] {
+async function splitIntoChunks(text: string): Promise<string[]> {
   const chunks: string[] = [];
   let chunk = "";
-  for (const sentence of sentencesOf(text, CHUNK)) {
+  let sentences = 0;
+  for (const sentence of eachSentence(text, CHUNK)) {
+    sentences += 1;
+    if (sentences % SLICE === 0) await turn();
     if (chunk && chunk.length + sentence.length > CHUNK) {
       chunks.push(chunk);
       chunk = "";

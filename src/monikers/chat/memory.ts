@@ -40,7 +40,7 @@ export function withBackground(memory: Memory, path: string, text: string): Memo
 export async function condense(memory: Memory, context: StepContext): Promise<Memory> {
   if (sizeOf(memory.turns) <= BUDGET) return memory;
   const kept = newest(memory.turns, BUDGET / 2).map((turn) => ({ ...turn, text: shorten(turn.text, BUDGET) }));
-  const old = memory.turns.slice(0, -kept.length);
+  const old = memory.turns.slice(0, -kept.length).map((turn) => ({ ...turn, text: shorten(turn.text, BUDGET) }));
   if (old.length === 0) return { ...memory, turns: kept };
   const summary = await summaryOf([memory.summary, transcript(old)].filter(Boolean).join("\n\n"), context);
   // The answer was given already: where no summary can be had, a later step makes it.
@@ -63,9 +63,12 @@ const sizeOf = (turns: Turn[]): number => turns.reduce((sum, { text }) => sum + 
 
 /** The last turn, and those before it that fit. */
 function newest(turns: Turn[], most: number): Turn[] {
-  let first = turns.length - 1;
-  while (first > 0 && sizeOf(turns.slice(first - 1)) <= most) first -= 1;
-  return turns.slice(first);
+  let size = 0;
+  const before = turns.findLastIndex(({ text }) => {
+    size += text.length;
+    return size > most;
+  });
+  return turns.slice(Math.min(before + 1, turns.length - 1));
 }
 
 export const transcript = (turns: Turn[]): string =>

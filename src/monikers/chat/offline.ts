@@ -1,6 +1,6 @@
 import type { JsonObject } from "../../domain/json.ts";
-import { words } from "../../domain/words.ts";
 import { shorten } from "../extract.ts";
+import { questionWords, rankLines, scoreOf } from "../tools/line-pieces.ts";
 import type { Workspace } from "../tools/workspace.ts";
 import { runFileTool, type ToolResult } from "./file-tools.ts";
 import { backgroundText, type Memory } from "./memory.ts";
@@ -41,30 +41,19 @@ export async function answerOffline(message: string, memory: Memory, workspace: 
 }
 
 async function fromWhatIsKnown(asked: string, memory: Memory, workspace: Workspace): Promise<string> {
-  const wanted = [...new Set(words(asked).filter((word) => word.length > 3))];
+  const wanted = questionWords(asked);
   if (wanted.length === 0) return `You said: ${asked}\n(say "help" to see what I can do without a model)`;
-  const remembered = linesWith(backgroundText(memory), wanted).map((line) => `> ${shorten(line, LONGEST_QUOTE)}`);
+  const remembered = (await rankLines(backgroundText(memory), wanted))
+    .slice(0, 5)
+    .map(({ text }) => `> ${shorten(text, LONGEST_QUOTE)}`);
   const found = (await workspace.search(wanted, 200))
     .map((passage) => ({ ...passage, score: scoreOf(passage.text, wanted) }))
     .filter(({ score }) => score > 0)
     .sort((a, b) => b.score - a.score)
     .slice(0, 5)
     .map(({ path, line, text }) => `> ${shorten(text, LONGEST_QUOTE)}\n  (${path}:${line})`);
-  const quotes = [...remembered.slice(0, 5), ...found];
+  const quotes = [...remembered, ...found];
   return quotes.length > 0
     ? `This is what I know:\n${quotes.join("\n")}`
     : `I know nothing about that. You said: ${asked}\n(say "help" to see what I can do without a model)`;
 }
-
-const linesWith = (text: string, wanted: string[]): string[] =>
-  text
-    .split("\n")
-    .map((line) => ({ line: line.trim(), score: scoreOf(line, wanted) }))
-    .filter(({ score }) => score > 0)
-    .sort((a, b) => b.score - a.score)
-    .map(({ line }) => line);
-
-const scoreOf = (line: string, wanted: string[]): number => {
-  const own = new Set(words(line));
-  return wanted.filter((word) => own.has(word)).length;
-};

@@ -1,4 +1,4 @@
-import { startOfAnswer } from "./json-reply.ts";
+import { AnswerStart } from "./json-reply.ts";
 
 /** A string that is being read, and what of it was not told yet. */
 type GrowingString = { isKey: boolean; untold: string };
@@ -17,6 +17,8 @@ export class GrowingFields {
   #string: GrowingString | null = null;
   #escape = "";
   #read = 0;
+  #hasBegun = false;
+  readonly #start = new AnswerStart();
 
   constructor(onText: (key: string, piece: string) => void) {
     this.#onText = onText;
@@ -24,11 +26,18 @@ export class GrowingFields {
 
   /** The whole reply so far. */
   update(reply: string): void {
-    const start = this.#read > 0 ? 0 : startOfAnswer(reply);
-    if (start === null) return;
-    this.#read = Math.max(this.#read, start);
+    if (!this.#hasBegun && !this.#begin(reply)) return;
     for (; this.#read < reply.length && !this.#isOver; this.#read++) this.#take(reply[this.#read] as string);
     this.#tell(false);
+  }
+
+  /** Each character of a reply that still thinks is looked at once as well. */
+  #begin(reply: string): boolean {
+    const start = this.#start.update(reply);
+    if (start === null) return false;
+    this.#hasBegun = true;
+    this.#read = start;
+    return true;
   }
 
   #take(char: string): void {
@@ -81,7 +90,8 @@ export class GrowingFields {
     const string = this.#string;
     if (!string || string.isKey || !this.#isObject || this.#depth !== 1 || this.#key === null) return;
     // Half of a surrogate pair waits for the other half.
-    const end = !isWhole && /[\ud800-\udbff]$/.test(string.untold) ? -1 : string.untold.length;
+    const last = string.untold.charCodeAt(string.untold.length - 1);
+    const end = !isWhole && last >= 0xd800 && last <= 0xdbff ? -1 : string.untold.length;
     const piece = string.untold.slice(0, end);
     if (piece === "") return;
     string.untold = string.untold.slice(piece.length);
@@ -89,10 +99,7 @@ export class GrowingFields {
   }
 }
 
-function unescape(escape: string): string {
-  try {
-    return JSON.parse(`"${escape}"`) as string;
-  } catch {
-    return escape.slice(1);
-  }
-}
+const ESCAPE = /^\\(?:["\\/bfnrt]|u[0-9a-f]{4})$/i;
+
+const unescape = (escape: string): string =>
+  ESCAPE.test(escape) ? (JSON.parse(`"${escape}"`) as string) : escape.slice(1);

@@ -5,12 +5,16 @@ const THOUGHTS = { begin: "<think>", end: "</think>" } as const;
 /** The JSON object in a model's reply: alone, in a code fence, or among remarks. Null where there is none. */
 export function objectIn(reply: string): JsonObject | null {
   const text = reply.trim();
-  const fenced = /```(?:json)?\s*\n([\s\S]*?)\n?```/.exec(text)?.[1];
+  const fenced = fencedIn(text);
   const first = text.indexOf("{");
   const outermost = first < 0 ? undefined : text.slice(first, text.lastIndexOf("}") + 1);
   const candidates = [...new Set([text, fenced, outermost])].filter((candidate) => candidate !== undefined);
   // Exact where it is JSON; mending looks at every character and is for the others.
-  for (const read of [parse, (candidate: string) => parse(mend(candidate))])
+  const mended = (candidate: string): JsonObject | null => {
+    const better = mend(candidate);
+    return better === candidate ? null : parse(better);
+  };
+  for (const read of [parse, mended])
     for (const candidate of candidates) {
       const object = read(candidate);
       if (object) return object;
@@ -26,12 +30,21 @@ export function withoutThoughts(reply: string): string {
   return reply.trimStart().startsWith(THOUGHTS.begin) ? "" : reply;
 }
 
-/** Where the answer begins in a reply that still grows; null while it cannot be told, or is all thoughts. */
-export function startOfAnswer(reply: string): number | null {
-  const begun = reply.trimStart();
-  if (!begun.startsWith(THOUGHTS.begin)) return THOUGHTS.begin.startsWith(begun) ? null : 0;
-  const end = reply.indexOf(THOUGHTS.end);
-  return end < 0 ? null : end + THOUGHTS.end.length;
+/** Where the answer begins in a reply that still grows. It looks at each character once. */
+export class AnswerStart {
+  #spaces = 0;
+  #searched = 0;
+
+  /** Null while it cannot be told, or is all thoughts. */
+  update(reply: string): number | null {
+    this.#spaces = endOfSpace(reply, this.#spaces);
+    const begun = reply.slice(this.#spaces, this.#spaces + THOUGHTS.begin.length);
+    if (begun !== THOUGHTS.begin) return THOUGHTS.begin.startsWith(begun) ? null : 0;
+    const end = reply.indexOf(THOUGHTS.end, this.#searched);
+    // The end may have come in part.
+    this.#searched = Math.max(0, reply.length - THOUGHTS.end.length);
+    return end < 0 ? null : end + THOUGHTS.end.length;
+  }
 }
 
 function parse(text: string): JsonObject | null {
@@ -43,8 +56,45 @@ function parse(text: string): JsonObject | null {
   }
 }
 
+const FENCE = "```";
+const SPACE = new Set(Array.from(" \n\r\t", (space) => space.charCodeAt(0)));
+
+/** What stands in the first code fence that is closed. */
+function fencedIn(text: string): string | undefined {
+  const opening = text.indexOf(FENCE);
+  const start = opening < 0 ? -1 : text.indexOf("\n", opening) + 1;
+  if (start <= 0) return undefined;
+  const label = text.slice(opening + FENCE.length, start).trim();
+  const end = text.indexOf(FENCE, start);
+  return end >= 0 && (label === "" || label === "json") ? text.slice(start, end) : undefined;
+}
+
 /** The usual slips of models: trailing commas, bare newlines and tabs in strings. */
-const mend = (text: string): string =>
-  text
-    .replaceAll(/("(?:[^"\\]|\\.)*")|,(?=\s*[}\]])/g, (_, string: string | undefined) => string ?? "")
-    .replaceAll(/"(?:[^"\\]|\\.)*"/g, (string) => string.replaceAll("\n", "\\n").replaceAll("\t", "\\t"));
+function mend(text: string): string {
+  const parts: string[] = [];
+  let copied = 0;
+  const replace = (at: number, by: string): void => {
+    parts.push(text.slice(copied, at), by);
+    copied = at + 1;
+  };
+  let inString = false;
+  for (let at = 0; at < text.length; at++) {
+    const char = text[at];
+    if (char === '"') inString = !inString;
+    else if (inString && char === "\\") at += 1;
+    else if (inString && char === "\n") replace(at, "\\n");
+    else if (inString && char === "\t") replace(at, "\\t");
+    else if (!inString && char === ",") {
+      const next = endOfSpace(text, at + 1);
+      if (text[next] === "}" || text[next] === "]") replace(at, "");
+      at = next - 1;
+    }
+  }
+  return `${parts.join("")}${text.slice(copied)}`;
+}
+
+function endOfSpace(text: string, start: number): number {
+  let at = start;
+  while (SPACE.has(text.charCodeAt(at))) at += 1;
+  return at;
+}

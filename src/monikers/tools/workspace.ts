@@ -5,6 +5,7 @@ import { newId } from "../../domain/ids.ts";
 import { folded } from "../../domain/words.ts";
 import { StepError } from "../moniker.ts";
 import { ConfinedFolder, OutsideError } from "./confined-folder.ts";
+import { linePieces, MOST_WORDS } from "./line-pieces.ts";
 
 /** The name by which agents and people call the workspace, whatever folder it is. */
 const PREFIX = "/workspace";
@@ -111,15 +112,16 @@ export class Workspace {
       .sort();
   }
 
-  /** Lines that contain any of the words, letter case and diacritics aside. */
+  /** Lines that contain any of the words, letter case and diacritics aside. Of very many words the first are looked for. */
   async search(words: string[], most = 50): Promise<Passage[]> {
-    const wanted = words.map(folded).filter(Boolean);
+    const wanted = [...new Set(words.slice(0, MOST_WORDS).map(folded))].filter(Boolean);
     const found: Passage[] = [];
     for (const path of await this.list()) {
       const text = await this.read(path).catch(() => "");
-      for (const [index, line] of text.split("\n").entries()) {
-        const compared = folded(line);
-        if (wanted.some((word) => compared.includes(word))) found.push({ path, line: index + 1, text: line.trim() });
+      for await (const piece of linePieces(text)) {
+        const compared = folded(piece.text);
+        const isNew = found.at(-1)?.path !== path || found.at(-1)?.line !== piece.line;
+        if (isNew && wanted.some((word) => compared.includes(word))) found.push({ path, ...piece });
         if (found.length >= most) return found;
       }
     }

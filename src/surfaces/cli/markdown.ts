@@ -1,4 +1,6 @@
-import { coloured, printable } from "./output.ts";
+import { painter, printable } from "./output.ts";
+
+const [GRAY, CYAN, BOLD, ITALIC] = [painter("gray"), painter("cyan"), painter("bold"), painter("italic")];
 
 /**
  * Markdown for a terminal, line by line as it streams: a line is styled once it is whole, so that what was shown is never
@@ -6,7 +8,8 @@ import { coloured, printable } from "./output.ts";
  */
 export class MarkdownLines {
   readonly #isStyled: boolean;
-  #rest = "";
+  /** Pieces of the line that has no end yet. */
+  #rest: string[] = [];
   #inCode = false;
 
   /** Unstyled, as in a pipe, the text stays to the letter. */
@@ -16,29 +19,32 @@ export class MarkdownLines {
 
   /** What can be shown of the text so far. */
   push(piece: string): string {
-    const lines = (this.#rest + printable(piece)).split("\n");
-    this.#rest = lines.pop() ?? "";
+    const [first = "", ...others] = printable(piece).split("\n");
+    this.#rest.push(first);
+    if (others.length === 0) return "";
+    const lines = [this.#rest.join(""), ...others.slice(0, -1)];
+    this.#rest = [others.at(-1) ?? ""];
     return lines.map((line) => `${this.#style(line)}\n`).join("");
   }
 
   /** The last line, which had no end. */
   end(): string {
-    const rest = this.#rest;
-    this.#rest = "";
+    const rest = this.#rest.join("");
+    this.#rest = [];
     return rest === "" ? "" : `${this.#style(rest)}\n`;
   }
 
   #style(line: string): string {
-    if (!this.#isStyled) return line;
+    if (!this.#isStyled || line === "") return line;
     if (line.startsWith("```")) {
       this.#inCode = !this.#inCode;
-      return coloured("gray", line);
+      return GRAY(line);
     }
-    if (this.#inCode) return coloured("cyan", line);
-    if (/^#{1,6} /.test(line)) return coloured("bold", line);
-    if (line.startsWith("> ")) return coloured("italic", line);
+    if (this.#inCode) return CYAN(line);
+    if (/^#{1,6} /.test(line)) return BOLD(line);
+    if (line.startsWith("> ")) return ITALIC(line);
     return line
-      .replaceAll(/`([^`]+)`/g, (_, code: string) => coloured("cyan", code))
-      .replaceAll(/\*\*([^*]+)\*\*/g, (_, strong: string) => coloured("bold", strong));
+      .replaceAll(/`([^`]+)`/g, (_, code: string) => CYAN(code))
+      .replaceAll(/\*\*([^*]+)\*\*/g, (_, strong: string) => BOLD(strong));
   }
 }

@@ -6,6 +6,12 @@ export type Style = Parameters<typeof styleText>[0];
 /** Coloured on a terminal, plain in a pipe or where NO_COLOR is set. */
 export const coloured = (style: Style, text: string): string => styleText(style, text, { stream: process.stdout });
 
+/** The same for many pieces of text: what surrounds them is looked up once. */
+export function painter(style: Style): (text: string) => string {
+  const [before = "", after = ""] = coloured(style, "\0").split("\0");
+  return (text) => `${before}${text}${after}`;
+}
+
 const STATUS_STYLES: Readonly<Record<SessionStatus, Style>> = {
   running: "green",
   waiting: "cyan",
@@ -33,9 +39,15 @@ export function table(headings: string[], rows: string[][]): string {
 /** What came from a model or a person, safe for a terminal: no control characters but line ends and tabs. */
 export const printable = (text: string): string => text.replaceAll(/(?![\n\t])\p{Cc}/gu, "");
 
+/** Characters that are read for each one that is shown: more would be mostly space. */
+const READ_PER_SHOWN = 16;
+
 export const oneLine = (text: string, most: number): string => {
-  const line = printable(text).replaceAll(/\s+/g, " ").trim();
-  return line.length > most ? `${line.slice(0, most - 1)}…` : line;
+  const beginning = text.trim();
+  const line = printable(beginning.slice(0, most * READ_PER_SHOWN))
+    .replaceAll(/\s+/g, " ")
+    .trim();
+  return line.length > most || beginning.length > most * READ_PER_SHOWN ? `${line.slice(0, most - 1)}…` : line;
 };
 
 const UNITS: [name: string, seconds: number][] = [

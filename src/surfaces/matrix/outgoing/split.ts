@@ -4,7 +4,21 @@ export const LARGEST_PART = 12_000;
 type Block = { text: string; fence: string | null };
 
 const FENCE = /^ {0,3}(`{3,}|~{3,})/;
-const bytes = (text: string): number => Buffer.byteLength(text);
+const bytes = (text: string): number => (text.length <= SHORT ? sizeOfShort(text) : Buffer.byteLength(text));
+/** Up to this length counting here is faster than a call. */
+const SHORT = 32;
+
+function sizeOfShort(text: string): number {
+  let size = 0;
+  for (let at = 0; at < text.length; ) {
+    const code = text.codePointAt(at) as number;
+    size += sizeOf(code);
+    at += code < 0x10000 ? 1 : 2;
+  }
+  return size;
+}
+
+const sizeOf = (code: number): number => (code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4);
 
 /**
  * The parts of a long text, none of more than `most` bytes. It is cut between paragraphs; where one is too long, between
@@ -12,17 +26,29 @@ const bytes = (text: string): number => Buffer.byteLength(text);
  */
 export function split(text: string, most = LARGEST_PART): string[] {
   if (bytes(text) <= most) return [text];
-  const parts: string[] = [];
-  let part = "";
-  for (const block of blocks(text).flatMap((whole) => smaller(whole, most))) {
-    const joined = part === "" ? block : `${part}\n\n${block}`;
-    if (bytes(joined) <= most) part = joined;
-    else {
-      if (part !== "") parts.push(part);
-      part = block;
+  return pack(
+    blocks(text).flatMap((whole) => smaller(whole, most)),
+    "\n\n",
+    most,
+  );
+}
+
+/** As many of the pieces in one part as fit. Each piece is measured once. */
+function pack(pieces: string[], separator: string, most: number): string[] {
+  const parts: string[][] = [];
+  let room = 0;
+  for (const piece of pieces) {
+    const size = bytes(piece);
+    const last = parts.at(-1);
+    if (last && separator.length + size <= room) {
+      last.push(piece);
+      room -= separator.length + size;
+    } else {
+      parts.push([piece]);
+      room = most - size;
     }
   }
-  return part === "" ? parts : [...parts, part];
+  return parts.map((part) => part.join(separator));
 }
 
 /** Paragraphs, and blocks of code with all that is in them. */
@@ -31,7 +57,7 @@ function blocks(text: string): Block[] {
   let lines: string[] = [];
   let fence: string | null = null;
   const end = (ofFence: string | null): void => {
-    if (lines.some((line) => line.trim() !== "")) found.push({ text: lines.join("\n"), fence: ofFence });
+    if (lines.length > 0) found.push({ text: lines.join("\n"), fence: ofFence });
     lines = [];
   };
   for (const line of text.split("\n")) {
@@ -65,36 +91,34 @@ function smaller({ text, fence }: Block, most: number): string[] {
   return packLines(lines, room).map((part) => `${fence}\n${part}\n${close}`);
 }
 
-function packLines(lines: string[], most: number): string[] {
-  const parts: string[] = [];
-  let part: string | null = null;
-  for (const line of lines.flatMap((whole) => shortLines(whole, most))) {
-    const joined: string = part === null ? line : `${part}\n${line}`;
-    if (bytes(joined) <= most) part = joined;
-    else {
-      if (part !== null) parts.push(part);
-      part = line;
-    }
-  }
-  return part === null ? parts : [...parts, part];
-}
+const packLines = (lines: string[], most: number): string[] =>
+  pack(
+    lines.flatMap((line) => shortLines(line, most)),
+    "\n",
+    most,
+  );
 
 /** A line that is too long is cut after a space where there is one, and never inside a character. */
 function shortLines(line: string, most: number): string[] {
   const parts: string[] = [];
-  let rest = line;
-  while (bytes(rest) > most) {
-    let cut = 0;
-    let size = 0;
-    for (const character of rest) {
-      size += bytes(character);
-      if (size > most) break;
-      cut += character.length;
-    }
-    const space = rest.lastIndexOf(" ", cut - 1);
-    const at = space > cut / 2 ? space + 1 : cut;
-    parts.push(rest.slice(0, at));
-    rest = rest.slice(at);
+  let start = 0;
+  for (let end = endOfFit(line, start, most); end < line.length; end = endOfFit(line, start, most)) {
+    const space = line.lastIndexOf(" ", end - 1);
+    const cut = space - start > (end - start) / 2 ? space + 1 : end;
+    parts.push(line.slice(start, cut));
+    start = cut;
   }
-  return [...parts, rest];
+  return [...parts, line.slice(start)];
+}
+
+/** The place up to which the line has at most so many bytes, in whole characters; at least one of them. */
+function endOfFit(line: string, start: number, most: number): number {
+  let end = start;
+  for (let size = 0; end < line.length; ) {
+    const code = line.codePointAt(end) as number;
+    size += sizeOf(code);
+    if (size > most && end > start) return end;
+    end += code < 0x10000 ? 1 : 2;
+  }
+  return end;
 }

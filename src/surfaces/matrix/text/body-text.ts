@@ -21,16 +21,18 @@ export function repliedTo(content: Record<string, unknown>): string | null {
 
 /** Older clients put the message that is answered before the answer, in lines that begin with `>`. */
 function withoutQuote(body: string): { quoted: string | null; text: string } {
-  const match = /^((?:> ?[^\n]*\n)+)\n?([\s\S]*)$/.exec(body);
-  if (!match) return { quoted: null, text: body };
-  const quoted = (match[1] ?? "")
-    .split("\n")
+  const lines = body.split("\n");
+  // The last line has no end and is the person's own.
+  const first = lines.findIndex((line, index) => !line.startsWith(">") || index === lines.length - 1);
+  if (first <= 0) return { quoted: null, text: body };
+  const quoted = lines
+    .slice(0, first)
     .map((line) => line.replace(/^> ?/, ""))
     .join("\n")
     .replace(/^\* ?/, "")
     .replace(/^<@[^>]+> ?/, "")
     .trim();
-  return { quoted, text: match[2] ?? "" };
+  return { quoted, text: lines.slice(lines[first] === "" ? first + 1 : first).join("\n") };
 }
 
 /** The text behind the bot's name, or null where it does not begin with it. */
