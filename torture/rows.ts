@@ -1,6 +1,8 @@
+import { createHash } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
 import type { Action } from "../src/domain/action.ts";
 import type { Conversation, Message, Participant } from "../src/domain/conversation.ts";
+import type { JsonObject } from "../src/domain/json.ts";
 import type { Session } from "../src/domain/session.ts";
 import type { Step } from "../src/domain/step.ts";
 import { openStore } from "../src/store/open-store.ts";
@@ -60,16 +62,28 @@ export async function readFromStore(store_url: string): Promise<Rows> {
 }
 
 async function read(reader: Reader): Promise<Rows> {
-  const sessions = keyed(await reader.sessions(), ({ session_id }) => session_id);
+  const sessions = keyed(
+    (await reader.sessions()).map((row) => ({ ...row, context: digested(row.context) })),
+    ({ session_id }) => session_id,
+  );
   const conversations = keyed(await reader.conversations(), ({ conversation_id }) => conversation_id);
   return {
     sessions,
     conversations,
     actions: keyed(await reader.actions(), ({ action_id }) => action_id),
-    steps: await each(sessions.keys(), (id) => reader.steps(id)),
+    steps: await each(sessions.keys(), async (id) =>
+      (await reader.steps(id)).map((row) => ({ ...row, state: digested(row.state) })),
+    ),
     participants: await each(conversations.keys(), (id) => reader.participants(id)),
     messages: await each(conversations.keys(), (id) => reader.messages(id)),
   };
+}
+
+/** A large state's filler is kept as what tells it from another: thousands of them would not fit into memory. */
+function digested(state: JsonObject): JsonObject {
+  const { filler, ...rest } = state;
+  if (typeof filler !== "string") return state;
+  return { ...rest, filler: createHash("sha256").update(filler).digest("hex") };
 }
 
 function keyed<Row>(rows: Row[], keyOf: (row: Row) => string): Map<string, Row> {

@@ -1,38 +1,28 @@
 import { setTimeout as wait } from "node:timers/promises";
-import { type Action, type ActionType, carriesGuidance } from "../domain/action.ts";
+import { type Action, carriesGuidance } from "../domain/action.ts";
 import { EverstepError } from "../domain/errors.ts";
 import { isStoppedByLimit, type Session } from "../domain/session.ts";
+import { isWholeSlice } from "../sessions/guidance-slice.ts";
 import type { SessionRegistry } from "../sessions/registry.ts";
 import type { SessionRunner } from "../sessions/session-runner.ts";
+import { GUIDANCE_SLICE } from "../store/guidance-amount.ts";
 import type { CommitOutcome, Store } from "../store/store.ts";
-import { create } from "./handlers/create.ts";
-import { destroy } from "./handlers/destroy.ts";
-import { fork } from "./handlers/fork.ts";
-import { guide } from "./handlers/guide.ts";
-import { pause } from "./handlers/pause.ts";
-import { resume } from "./handlers/resume.ts";
-import { type Handler, type Outcome, settle } from "./outcome.ts";
-
-const HANDLERS: Readonly<Record<ActionType, Handler>> = {
-  agent_create: create,
-  agent_pause: pause,
-  agent_resume: resume,
-  agent_interrupt: guide,
-  agent_input: guide,
-  agent_destroy: destroy,
-  agent_fork: fork,
-};
+import { type Decision, decide } from "./decide.ts";
+import { type Outcome, settle } from "./outcome.ts";
 
 /** Actions under way at once, over all sessions. It only bounds memory: a pause that waits its turn here would let a step start. */
 const MOST_UNDER_WAY = 2000;
 const OWNED_ELSEWHERE_RETRY_MS = 200;
 const STORE_RETRY_MS = 500;
+/** Milliseconds for which guidance that no step takes soon is gathered. */
+const GATHER_MS = 100;
 
 /**
  * Claims actions and sees each to its end: claim, handle, settle.
  *
  * A1  Every action ends: a handler that throws ends it as failed, a store out of reach only delays it.
- * A2  What a handler decides and the end of its action are one commit.
+ * A2  What a handler decides and the end of its action are one commit. Guidance goes with what follows it in its session, a
+ *     slice at a time, so that a flood costs few commits and no other request waits behind it.
  * A3  A request to a session that is at work here need not wait in the queue: it is written together with what it does, unless
  *     that would overtake another.
  */
@@ -106,22 +96,26 @@ export class Dispatcher {
     if (!isAtWork || !this.#registry.peek(action.session_id)?.isFree) return false;
     const applying = this.#registry.withRunner(
       action.session_id,
-      async (runner) => runner !== null && (await this.#apply(action, runner, true)) === "committed",
+      async (runner) => runner !== null && (await this.#apply([action], runner, true)) === "committed",
     );
     this.#track(applying.catch(() => {}));
     return applying.catch((error: unknown) => {
       if (error instanceof EverstepError) throw error;
-      return false; // A1: a handler that throws does so again, and ends the action.
+      return false; // A1: what failed does so again, and ends the action.
     });
   }
 
   /** A1. A stop waits for what was claimed before it; what a store out of reach leaves then is claimed again after a start. */
-  async #handle(action: Action): Promise<void> {
+  async #handle(first: Action): Promise<void> {
+    let following: Action[] | null = null;
     let failure: string | null = null;
     for (let tries = 0; tries < 2 || !this.#stopping.signal.aborted; tries += 1) {
       try {
-        if (failure === null) return await this.#handleOnce(action);
-        return await this.#settleAlone(action, { kind: "failed", reason: failure });
+        following ??= carriesGuidance(first) ? await this.#claimFollowing(first) : [];
+        const actions = [first, ...following];
+        if (failure === null) return await this.#handleOnce(first.session_id, actions);
+        const reason = failure;
+        return await this.#settleAlone(actions, () => ({ kind: "failed", reason }));
       } catch (error) {
         if (error instanceof EverstepError) await this.#waitForStore();
         else failure = String(error);
@@ -129,60 +123,72 @@ export class Dispatcher {
     }
   }
 
-  async #handleOnce(action: Action): Promise<void> {
-    if (this.#registry.peek(action.session_id)) return this.#applyInTurn(action);
-    const { session_id } = action;
-    const session = this.#store.atHand(session_id) ?? (await this.#store.getSession(session_id));
-    if (!session) return this.#settleAlone(action, { kind: "rejected", reason: "the session is unknown" });
-    const isOver = session.status === "done" || session.status === "stopped";
-    if (isOver && !mayUndo(action, session)) {
-      // No runner is needed to tell what cannot be done any more; a creation whose session is through already went well.
-      const isBirth = action.action_type === "agent_create" || action.action_type === "agent_fork";
-      return this.#settleAlone(
-        action,
-        isBirth ? { kind: "ok" } : { kind: "rejected", reason: `the session is ${session.status}` },
-      );
-    }
-    await this.#applyInTurn(action);
+  /** A2. Where a session has more than its next step takes, nothing is lost by a wait, and each commit writes the whole of it. */
+  async #claimFollowing(first: Action): Promise<Action[]> {
+    const session = this.#registry.peek(first.session_id)?.session;
+    if (session && !isWholeSlice(session)) await this.#wait(GATHER_MS);
+    return this.#store.claimFollowing(first, GUIDANCE_SLICE);
   }
 
-  async #applyInTurn(action: Action): Promise<void> {
-    await this.#registry.withRunner(action.session_id, async (runner) => {
-      const written = runner ? await this.#apply(action, runner) : "fenced";
-      if (written === "fenced") await this.#settleAlone(action, OWNED_ELSEWHERE);
+  async #handleOnce(session_id: string, actions: Action[]): Promise<void> {
+    if (this.#registry.peek(session_id)) return this.#applyInTurn(session_id, actions);
+    const session = this.#store.atHand(session_id) ?? (await this.#store.getSession(session_id));
+    if (!session) return this.#settleAlone(actions, () => ({ kind: "rejected", reason: "the session is unknown" }));
+    const isOver = session.status === "done" || session.status === "stopped";
+    // No runner is needed to tell what cannot be done any more.
+    if (isOver && !actions.some((action) => mayUndo(action, session)))
+      return this.#settleAlone(actions, (action) => tooLate(action, session));
+    await this.#applyInTurn(session_id, actions);
+  }
+
+  async #applyInTurn(session_id: string, actions: Action[]): Promise<void> {
+    await this.#registry.withRunner(session_id, async (runner) => {
+      const written = runner ? await this.#apply(actions, runner) : "fenced";
+      if (written === "fenced") await this.#settleAlone(actions, () => OWNED_ELSEWHERE);
     });
   }
 
   /** A2. */
-  async #apply(action: Action, runner: SessionRunner, isNew = false): Promise<CommitOutcome["kind"] | "nothing"> {
-    let outcome: Outcome | undefined;
+  async #apply(actions: Action[], runner: SessionRunner, isNew = false): Promise<CommitOutcome["kind"] | "nothing"> {
+    let decision: Decision | undefined;
     const written = await runner.change((session) => {
-      outcome = HANDLERS[action.action_type](action, session, runner.moniker);
-      const actions = [settle(action, outcome, carriesGuidance(action))];
-      if (outcome.kind === "ok" && outcome.session)
-        return { session: outcome.session, actions, ...(isNew ? { overtakes_none: true } : {}) };
+      decision = decide(actions, session, runner.moniker);
+      const { effects: _, session: next, ...settled } = decision;
+      if (next) return { session: next, ...settled, ...(isNew ? { overtakes_none: true } : {}) };
       // Only who writes the session learns whether it is still theirs to judge; the queue knows.
-      return isNew ? null : { actions };
+      return isNew ? null : settled;
     });
-    if (written !== "committed" || outcome?.kind !== "ok") return written;
-    if (outcome.effect === "interrupt") runner.interrupt();
-    if (outcome.effect === "destroy") runner.destroy();
+    if (written !== "committed" || !decision?.actions.some(({ outcome }) => outcome === "ok")) return written;
+    if (decision.effects.has("interrupt")) runner.interrupt();
+    if (decision.effects.has("destroy")) runner.destroy();
     runner.wake();
     return written;
   }
 
-  async #settleAlone(action: Action, outcome: Outcome): Promise<void> {
-    await this.#store.commit({ actions: [settle(action, outcome, carriesGuidance(action))] });
+  async #settleAlone(actions: Action[], outcomeOf: (action: Action) => Outcome): Promise<void> {
+    await this.#store.commit({
+      actions: actions.map((action) => settle(action, outcomeOf(action), carriesGuidance(action))),
+    });
   }
 
-  async #waitForStore(): Promise<void> {
-    await wait(STORE_RETRY_MS, undefined, { signal: this.#stopping.signal }).catch(() => {});
+  #waitForStore(): Promise<void> {
+    return this.#wait(STORE_RETRY_MS);
+  }
+
+  async #wait(ms: number): Promise<void> {
+    await wait(ms, undefined, { signal: this.#stopping.signal }).catch(() => {});
   }
 }
 
 /** What a limit stopped can be set going again, or be ended for good. */
 const mayUndo = ({ action_type }: Action, session: Session): boolean =>
   isStoppedByLimit(session) && (action_type === "agent_resume" || action_type === "agent_destroy");
+
+/** A creation whose session is through already went well. */
+const tooLate = ({ action_type }: Action, { status }: Session): Outcome =>
+  action_type === "agent_create" || action_type === "agent_fork"
+    ? { kind: "ok" }
+    : { kind: "rejected", reason: `the session is ${status}` };
 
 const OWNED_ELSEWHERE: Outcome = {
   kind: "retry",

@@ -3,12 +3,15 @@ import { now } from "../domain/ids.ts";
 import type { Session } from "../domain/session.ts";
 import type { Moniker } from "../monikers/moniker.ts";
 
+/** What the runner does beside looking at the session again. */
+export type Effect = "interrupt" | "destroy";
+
 /** What a handler makes of an action: a new row of the session, or why not. */
 export type Outcome =
   | {
       kind: "ok";
-      session?: Session /** What the runner does beside looking at the session again. */;
-      effect?: "interrupt" | "destroy";
+      session?: Session;
+      effect?: Effect;
     }
   | { kind: "rejected"; reason: string }
   | { kind: "failed"; reason: string }

@@ -63,7 +63,7 @@ export function newAction(request: ActionRequest, action_id = newId()): Action {
   };
 }
 
-const GUIDANCE_TYPES: ReadonlySet<ActionType> = new Set(["agent_interrupt", "agent_input"]);
+export const GUIDANCE_TYPES: ReadonlySet<ActionType> = new Set(["agent_interrupt", "agent_input"]);
 export const carriesGuidance = (action: Action): boolean => GUIDANCE_TYPES.has(action.action_type);
 
 /** A final action never changes again: it is processed, and if it brought guidance, that was consumed or bounced. */

@@ -7,6 +7,7 @@ import { redactUrls } from "./redact.ts";
 export const ERROR_CODES = [
   "address_unavailable",
   "config_invalid",
+  "guidance_full",
   "matrix_login_failed",
   "matrix_state_locked",
   "matrix_state_unusable",

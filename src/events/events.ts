@@ -26,10 +26,9 @@ export class Events {
     store.onDelta?.((delta) => this.#tell(delta));
   }
 
-  /** `session` is the row that the step began with. */
-  publishDelta(session: Session, delta: Pick<StepDelta, "iteration" | "event_seq" | "text" | "tool">): void {
-    const { session_id, conversation_id, pending_action_ids: action_ids } = session;
-    const whole = { session_id, conversation_id, action_ids, ...delta };
+  publishDelta(session: Session, delta: Omit<StepDelta, "session_id" | "conversation_id">): void {
+    const { session_id, conversation_id } = session;
+    const whole = { session_id, conversation_id, ...delta };
     this.#tell(whole);
     this.#store.publishDelta?.(whole);
   }

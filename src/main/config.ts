@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { EverstepError } from "../domain/errors.ts";
+import { DEFAULT_GUIDANCE_LIMIT } from "../queue/guidance-limit.ts";
 import { isLoopback } from "../surfaces/access.ts";
 
 const secret = z.string().min(1).optional();
@@ -25,6 +26,8 @@ const configSchema = z.object({
   AZURE_OPENAI_BASE_URL: z.url().optional(),
   AZURE_OPENAI_API_VERSION: z.string().min(1).optional(),
   EVERSTEP_MAX_RUNNING_STEPS: z.coerce.number().int().min(1).default(500),
+  EVERSTEP_MAX_PENDING_GUIDANCE: z.coerce.number().int().min(1).default(DEFAULT_GUIDANCE_LIMIT.count),
+  EVERSTEP_MAX_PENDING_GUIDANCE_BYTES: z.coerce.number().int().min(1).default(DEFAULT_GUIDANCE_LIMIT.bytes),
   EVERSTEP_RATE_LIMIT: z.coerce.number().int().min(1).default(60_000),
   EVERSTEP_WRONG_TOKENS: z.coerce.number().int().min(1).default(30),
   EVERSTEP_MAX_CONNECTIONS: z.coerce.number().int().min(1).default(10_000),

@@ -4,6 +4,7 @@ import { Events } from "../events/events.ts";
 import type { Catalog } from "../monikers/catalog.ts";
 import type { Llm } from "../monikers/llm/llm.ts";
 import { Workspace } from "../monikers/tools/workspace.ts";
+import { GuidanceLimit } from "../queue/guidance-limit.ts";
 import { ActionQueue } from "../queue/submit.ts";
 import { SessionRegistry } from "../sessions/registry.ts";
 import type { RunnerObserver } from "../sessions/runner-dependencies.ts";
@@ -18,6 +19,8 @@ export type RuntimeOptions = {
   workspace: string;
   /** The language model; without one the monikers work offline. */
   llm?: Llm | null;
+  /** What bounds the guidance that no step used yet. */
+  limit?: GuidanceLimit;
   /** Steps that may run at once. 500 by default. */
   max_running_steps?: number;
   /** Milliseconds that a destroyed session's step may take to finish. 5,000 by default. */
@@ -37,7 +40,7 @@ export class Runtime {
   readonly #shutdown_grace_ms: number;
   #stopping: Promise<void> | undefined;
 
-  constructor({ store, catalog, workspace, ...options }: RuntimeOptions) {
+  constructor({ store, catalog, workspace, limit = new GuidanceLimit(store), ...options }: RuntimeOptions) {
     const worker = newId();
     const slots = new StepSlots(options.max_running_steps ?? 500);
     const started_at = now();
@@ -52,10 +55,14 @@ export class Runtime {
       tools: { workspace: new Workspace(workspace) },
       onDelta: ({ session, ...delta }) => this.events.publishDelta(session, delta),
       observer: options.observer ?? { stepCommitted() {}, committed() {}, retried() {} },
+      limit,
       destroy_grace_ms: options.destroy_grace_ms ?? 5000,
     });
     this.#dispatcher = new Dispatcher(store, this.#registry, worker);
-    this.queue = new ActionQueue(store, catalog, (action) => this.#dispatcher.applyAtOnce(action));
+    this.queue = new ActionQueue(store, catalog, {
+      applyAtOnce: (action) => this.#dispatcher.applyAtOnce(action),
+      limit,
+    });
   }
 
   /** Sessions that were alive go on; then actions are taken. Answers how many sessions came back. */

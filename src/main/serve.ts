@@ -5,10 +5,11 @@ import { type Logger, pino } from "pino";
 import { EverstepError } from "../domain/errors.ts";
 import { redactUrls } from "../domain/redact.ts";
 import { Events } from "../events/events.ts";
-import { type Catalog, loadCatalog } from "../monikers/catalog.ts";
+import { loadCatalog } from "../monikers/catalog.ts";
 import type { Llm } from "../monikers/llm/llm.ts";
 import { readModel } from "../monikers/llm/model.ts";
 import { Conversations } from "../queue/conversations.ts";
+import { GuidanceLimit } from "../queue/guidance-limit.ts";
 import { ActionQueue } from "../queue/submit.ts";
 import { currentStep } from "../sessions/step-scope.ts";
 import { describeStore } from "../store/open-store.ts";
@@ -21,7 +22,7 @@ import { buildServer } from "../surfaces/http/server.ts";
 import { SocketServer } from "../surfaces/socket/socket-server.ts";
 import { TokenCheck } from "../surfaces/token-check.ts";
 import type { Config } from "./config.ts";
-import { Runtime } from "./runtime.ts";
+import { Runtime, type RuntimeOptions } from "./runtime.ts";
 import { StrayErrors } from "./stray-errors.ts";
 import { UP } from "./supervise.ts";
 
@@ -69,15 +70,23 @@ async function serveUntilStopped(role: Role, config: Config, opening: Promise<St
   atStop("the store", () => store.close());
   const catalog = await loadCatalog(config.EVERSTEP_MONIKERS);
   const metrics = new Metrics(store);
-  const runtime = role === "server" ? null : newRuntime(config, store, catalog, metrics, log, await openModel(config));
+  const limit = new GuidanceLimit(store, {
+    count: config.EVERSTEP_MAX_PENDING_GUIDANCE,
+    bytes: config.EVERSTEP_MAX_PENDING_GUIDANCE_BYTES,
+  });
+  const runtime =
+    role === "server" ? null : newRuntime(config, { store, catalog, limit }, metrics, log, await openModel(config));
   const revived = (await runtime?.start()) ?? 0;
   atStop("the work under way", () => runtime?.stop());
   if (role === "worker")
     console.log(`Everstep works (store ${describeStore(config.EVERSTEP_STORE)}, ${revived} sessions go on)`);
   else {
-    const { queue, events } = runtime ?? { queue: new ActionQueue(store, catalog), events: new Events(store) };
+    const { queue, events } = runtime ?? {
+      queue: new ActionQueue(store, catalog, { limit }),
+      events: new Events(store),
+    };
     const workers = () => (runtime ? [runtime.describe()] : []);
-    const address = await listen(config, { store, catalog, metrics, log, workers, queue, events }, atStop);
+    const address = await listen(config, { store, catalog, metrics, log, workers, queue, events, limit }, atStop);
     greet(address, config, revived);
   }
   process.send?.(UP);
@@ -116,15 +125,13 @@ async function stopRequested(strays: StrayErrors): Promise<number> {
 
 function newRuntime(
   config: Config,
-  store: Store,
-  catalog: Catalog,
+  parts: Required<Pick<RuntimeOptions, "store" | "catalog" | "limit">>,
   metrics: Metrics,
   log: Logger,
   llm: Llm | null,
 ): Runtime {
   return new Runtime({
-    store,
-    catalog,
+    ...parts,
     workspace: config.EVERSTEP_WORKSPACE,
     llm,
     max_running_steps: config.EVERSTEP_MAX_RUNNING_STEPS,
@@ -141,16 +148,16 @@ function newRuntime(
   });
 }
 
-type ServerParts = Omit<ServerContext, "chat" | "conversations"> & { log: Logger };
+type ServerParts = Omit<ServerContext, "chat" | "conversations"> & { log: Logger; limit: GuidanceLimit };
 
 /** Everything that listens, on one port. What is taken in ends before the runtime does. */
-async function listen(config: Config, { log, ...parts }: ServerParts, atStop: AtStop): Promise<string> {
+async function listen(config: Config, { log, limit, ...parts }: ServerParts, atStop: AtStop): Promise<string> {
   const { store, queue, events } = parts;
   const chat = new DefaultChat(store, queue, events);
   atStop("the chat", () => chat.stop());
   const token_check = new TokenCheck(config.EVERSTEP_WRONG_TOKENS);
   const app = await buildServer(
-    { ...parts, conversations: new Conversations(store), chat },
+    { ...parts, conversations: new Conversations(store, limit), chat },
     {
       token: config.EVERSTEP_TOKEN,
       metrics_token: config.EVERSTEP_METRICS_TOKEN,

@@ -4,7 +4,9 @@ import { type Conversation, conversationStatusSchema, type Message, type Partici
 import { idSchema, newId, now } from "../domain/ids.ts";
 import { type JsonObject, jsonSchema } from "../domain/json.ts";
 import type { Session } from "../domain/session.ts";
+import { jsonBytes } from "../store/guidance-amount.ts";
 import type { Store } from "../store/store.ts";
+import { type Full, GuidanceLimit } from "./guidance-limit.ts";
 import { Turns } from "./turns.ts";
 
 export const newConversationSchema = z.object({
@@ -51,7 +53,8 @@ type NewMessage = z.infer<typeof newMessageSchema>;
 export type Refusal =
   | { kind: "unknown"; what: string }
   | { kind: "conflict"; detail: string }
-  | { kind: "invalid"; path: string; message: string };
+  | { kind: "invalid"; path: string; message: string }
+  | Full;
 type Joined = { kind: "joined"; participant: Participant };
 export type Posted = { kind: "posted"; message: Message };
 
@@ -61,8 +64,11 @@ export class Conversations {
   /** A row that is read and then written whole must not change in between. */
   readonly #turns = new Turns();
 
-  constructor(store: Store) {
+  readonly #limit: GuidanceLimit;
+
+  constructor(store: Store, limit = new GuidanceLimit(store)) {
     this.#store = store;
+    this.#limit = limit;
   }
 
   /** In turn within this process, and where others share the store, with them. */
@@ -140,7 +146,10 @@ export class Conversations {
     return true;
   }
 
-  /** A message that was sent before is answered as it was then, also where it could not be sent any more. */
+  /**
+   * A message that was sent before is answered as it was then, also where it could not be sent any more. Where one of the sessions
+   * that are meant has no room for it, nobody gets it and it is not stored.
+   */
   async post(conversation_id: string, wanted: NewMessage): Promise<Posted | Refusal> {
     const outcome = await this.#postNew(conversation_id, wanted);
     if (outcome.kind === "posted" || wanted.message_id === undefined) return outcome;
@@ -176,7 +185,17 @@ export class Conversations {
       notes: null,
       action_ids: actions.map(({ action_id }) => action_id),
     };
-    const outcome = await this.#store.commit({ messages: [message], actions });
+    const rooms = await Promise.all(
+      actions.map(({ session_id, payload }) => this.#limit.take(session_id, jsonBytes(payload))),
+    );
+    const full = rooms.find((room) => room.kind === "full");
+    if (full) {
+      for (const room of rooms) if (room.kind === "room") room.written();
+      return full;
+    }
+    const outcome = await this.#store.commit({ messages: [message], actions }).finally(() => {
+      for (const room of rooms) if (room.kind === "room") room.written();
+    });
     if (outcome.kind === "committed") return { kind: "posted", message };
     return { kind: "conflict", detail: `message ${message_id} is in another conversation` };
   }

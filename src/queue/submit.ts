@@ -1,12 +1,14 @@
 import { z } from "zod";
-import { type Action, type ActionType, actionTypeSchema, newAction } from "../domain/action.ts";
+import { type Action, type ActionType, actionTypeSchema, GUIDANCE_TYPES, newAction } from "../domain/action.ts";
 import type { Participant } from "../domain/conversation.ts";
 import { idSchema, newId } from "../domain/ids.ts";
 import { type JsonObject, type JsonValue, jsonObjectSchema } from "../domain/json.ts";
 import type { Session } from "../domain/session.ts";
 import type { Catalog } from "../monikers/catalog.ts";
+import { jsonBytes } from "../store/guidance-amount.ts";
 import type { Batch, Store } from "../store/store.ts";
 import { Arrivals } from "./arrivals.ts";
+import { type Full, GuidanceLimit, type Room } from "./guidance-limit.ts";
 import { newFork, newSession } from "./new-session.ts";
 import { PAYLOADS } from "./payloads.ts";
 
@@ -25,10 +27,16 @@ export type SubmitOutcome =
   | { kind: "accepted"; action_id: string; agent_id: string; session_id: string }
   | { kind: "invalid"; errors: Problem[] }
   | { kind: "unknown"; what: string }
-  | { kind: "conflict"; detail: string };
+  | { kind: "conflict"; detail: string }
+  | Full;
 
 /** Writes a request together with what it does, or answers false: then it has to queue. */
 type ApplyAtOnce = (action: Action) => Promise<boolean>;
+
+type Target = Pick<Session, "agent_id" | "session_id">;
+/** Whom a request means, and for guidance whether there is room for it. */
+type Found = { target: Target | null; room: Room | Full | null };
+type QueueOptions = { applyAtOnce?: ApplyAtOnce; limit?: GuidanceLimit };
 
 /** What has to take effect fast. What people say goes through the queue: its receipt shows them every state of it. */
 const AT_ONCE: ReadonlySet<ActionType> = new Set(["agent_pause", "agent_resume", "agent_destroy"]);
@@ -41,17 +49,24 @@ const AT_ONCE: ReadonlySet<ActionType> = new Set(["agent_pause", "agent_resume",
  * Q2  A creation writes the session together with the action, so that its id can be used at once; the same id again is
  *     answered as the first time, or refused where it means another agent or moniker.
  * Q3  Requests for a session enter the queue, or take effect at once, in the order they were made here.
+ * Q4  Guidance for a session that was told too much already is refused, and nothing else is.
  */
 export class ActionQueue {
   readonly #store: Store;
   readonly #catalog: Catalog;
   readonly #applyAtOnce: ApplyAtOnce;
+  readonly #limit: GuidanceLimit;
   readonly #arrivals = new Arrivals();
 
-  constructor(store: Store, catalog: Catalog, applyAtOnce: ApplyAtOnce = async () => false) {
+  constructor(
+    store: Store,
+    catalog: Catalog,
+    { applyAtOnce = async () => false, limit = new GuidanceLimit(store) }: QueueOptions = {},
+  ) {
     this.#store = store;
     this.#catalog = catalog;
     this.#applyAtOnce = applyAtOnce;
+    this.#limit = limit;
   }
 
   async submit(request: unknown): Promise<SubmitOutcome> {
@@ -61,28 +76,45 @@ export class ActionQueue {
     if (!payload.success) return invalid(payload.error, "payload");
     const checked = { ...parsed.data, payload: withoutAbsent(payload.data) };
     if (checked.action_type === "agent_create") return this.#create(checked);
+    const full = this.#refusal(checked);
+    if (full) return full;
     const key = checked.session_id ?? checked.agent_id ?? "";
     const wish = AT_ONCE.has(checked.action_type) ? "alone" : "side by side";
-    return this.#arrivals.inOrder(key, wish, this.#target(checked), (target, isAlone) =>
-      this.#submitTo(checked, target, isAlone),
+    return this.#arrivals.inOrder(key, wish, this.#lookUp(checked), (found, isAlone) =>
+      this.#submitTo(checked, found, isAlone),
     );
   }
 
   /** Q3: what comes alone overtakes nothing that is on its way into the queue. */
-  async #submitTo(request: Checked, target: Session | null, isAlone: boolean): Promise<SubmitOutcome> {
+  async #submitTo(request: Checked, { target, room }: Found, isAlone: boolean): Promise<SubmitOutcome> {
     if (!target) return { kind: "unknown", what: request.session_id ? "session" : "agent" };
-    if (request.action_type === "agent_fork") return this.#fork(request, target);
+    if (request.action_type === "agent_fork") return this.#fork(request, target.session_id);
     const action = actionOf(request, target);
+    if (room?.kind === "full") return room; // Q4
     const isApplied = isAlone && (await this.#applyAtOnce(action));
-    if (!isApplied) await this.#store.commit({ actions: [action] });
+    if (!isApplied) await this.#store.commit({ actions: [action] }).finally(() => room?.written());
     return accepted(action, target);
   }
 
+  /** Q4. A flood costs next to nothing while the session is known to be full. */
+  #refusal({ action_type, session_id, payload }: Checked): Full | null {
+    if (session_id === undefined || !GUIDANCE_TYPES.has(action_type)) return null;
+    return this.#limit.refusal(session_id, jsonBytes(payload));
+  }
+
+  /** Q3: whatever has to be waited for is found out before the request takes its place among the others. */
+  async #lookUp(request: Checked): Promise<Found> {
+    const target = await this.#target(request);
+    const isTold = target !== null && GUIDANCE_TYPES.has(request.action_type);
+    const room = isTold ? await this.#limit.take(target.session_id, jsonBytes(request.payload)) : null;
+    return { target, room };
+  }
+
   /** Control by `agent_id` alone means the agent's latest session. */
-  async #target({ agent_id, session_id }: SubmitRequest): Promise<Session | null> {
+  async #target({ agent_id, session_id }: SubmitRequest): Promise<Target | null> {
     if (session_id !== undefined) {
-      const session = this.#store.atHand(session_id) ?? (await this.#store.getSession(session_id));
-      return session && (agent_id ?? session.agent_id) === session.agent_id ? session : null;
+      const owner = this.#store.atHand(session_id)?.agent_id ?? (await this.#store.getSessionAgent(session_id));
+      return owner !== null && (agent_id ?? owner) === owner ? { agent_id: owner, session_id } : null;
     }
     return agent_id === undefined ? null : ((await this.#store.getAgent(agent_id))?.latest ?? null);
   }
@@ -105,7 +137,9 @@ export class ActionQueue {
     return this.#commitNew(session, batch, request.payload["moniker"] as string | undefined);
   }
 
-  async #fork(request: Checked, parent: Session): Promise<SubmitOutcome> {
+  async #fork(request: Checked, parent_session_id: string): Promise<SubmitOutcome> {
+    const parent = await this.#store.getSession(parent_session_id);
+    if (!parent) return { kind: "unknown", what: "session" };
     const iteration = request.payload["iteration"] as number;
     const [step] = await this.#store.listSteps({
       session_id: parent.session_id,
@@ -161,7 +195,7 @@ type Checked = Omit<SubmitRequest, "payload"> & { payload: JsonObject };
 
 function actionOf(
   { action_type, payload, metadata, urgency }: Checked,
-  { agent_id, session_id }: Session,
+  { agent_id, session_id }: Target,
   action_id?: string,
 ): Action {
   const request = { action_type, agent_id, session_id, payload, metadata: metadata ?? {}, urgency: urgency ?? 0 };
@@ -180,7 +214,7 @@ function participantsOf({ conversation_id, agent_id, session_id, created_at }: S
   return [{ participant_id: newId(), conversation_id, ...member, joined_at: created_at, left_at: null }];
 }
 
-const accepted = ({ action_id }: Action, { agent_id, session_id }: Session): SubmitOutcome => ({
+const accepted = ({ action_id }: Action, { agent_id, session_id }: Target): SubmitOutcome => ({
   kind: "accepted",
   action_id,
   agent_id,

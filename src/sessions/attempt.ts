@@ -6,6 +6,7 @@ import type { FrameIn, FrameOut } from "../domain/step-frame.ts";
 import type { Moniker, StepContext } from "../monikers/moniker.ts";
 import { StepError } from "../monikers/moniker.ts";
 import { checkFrame } from "./check-frame.ts";
+import { firstSlice } from "./guidance-slice.ts";
 import type { Inbox } from "./inbox.ts";
 import { runtimeLeftMs } from "./limits.ts";
 import type { Taken } from "./step-commit.ts";
@@ -23,8 +24,8 @@ export type Attempt = { outcome: Promise<AttemptOutcome>; cut: (reason: CutReaso
 
 export type AttemptTools = Pick<StepContext, "llm" | "tools"> & { inbox: Inbox; onShown: (shown: Shown) => void };
 
-/** What a step shows while it runs: text, or the name of a tool. */
-type Shown = Pick<StepDelta, "text" | "tool">;
+/** What a step shows while it runs: text, or the name of a tool, and whose guidance it has. */
+type Shown = Pick<StepDelta, "text" | "tool" | "action_ids">;
 
 class Cut extends Error {
   readonly reason: CutReason;
@@ -34,10 +35,11 @@ class Cut extends Error {
   }
 }
 
-/** Runs a session's next step once. It ends when the moniker ends or the signal aborts, whichever comes first. */
+/** Runs a session's next step once, with as much guidance as it takes. It ends when the moniker ends or the signal aborts, whichever comes first. */
 export function attempt(session: Session, moniker: Moniker, { llm, tools, inbox, onShown }: AttemptTools): Attempt {
   const controller = new AbortController();
-  const taken: Taken = { guidance: session.pending_guidance, action_ids: session.pending_action_ids };
+  const taken = firstSlice(session);
+  const { action_ids } = taken;
   const started = performance.now();
   let tokens = 0;
   let over = false;
@@ -56,7 +58,10 @@ export function attempt(session: Session, moniker: Moniker, { llm, tools, inbox,
     emit(news) {
       if (over) return;
       if (news.kind === "usage") tokens += tokenCount(news.tokens);
-      else outsideStepScope(() => onShown(news.kind === "tool" ? { text: "", tool: news.name } : { text: news.text }));
+      else
+        outsideStepScope(() =>
+          onShown({ ...(news.kind === "tool" ? { text: "", tool: news.name } : { text: news.text }), action_ids }),
+        );
     },
   };
   const aborted = Promise.withResolvers<never>();
@@ -75,7 +80,7 @@ export function attempt(session: Session, moniker: Moniker, { llm, tools, inbox,
   const run = async (): Promise<AttemptOutcome> => {
     const timer = deadline(session, abort);
     try {
-      const step = inStepScope(scope, () => moniker.step(frameOf(session), context));
+      const step = inStepScope(scope, () => moniker.step(frameOf(session, taken), context));
       const returned = await Promise.race([aborted.promise, step]);
       const latency_ms = performance.now() - started;
       return { kind: "done", frame: checkFrame(returned), taken, latency_ms, tokens, cursor: inbox.cursor };
@@ -102,9 +107,9 @@ const strayError = (error: unknown): StepError => {
 const tokenCount = (tokens: number): number => (Number.isFinite(tokens) && tokens > 0 ? Math.round(tokens) : 0);
 
 /** The moniker gets a copy of the state: what it does to it in place must not reach the stored one. */
-function frameOf(session: Session): FrameIn {
+function frameOf(session: Session, { guidance }: Taken): FrameIn {
   const frame: FrameIn = { step: session.next_step_token, state: copyJson(session.context) };
-  return session.pending_guidance.length > 0 ? { ...frame, guidance: copyJson(session.pending_guidance) } : frame;
+  return guidance.length > 0 ? { ...frame, guidance: copyJson(guidance) } : frame;
 }
 
 function deadline({ options, created_at }: Session, abort: (reason: Error) => void): NodeJS.Timeout | undefined {

@@ -18,8 +18,11 @@ export class DeliveredGuidance {
     }
   }
 
+  /** In the order of the ids. */
   async get(ids: string[]): Promise<Action[]> {
-    const found = await Promise.all(ids.map(async (id) => this.#actions.get(id) ?? this.#store.getAction(id)));
-    return found.filter((action) => action !== null);
+    const unknown = ids.filter((id) => !this.#actions.has(id));
+    const read = unknown.length > 0 ? await this.#store.getActions(unknown) : [];
+    const byId = new Map(read.map((action) => [action.action_id, action]));
+    return ids.flatMap((id) => this.#actions.get(id) ?? byId.get(id) ?? []);
   }
 }

@@ -1,7 +1,8 @@
 import { type Action, newAction } from "../domain/action.ts";
 import type { Message } from "../domain/conversation.ts";
 import { isObject, type JsonObject, type JsonValue } from "../domain/json.ts";
-import type { Store } from "../store/store.ts";
+import { jsonBytes } from "../store/guidance-amount.ts";
+import type { RunnerDependencies } from "./runner-dependencies.ts";
 
 /** How often an agent's word may be passed on from agent to agent before it stops, counted from the last person's word. */
 const MOST_HOPS = 4;
@@ -11,7 +12,7 @@ const MOST_HOPS = 4;
  * and only so many hops from a person: two agents cannot talk each other into a loop.
  */
 export async function deliverToListeners(
-  store: Store,
+  { store, limit }: Pick<RunnerDependencies, "store" | "limit">,
   message: Message,
   guidance: JsonValue[],
 ): Promise<{ message: Message; actions: Action[] }> {
@@ -32,17 +33,31 @@ export async function deliverToListeners(
     conversation_id,
     hops,
   };
-  const actions = listeners.map((listener) =>
-    newAction({
+  const actions: Action[] = [];
+  for (const listener of listeners) {
+    const action = newAction({
       action_type: "agent_input",
       agent_id: listener.agent_id,
       session_id: listener.session_id as string,
       payload: said,
       metadata: { message_id, conversation_id },
-    }),
-  );
+    });
+    const room = await limit.take(action.session_id, jsonBytes(said));
+    actions.push(room.kind === "full" ? returned(action, room.detail) : action);
+    if (room.kind === "room") room.written();
+  }
   return { message: { ...message, action_ids: actions.map(({ action_id }) => action_id) }, actions };
 }
+
+/** A listener that has no room for more is not told, and the action says so; what was said is in the conversation. */
+const returned = (action: Action, error: string): Action => ({
+  ...action,
+  processed: true,
+  processed_at: action.created_at,
+  outcome: "rejected",
+  error,
+  receipt: "bounced",
+});
 
 const hopsOf = (guidance: JsonValue): number =>
   isObject(guidance) && typeof guidance["hops"] === "number" ? guidance["hops"] : 0;

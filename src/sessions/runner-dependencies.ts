@@ -20,8 +20,15 @@ export type RunnerDependencies = {
   probation: StepSlots;
   llm: StepContext["llm"];
   tools: StepContext["tools"];
-  onDelta: (delta: Pick<StepDelta, "iteration" | "event_seq" | "text" | "tool"> & { session: Session }) => void;
+  onDelta: (delta: Omit<StepDelta, "session_id" | "conversation_id"> & { session: Session }) => void;
   observer: RunnerObserver;
+  /** Takes room for guidance that a session is told, until it is written. */
+  limit: {
+    take(
+      session_id: string,
+      bytes: number,
+    ): Promise<{ kind: "room"; written: () => void } | { kind: "full"; detail: string }>;
+  };
   /** Milliseconds that a destroyed session's step may take to finish. */
   destroy_grace_ms: number;
 };

@@ -267,7 +267,7 @@ export class SessionRunner {
   async #commitStep(result: Extract<AttemptOutcome, { kind: "done" }>): Promise<void> {
     const { session, step, message } = stepCommit(this.#session, this.#moniker.kind, result);
     const used = (await this.#delivered.get(step.action_ids)).map((action) => consumedBy(action, step.iteration));
-    const said = message && (await deliverToListeners(this.#dependencies.store, message, step.guidance));
+    const said = message && (await deliverToListeners(this.#dependencies, message, step.guidance));
     await this.#commit(session, {
       steps: [step],
       actions: [...used, ...(said?.actions ?? [])],

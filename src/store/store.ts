@@ -6,6 +6,7 @@ import type { SearchHit } from "../domain/search.ts";
 import type { Session, SessionStatus } from "../domain/session.ts";
 import type { SessionSummary } from "../domain/session-summary.ts";
 import type { Step, StepStatus } from "../domain/step.ts";
+import type { GuidanceAmount } from "./guidance-amount.ts";
 import type { ReaderBudget } from "./reader-budget.ts";
 
 /**
@@ -30,6 +31,8 @@ import type { ReaderBudget } from "./reader-budget.ts";
  * P7  `claimActions` hands out an action to one claimer only, in the order urgency, arrival within a session, and
  *     never a second one of a session before the first was committed as processed or as waiting for a retry. An action
  *     that waits for a retry is not overtaken by a later one of its session. Claims die with the process.
+ *     With a claimed action that carries guidance `claimFollowing` hands out what comes after it in its session, to be settled
+ *     in one commit: guidance, and the first request of another kind, before which no more than that guidance comes.
  *     A batch with `overtakes_none` settles actions that were never in the queue: where another action of their sessions is in it,
  *     it is answered `overtakes` and writes nothing.
  * P8  `follow` yields what was missed since the cursor, then what is committed from then on: no step and no message
@@ -53,12 +56,20 @@ export interface Store {
 
   /** The next action of each session that has one ready and none under way. */
   claimActions(claim: { worker: string; limit: number }): Promise<Action[]>;
+  /**
+   * After an action with guidance that was claimed here: the guidance of its session that is next in order, up to `most` with the
+   * first included, and then the next request that is not guidance, where nothing before it waits for a retry. Where there is
+   * more guidance than `most`, that request overtakes it.
+   */
+  claimFollowing(claimed: Action, most: GuidanceAmount): Promise<Action[]>;
   /** Called when `claimActions` may have something new. Returns the way to stop it. */
   onWork(listener: () => void): () => void;
 
   /** A live session that is in this process's memory, as its last commit here left it; null tells nothing. */
   atHand(session_id: string): Session | null;
   getSession(session_id: string): Promise<Session | null>;
+  /** The agent of a session, for who needs no more of it; null where it is unknown. */
+  getSessionAgent(session_id: string): Promise<string | null>;
   /** Newest first: what was written last, whatever its time says. */
   listSessions(filter: SessionFilter): Promise<Session[]>;
   /** An engine that can do it without reading whole sessions; `summarize` in session-summaries.ts serves the others. */
@@ -71,6 +82,10 @@ export interface Store {
   listAgentConfigs(page: Page): Promise<AgentConfig[]>;
 
   getAction(action_id: string): Promise<Action | null>;
+  /** Those that are known, in any order. */
+  getActions(action_ids: string[]): Promise<Action[]>;
+  /** How much a session was told that no step used yet: in the queue and in `pending_guidance`. Nothing where it is unknown. */
+  unusedGuidance(session_id: string): Promise<GuidanceAmount>;
   /** Newest first. */
   listActions(filter: ActionFilter): Promise<Action[]>;
 

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { guide } from "../../src/dispatch/handlers/guide.ts";
 import { Workspace } from "../../src/monikers/tools/workspace.ts";
+import { GuidanceLimit } from "../../src/queue/guidance-limit.ts";
 import { SessionRegistry } from "../../src/sessions/registry.ts";
 import { StepSlots } from "../../src/sessions/step-slots.ts";
 import { openStore } from "../../src/store/open-store.ts";
@@ -53,6 +54,7 @@ function newRegistry(store: Store, held: HeldSteps): SessionRegistry {
     tools: { workspace: new Workspace("/nowhere") },
     onDelta() {},
     observer: { stepCommitted() {}, committed() {}, retried() {} },
+    limit: new GuidanceLimit(store),
     destroy_grace_ms: 0,
   });
 }

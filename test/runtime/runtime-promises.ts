@@ -9,6 +9,7 @@ import { forks } from "./promises/forks.ts";
 import { frames } from "./promises/frames.ts";
 import { guidance } from "./promises/guidance.ts";
 import { guidanceEnds } from "./promises/guidance-ends.ts";
+import { guidanceFlood } from "./promises/guidance-flood.ts";
 import { guidanceNow } from "./promises/guidance-now.ts";
 import { kills } from "./promises/kills.ts";
 import { kinds } from "./promises/kinds.ts";
@@ -31,6 +32,7 @@ const PROMISES = [
   guidance,
   guidanceNow,
   guidanceEnds,
+  guidanceFlood,
   kinds,
   limits,
   errors,

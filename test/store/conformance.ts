@@ -1,5 +1,6 @@
 import { describe } from "node:test";
 import { actions } from "./conformance/actions.ts";
+import { claimFollowing } from "./conformance/claim-following.ts";
 import { commits } from "./conformance/commit.ts";
 import { concurrency } from "./conformance/concurrency.ts";
 import { following } from "./conformance/follow.ts";
@@ -20,6 +21,7 @@ const PARTS = [
   states,
   ownership,
   actions,
+  claimFollowing,
   reads,
   steps,
   search,

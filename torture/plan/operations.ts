@@ -165,5 +165,7 @@ function countOf(random: Random): Record<string, unknown> {
   const failing = random.chance(0.2) ? { fail_at: random.below(to) } : {};
   const times = random.chance(0.7) ? { fail_times: 1 + random.below(3) } : {};
   const large = random.chance(0.1) ? { payload_bytes: random.below(20_000) } : {};
-  return { to, delay_ms: random.below(120), ...failing, ...("fail_at" in failing ? times : {}), ...large };
+  // A worker that takes over such a session reads for a while, and is told things meanwhile.
+  const huge = random.chance(0.05) ? { payload_bytes: 100_000 + random.below(400_000) } : {};
+  return { to, delay_ms: random.below(120), ...failing, ...("fail_at" in failing ? times : {}), ...large, ...huge };
 }

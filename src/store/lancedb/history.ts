@@ -100,6 +100,15 @@ export class History {
     return open ?? (await this.#page("queue", { journal, archive }, NEWEST_ACTION, ONE))[0] ?? null;
   }
 
+  async actionsById(action_ids: string[]): Promise<Values[]> {
+    const found: Values[] = [];
+    for (const id of action_ids) {
+      const values = await this.action(id);
+      if (values) found.push(values);
+    }
+    return found;
+  }
+
   async actions({ session_id, agent_id, processed, limit, offset }: ActionFilter): Promise<Values[]> {
     const where = all(
       compare("session_id", "=", session_id),

@@ -9,6 +9,7 @@ import type { Session } from "../../domain/session.ts";
 import type { Step } from "../../domain/step.ts";
 import { CommitFeed } from "../commit-feed.ts";
 import { follow } from "../follow.ts";
+import { amountOf, type GuidanceAmount } from "../guidance-amount.ts";
 import { planSessions } from "../plan-sessions.ts";
 import type { ReaderBudget } from "../reader-budget.ts";
 import type * as port from "../store.ts";
@@ -133,6 +134,10 @@ class EmbeddedStore implements LanceStore {
     return actions;
   }
 
+  async claimFollowing(claimed: Action, most: GuidanceAmount): Promise<Action[]> {
+    return this.#pending.claimFollowing(claimed, most, now());
+  }
+
   onWork(listener: () => void): () => void {
     return this.#bell.listen(listener);
   }
@@ -143,6 +148,11 @@ class EmbeddedStore implements LanceStore {
 
   async getSession(session_id: string): Promise<Session | null> {
     return (await this.#sessions([session_id]))[0] ?? null;
+  }
+
+  async getSessionAgent(session_id: string): Promise<string | null> {
+    const session = this.#live.get(session_id) ?? (await this.getSession(session_id));
+    return session?.agent_id ?? null;
   }
 
   async listSessions(filter: port.SessionFilter): Promise<Session[]> {
@@ -174,6 +184,15 @@ class EmbeddedStore implements LanceStore {
   async getAction(action_id: string): Promise<Action | null> {
     const values = await this.#channel.call("history.action", action_id);
     return values && toAction(values);
+  }
+
+  async getActions(action_ids: string[]): Promise<Action[]> {
+    return (await this.#channel.call("history.actionsById", action_ids)).map(toAction);
+  }
+
+  async unusedGuidance(session_id: string): Promise<GuidanceAmount> {
+    const session = this.#live.get(session_id) ?? (await this.getSession(session_id));
+    return amountOf([...this.#pending.guidanceFor(session_id), ...(session?.pending_guidance ?? [])]);
   }
 
   async listActions(filter: port.ActionFilter): Promise<Action[]> {

@@ -1,14 +1,19 @@
-import { type Action, byUrgencyThenArrival } from "../../domain/action.ts";
+import { type Action, byUrgencyThenArrival, carriesGuidance } from "../../domain/action.ts";
+import type { JsonObject } from "../../domain/json.ts";
+import { type GuidanceAmount, jsonBytes } from "../guidance-amount.ts";
 
 /**
  * The actions that are not processed, in memory.
  *
- * A1  One action of a session is handed out at a time, the most urgent first, then the oldest.
+ * A1  One action of a session is handed out at a time, the most urgent first, then the oldest; with guidance comes what
+ *     `claimFollowing` adds to it.
  * A2  An action that waits for its retry holds back the later ones of its session.
  */
 export class PendingActions {
+  /** Each list is sorted. */
   readonly #bySession = new Map<string, Action[]>();
-  readonly #claimed = new Map<string, string>();
+  /** By session: the ids of those that were handed out. */
+  readonly #claimed = new Map<string, Set<string>>();
   #depth = 0;
   #waitingForRetry = 0;
 
@@ -32,27 +37,52 @@ export class PendingActions {
   update(action: Action): void {
     const { session_id, action_id } = action;
     const actions = this.#bySession.get(session_id) ?? [];
-    const known = actions.findIndex((other) => other.action_id === action_id);
-    if (known >= 0) this.#count(actions.splice(known, 1)[0] as Action, -1);
-    if (!action.processed) {
-      const later = actions.findLastIndex((other) => byUrgencyThenArrival(other, action) < 0);
-      actions.splice(later + 1, 0, action);
-      this.#count(action, 1);
-    }
+    const at = placeIn(actions, action);
+    const known = actions[at]?.action_id === action_id;
+    if (known) this.#count(actions[at] as Action, -1);
+    if (!action.processed) this.#count(action, 1);
+    actions.splice(at, known ? 1 : 0, ...(action.processed ? [] : [action]));
     if (actions.length > 0) this.#bySession.set(session_id, actions);
     else this.#bySession.delete(session_id);
-    if (this.#claimed.get(session_id) === action_id) this.#claimed.delete(session_id);
+    const claimed = this.#claimed.get(session_id);
+    if (claimed?.delete(action_id) && claimed.size === 0) this.#claimed.delete(session_id);
   }
 
   claim(limit: number, now: string): Action[] {
     const ready: Action[] = [];
     for (const [session_id, [first]] of this.#bySession) {
       if (!first || this.#claimed.has(session_id)) continue; // A1
-      if (first.run_at === null || first.run_at <= now) ready.push(first); // A2
+      if (isDue(first, now)) ready.push(first); // A2
     }
     const taken = ready.sort(byUrgencyThenArrival).slice(0, limit);
-    for (const { session_id, action_id } of taken) this.#claimed.set(session_id, action_id);
+    for (const { session_id, action_id } of taken) this.#claimed.set(session_id, new Set([action_id]));
     return taken;
+  }
+
+  /** See the port. */
+  claimFollowing({ session_id, action_id, payload }: Action, most: GuidanceAmount, now: string): Action[] {
+    const claimed = this.#claimed.get(session_id);
+    if (!claimed?.has(action_id)) return [];
+    const following: Action[] = [];
+    let room: GuidanceAmount | null = { count: most.count - 1, bytes: most.bytes - jsonBytes(payload) };
+    for (const action of this.#bySession.get(session_id) ?? []) {
+      if (claimed.has(action.action_id)) continue;
+      if (!isDue(action, now)) break; // A2
+      if (!carriesGuidance(action)) {
+        following.push(action);
+        break;
+      }
+      if (room) room = { count: room.count - 1, bytes: room.bytes - jsonBytes(action.payload) };
+      if (!room || room.count < 0 || room.bytes < 0) room = null;
+      else following.push(action);
+    }
+    for (const action of following) claimed.add(action.action_id);
+    return following;
+  }
+
+  /** What brings guidance to a session. */
+  guidanceFor(session_id: string): JsonObject[] {
+    return (this.#bySession.get(session_id) ?? []).filter(carriesGuidance).map(({ payload }) => payload);
   }
 
   /** When the next retry is due, in milliseconds of the clock; null where none waits. */
@@ -71,4 +101,17 @@ export class PendingActions {
     this.#depth += change;
     if (run_at !== null) this.#waitingForRetry += change;
   }
+}
+
+const isDue = ({ run_at }: Action, now: string): boolean => run_at === null || run_at <= now;
+
+/** Where the action is in a sorted list, or would be. */
+function placeIn(actions: readonly Action[], action: Action): number {
+  let [low, high] = [0, actions.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (byUrgencyThenArrival(actions[middle] as Action, action) < 0) low = middle + 1;
+    else high = middle;
+  }
+  return low;
 }

@@ -1,14 +1,13 @@
 import { type Action, byUrgencyThenArrival } from "../../domain/action.ts";
+import { type GuidanceAmount, jsonBytes } from "../guidance-amount.ts";
+import { CLAIM_ALL, CLAIM_AMONG, CLAIM_FOLLOWING } from "./claim-statements.ts";
 import type { Pool } from "./connections.ts";
 import type { Told } from "./group-writer.ts";
-import { LIVE } from "./session-reads.ts";
-import { selected, toRow } from "./tables.ts";
+import { toRow } from "./tables.ts";
 import { arrayOf, fromText, toText } from "./values.ts";
 
 /** How often all pending actions are looked through, in milliseconds: the backstop for news that was lost. */
 const LOOK_THROUGH_MS = 3000;
-/** Sessions of nobody that are taken at once at least, where other workers want their share of them. */
-const FREE_AT_ONCE = 4;
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 /** What else the process that claims knows and does. */
@@ -37,20 +36,24 @@ type OwnProcess = {
  *     ends it may have begun before.
  * A6  An action that was claimed as it was written is handed out without a look; where a more urgent one of its session comes
  *     before that, it is given back first.
+ * A7  What follows a claimed action is only asked for where there is something. While unknown claims are given back (A4) nothing is
+ *     asked for.
  */
 export class ActionClaims {
   readonly #pool: Pool;
   readonly #node_no: number;
   readonly #process: OwnProcess;
   readonly #claimed = new Set<string>();
-  /** Sessions that have an action under way here, and whether there was news of them since. */
-  readonly #busy = new Map<string, { hasNews: boolean }>();
+  /** Sessions that have an action under way here, whether others waited behind it, and whether there was news of them since. */
+  readonly #busy = new Map<string, { hasNews: boolean; hasMore: boolean }>();
   /** On their way to the database. */
   readonly #writing = new Set<Action>();
   /** By session: claimed as they were written, and not handed out yet. */
   readonly #born = new Map<string, Action>();
   #fresh = new Set<string>();
   #inDoubt = false;
+  #givingBack: Promise<void> | undefined;
+  readonly #asking = new Set<Promise<unknown>>();
   #lookThroughAt = 0;
   #retryTimer: NodeJS.Timeout | undefined;
   #retryAt = Number.POSITIVE_INFINITY;
@@ -94,14 +97,16 @@ export class ActionClaims {
       } else if (!processed || !told || hadNews || told.more.has(session_id)) {
         this.#fresh.add(session_id);
         this.#giveBackLessUrgent(action);
+        const busy = this.#busy.get(session_id);
+        if (busy) busy.hasMore = true;
       }
       if (!processed && run_at !== null) this.#wakeAt(Date.parse(run_at));
     }
   }
 
-  #handOut({ action_id, session_id }: Action): void {
+  #handOut({ action_id, session_id }: Action, hasMore = false): void {
     this.#claimed.add(action_id);
-    this.#busy.set(session_id, { hasNews: false });
+    this.#busy.set(session_id, { hasNews: false, hasMore });
   }
 
   /** The action is not under way here any more. Tells whether there was news of its session meanwhile (A5). */
@@ -127,6 +132,7 @@ export class ActionClaims {
       this.#forget(action);
       this.#fresh.add(action.session_id);
     }
+    this.#inDoubt = true;
   }
 
   /** A4. Waits for what is written with these actions. */
@@ -153,9 +159,7 @@ export class ActionClaims {
     if (looksThrough) this.#lookThroughAt = performance.now() + LOOK_THROUGH_MS;
     try {
       if (this.#inDoubt) await this.#giveBackUnknown(); // A4
-      const actions = await this.#claimFor(looksThrough ? null : [...sessions], worker, limit);
-      for (const action of actions) this.#handOut(action);
-      return actions.sort(byUrgencyThenArrival);
+      return (await this.#claimFor(looksThrough ? null : [...sessions], worker, limit)).sort(byUrgencyThenArrival);
     } catch (error) {
       this.#inDoubt = true;
       this.#lookThroughAt = 0;
@@ -163,7 +167,42 @@ export class ActionClaims {
     }
   }
 
-  async #giveBackUnknown(): Promise<void> {
+  /** See the port. */
+  async claimFollowing({ action_id, session_id, payload }: Action, most: GuidanceAmount): Promise<Action[]> {
+    while (this.#givingBack) await this.#givingBack; // A7
+    const busy = this.#busy.get(session_id);
+    const hasFollowing = busy !== undefined && this.#claimed.has(action_id) && (busy.hasMore || busy.hasNews);
+    if (!hasFollowing || most.count < 2) return [];
+    const asking = this.#pool.once(
+      CLAIM_FOLLOWING,
+      this.#node_no,
+      toText(action_id),
+      toText(session_id),
+      new Date().toISOString(),
+      most.count - 1,
+      most.bytes - jsonBytes(payload),
+    );
+    const settled = asking.catch(() => {}).then(() => void this.#asking.delete(settled));
+    this.#asking.add(settled);
+    try {
+      const following = (await asking).map((row) => toRow("queue", row)).sort(byUrgencyThenArrival);
+      for (const action of following) this.#claimed.add(action.action_id);
+      return following;
+    } catch (error) {
+      this.#inDoubt = true;
+      throw error;
+    }
+  }
+
+  #giveBackUnknown(): Promise<void> {
+    this.#givingBack ??= this.#giveBackNow().finally(() => {
+      this.#givingBack = undefined;
+    });
+    return this.#givingBack;
+  }
+
+  async #giveBackNow(): Promise<void> {
+    while (this.#asking.size > 0) await Promise.all(this.#asking);
     this.#inDoubt = false;
     const rows = await this.#pool.query("select action_id from queue where claimed_by = $1", this.#node_no);
     const known = new Set([...this.#claimed, ...[...this.#writing].map(({ action_id }) => action_id)]);
@@ -196,12 +235,13 @@ export class ActionClaims {
     for (const row of waiting) this.#wakeAt(Date.parse(row["run_at"] as string));
     const sessionsOf = (kind: string): string[] =>
       rows.filter(({ found_as }) => found_as === kind).map((row) => fromText(row["session_id"] as string));
-    const [left, taken] = [sessionsOf("left"), sessionsOf("taken")];
+    const [left, taken, more] = [sessionsOf("left"), sessionsOf("taken"), new Set(sessionsOf("more"))];
     if (left.length > 0) {
       this.mayHave(left);
       setImmediate(this.#process.ring);
     }
     if (taken.length > 0) await this.#process.taken(worker, taken);
+    for (const action of found) this.#handOut(action, more.has(action.session_id));
     return found;
   }
 
@@ -219,54 +259,3 @@ export class ActionClaims {
     );
   }
 }
-
-const claimFrom = (sessions: string): string => `
-with wanted as (${sessions}),
-heads as materialized (
-  select h.action_id, h.session_id, h.urgency, h.created_at, h.run_at, s.node_no as owner_no, s.status,
-    s.node_no is null and s.status in (${LIVE}, 'error') as is_free
-  from wanted w
-  cross join lateral (
-    select q.action_id, q.session_id, q.urgency, q.created_at, q.run_at from queue q
-    where q.session_id = w.session_id and not q.processed
-    order by q.urgency desc, q.created_at, q.action_id limit 1) h
-  left join agent_state s on s.session_id = h.session_id
-  where (s.node_no is null or s.node_no = $1)
-    and not exists (select 1 from queue b where b.session_id = h.session_id and b.claimed_by is not null)),
-ready as materialized (
-  select *, row_number() over (partition by coalesce(is_free, false) order by urgency desc, created_at, action_id) as place,
-    count(*) over (partition by coalesce(is_free, false)) as together
-  from heads where (run_at is null or run_at <= $3::timestamptz)),
-chosen as materialized (
-  select * from ready where not coalesce(is_free, false) or place <= greatest(${FREE_AT_ONCE}, (together + $5 - 1) / $5)
-  order by urgency desc, created_at, action_id limit $4),
-free as materialized (
-  select s.session_id from agent_state s
-  where s.session_id in (select session_id from chosen where is_free) and s.node_no is null
-    and exists (select 1 from workers where node_no = $1)
-  order by s.session_id for update skip locked),
-taken as (
-  update agent_state s set owner = $2, node_no = $1, epoch = s.epoch + 1 from free f
-  where s.session_id = f.session_id returning s.session_id),
-claimed as (
-  update queue q set claimed_by = $1 from chosen c
-  where q.action_id = c.action_id and q.claimed_by is null and not q.processed
-    and (not coalesce(c.is_free, false) or c.session_id in (select session_id from taken))
-  returning ${selected("queue", "q")})
-select 'claimed' as found_as, c.* from claimed c
-union all select 'waiting', ${nullsFor("run_at")} from heads h where h.run_at > $3::timestamptz
-union all select 'left', ${nullsFor("session_id")} from ready h where h.action_id not in (select action_id from chosen)
-union all select 'taken', ${nullsFor("session_id")} from taken h`;
-
-/** A row of the queue with nothing but one column of `h`. */
-function nullsFor(column: "run_at" | "session_id"): string {
-  return selected("queue", "h")
-    .split(", ")
-    .map((name) => (name === `h.${column}` ? name : "null"))
-    .join(", ");
-}
-
-// The inner select hides how many sessions there are this time: a plan for any number is as good, and is kept, where the server
-// would else plan each claim anew.
-const CLAIM_AMONG = claimFrom("select unnest((select $6::text[])) as session_id");
-const CLAIM_ALL = claimFrom("select distinct q.session_id from queue q where not q.processed and q.claimed_by is null");

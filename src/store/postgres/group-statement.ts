@@ -147,8 +147,9 @@ const IS_ALONE = `i.may_claim
     and not exists (select 1 from queue q where q.session_id = i.session_id and not q.processed)
     and not exists (select 1 from new_queue o where o.session_id = i.session_id and not o.processed and o.action_id <> i.action_id)`;
 const CLAIMED = "select 'claimed', 0, '', action_id, 0 from write_actions where claimed_by is not null";
-const MORE = `select 'more', 0, '', i.session_id, 0 from new_queue i where i.processed and exists (
-  select 1 from queue q where q.session_id = i.session_id and not q.processed and q.action_id <> i.action_id)`;
+const MORE = `select 'more', 0, '', i.session_id, 0 from (select distinct session_id from new_queue where processed) i where exists (
+  select 1 from queue q where q.session_id = i.session_id and not q.processed
+    and q.action_id not in (select action_id from new_queue where processed))`;
 
 const WRITES: Record<TableName, string> = {
   agent_state: `create_sessions as (${insert(

@@ -4,6 +4,7 @@ import type { Conversation, Message, Participant, SessionCursor } from "../../do
 import type { SearchHit } from "../../domain/search.ts";
 import type { Session } from "../../domain/session.ts";
 import type { Step } from "../../domain/step.ts";
+import type { GuidanceAmount } from "../guidance-amount.ts";
 import type * as port from "../store.ts";
 import type { Pool } from "./connections.ts";
 import { prune } from "./prune.ts";
@@ -52,6 +53,18 @@ export class PostgresReads {
 
   getAction(action_id: string): Promise<Action | null> {
     return this.reads.rows.action(action_id);
+  }
+
+  getSessionAgent(session_id: string): Promise<string | null> {
+    return this.reads.rows.sessionAgent(session_id);
+  }
+
+  getActions(action_ids: string[]): Promise<Action[]> {
+    return this.reads.rows.someActions(action_ids);
+  }
+
+  unusedGuidance(session_id: string): Promise<GuidanceAmount> {
+    return this.reads.rows.unusedGuidance(session_id);
   }
 
   listActions(filter: port.ActionFilter): Promise<Action[]> {

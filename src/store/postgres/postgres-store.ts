@@ -4,6 +4,7 @@ import { now } from "../../domain/ids.ts";
 import type { Session } from "../../domain/session.ts";
 import { CommitFeed } from "../commit-feed.ts";
 import { channelFor, follow } from "../follow.ts";
+import type { GuidanceAmount } from "../guidance-amount.ts";
 import { planSessions } from "../plan-sessions.ts";
 import type { ReaderBudget } from "../reader-budget.ts";
 import type * as port from "../store.ts";
@@ -184,6 +185,10 @@ export class PostgresStore extends PostgresReads implements port.Store {
   claimActions(claim: { worker: string; limit: number }): Promise<Action[]> {
     this.#taker = claim.worker;
     return this.#actions.claim(claim);
+  }
+
+  claimFollowing(claimed: Action, most: GuidanceAmount): Promise<Action[]> {
+    return this.#actions.claimFollowing(claimed, most);
   }
 
   onWork(listener: () => void): () => void {

@@ -2,7 +2,9 @@ import type { Action } from "../../domain/action.ts";
 import type { AgentConfig } from "../../domain/agent.ts";
 import type { Conversation, Message, Participant, SessionCursor } from "../../domain/conversation.ts";
 import type { SearchHit } from "../../domain/search.ts";
+import type { GuidanceAmount } from "../guidance-amount.ts";
 import type { ActionFilter, ConversationFilter, MessageFilter, Page, SearchQuery, StoreCounts } from "../store.ts";
+import { GUIDANCE } from "./claim-statements.ts";
 import type { Parameter, Pool } from "./connections.ts";
 import { Gathered } from "./gathered.ts";
 import { selected, toRow } from "./tables.ts";
@@ -21,8 +23,23 @@ export class RowReads {
     return new Map(rows.map((row) => toRow("agent_config", row)).map((config) => [config.agent_id, config]));
   });
 
+  /** Every request to a session of another process looks for one. */
+  readonly #sessionAgents = new Gathered(async (session_ids) => {
+    const rows = await this.#pool.query(
+      "select session_id, agent_id from agent_state where session_id = any ($1::text[])",
+      arrayOf(session_ids.map(toText)),
+    );
+    return new Map(
+      rows.map(({ session_id, agent_id }) => [fromText(String(session_id)), fromText(String(agent_id))] as const),
+    );
+  });
+
   constructor(pool: Pool) {
     this.#pool = pool;
+  }
+
+  async sessionAgent(session_id: string): Promise<string | null> {
+    return (await this.#sessionAgents.get(session_id)) ?? null;
   }
 
   async action(action_id: string): Promise<Action | null> {
@@ -45,6 +62,18 @@ export class RowReads {
       offset,
       ...values,
     );
+  }
+
+  async unusedGuidance(session_id: string): Promise<GuidanceAmount> {
+    const [row] = await this.#pool.query(
+      `select q.count + coalesce(jsonb_array_length(s.pending_guidance), 0) as count,
+         (q.bytes + coalesce(octet_length(s.pending_guidance::text), 0))::double precision as bytes
+       from (select count(*)::integer as count, coalesce(sum(octet_length(payload::text)), 0) as bytes from queue
+         where session_id = $1 and not processed and action_type in (${GUIDANCE})) q
+       left join agent_state s on s.session_id = $1`,
+      toText(session_id),
+    );
+    return row as GuidanceAmount;
   }
 
   async queue(): Promise<Omit<StoreCounts, "sessions">> {

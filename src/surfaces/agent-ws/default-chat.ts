@@ -148,7 +148,10 @@ export class DefaultChat {
         ...(request_id === undefined ? {} : { metadata: { request_id } }),
       });
       if (asked.kind !== "accepted")
-        return await tell({ kind: "failed", message: "the chat does not take questions now" });
+        return await tell({
+          kind: "failed",
+          message: asked.kind === "full" ? asked.detail : "the chat does not take questions now",
+        });
       let told = "";
       for (;;) {
         const { value, done } = await news.next();

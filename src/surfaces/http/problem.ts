@@ -5,11 +5,14 @@ import { z } from "zod";
 export class Problem extends Error {
   readonly status: number;
   readonly errors: FieldProblem[] | undefined;
+  /** Seconds after which the same request may go through. */
+  readonly retry_after_s: number | undefined;
 
-  constructor(status: number, detail: string, errors?: FieldProblem[]) {
+  constructor(status: number, detail: string, errors?: FieldProblem[], retry_after_s?: number) {
     super(detail);
     this.status = status;
     this.errors = errors;
+    this.retry_after_s = retry_after_s;
   }
 
   toJSON(): ProblemBody {
@@ -39,6 +42,8 @@ type ProblemBody = z.infer<typeof problemSchema>;
 export const unknown = (what: string): Problem => new Problem(404, `the ${what} is unknown`);
 export const invalid = (errors: FieldProblem[]): Problem =>
   new Problem(400, errors.map(({ path, message }) => `${path || "body"}: ${message}`).join("; "), errors);
+export const full = ({ detail, retry_after_s }: { detail: string; retry_after_s: number }): Problem =>
+  new Problem(429, detail, undefined, retry_after_s);
 
 /** A value that was looked up, or 404. */
 export function found<Value>(value: Value | null, what: string): Value {

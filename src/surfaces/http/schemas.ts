@@ -52,6 +52,7 @@ const PROBLEMS: Readonly<Record<number, string>> = {
   400: "The request is not as it should be.",
   404: "An id in the request is unknown.",
   409: "The request contradicts what is there.",
+  429: "The session was told so much that no step has used yet that this does not fit; `Retry-After` says when to try again.",
 };
 
 type Described = z.ZodType | { description: string; content: Record<string, { schema: z.ZodType }> };

@@ -80,6 +80,7 @@ export async function buildServer(context: ServerContext, options: ServerOptions
   app.setErrorHandler((error: FastifyError, request, reply) => {
     const problem = toProblem(error);
     if (problem.status >= 500) request.log.error({ err: error }, "a request failed");
+    if (problem.retry_after_s !== undefined) reply.header("retry-after", problem.retry_after_s);
     return reply.code(problem.status).type("application/problem+json").send(JSON.stringify(problem));
   });
   app.setNotFoundHandler(() => {

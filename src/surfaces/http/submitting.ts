@@ -1,5 +1,5 @@
 import type { ActionQueue, SubmitOutcome } from "../../queue/submit.ts";
-import { invalid, Problem, unknown } from "./problem.ts";
+import { full, invalid, Problem, unknown } from "./problem.ts";
 
 type Accepted = { action_id: string; agent_id: string; session_id: string };
 
@@ -21,6 +21,8 @@ function accepted(outcome: SubmitOutcome): Accepted {
       throw unknown(outcome.what);
     case "conflict":
       throw new Problem(409, outcome.detail);
+    case "full":
+      throw full(outcome);
   }
   return outcome satisfies never;
 }

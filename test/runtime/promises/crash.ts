@@ -16,11 +16,16 @@ const STEPS_AT_ONCE = 4;
 const STEPS_PER_ROUND = 90;
 /** Where a round's sessions are all paused or done, no step comes however long it waits. */
 const MOST_REQUESTS = 100;
+const LARGE_BYTES = 300_000;
 const CONVERSATION = "all-of-them";
 
 const sessionId = (index: number): string => `session-${index}`;
-/** Every session counts to a number of its own, in steps of 1 to 5 milliseconds; every other one tells it aloud. */
-const paramsOf = (index: number) => ({ to: 25 + (index % 11), delay_ms: 1 + (index % 5) });
+/** Every session counts to a number of its own, in steps of 1 to 5 milliseconds; every other one tells it aloud, and a few have much to carry. */
+const paramsOf = (index: number) => ({
+  to: 25 + (index % 11),
+  delay_ms: 1 + (index % 5),
+  ...(index % 20 === 7 ? { payload_bytes: LARGE_BYTES } : {}),
+});
 const creation = (index: number): object => ({
   action_type: "agent_create",
   agent_id: `agent-${index % 10}`,

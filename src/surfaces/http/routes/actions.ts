@@ -22,7 +22,7 @@ export const actionRoutes: Routes = (app, { store, queue }) => {
         tags: ["actions"],
         summary: "Put any action into the queue",
         body: submitSchema,
-        response: answers(202, acceptedSchema, 400, 404, 409),
+        response: answers(202, acceptedSchema, 400, 404, 409, 429),
       },
     },
     async ({ body }, reply) => reply.code(202).send(await submit(queue, body)),

@@ -70,7 +70,7 @@ export const controlRoutes: Routes = (app, { queue }) => {
           summary,
           params: idParams(target),
           body,
-          response: answers(202, acceptedSchema, 400, 404),
+          response: answers(202, acceptedSchema, 400, 404, ...(verb === "interrupt" ? [429] : [])),
         },
       },
       async (request, reply) => {

@@ -14,7 +14,7 @@ import {
   type Refusal,
 } from "../../../queue/conversations.ts";
 import type { Routes } from "../context.ts";
-import { found, invalid, Problem, unknown } from "../problem.ts";
+import { found, full, invalid, Problem, unknown } from "../problem.ts";
 import { answers, idParams, pageQuery } from "../schemas.ts";
 
 const params = idParams("conversation_id");
@@ -129,7 +129,7 @@ export const conversationRoutes: Routes = (app, { store, conversations }) => {
         summary: "Say something; the sessions that are meant get it as guidance",
         params,
         body: newMessageSchema,
-        response: answers(201, z.object({ message: messageSchema, action_ids: z.array(idSchema) }), 400, 404, 409),
+        response: answers(201, z.object({ message: messageSchema, action_ids: z.array(idSchema) }), 400, 404, 409, 429),
       },
     },
     async (request, reply) => {
@@ -165,6 +165,8 @@ function refused(refusal: Refusal): Problem {
       return new Problem(409, refusal.detail);
     case "invalid":
       return invalid([{ path: refusal.path, message: refusal.message }]);
+    case "full":
+      return full(refusal);
   }
   return refusal satisfies never;
 }

@@ -1,0 +1,19 @@
+import type { Session } from "../domain/session.ts";
+import { GUIDANCE_SLICE, jsonBytes } from "../store/guidance-amount.ts";
+import type { Taken } from "./step-commit.ts";
+
+/** The guidance that the next step is given: all that is pending, or as much of the oldest as one step takes. */
+export function firstSlice({ pending_guidance, pending_action_ids }: Session): Taken {
+  let bytes = 0;
+  let count = 0;
+  while (count < Math.min(pending_guidance.length, GUIDANCE_SLICE.count)) {
+    bytes += jsonBytes(pending_guidance[count] as (typeof pending_guidance)[number]);
+    if (bytes > GUIDANCE_SLICE.bytes && count > 0) break;
+    count += 1;
+  }
+  return { guidance: pending_guidance.slice(0, count), action_ids: pending_action_ids.slice(0, count) };
+}
+
+/** Whether the next step is given all that is pending. */
+export const isWholeSlice = (session: Session): boolean =>
+  firstSlice(session).guidance.length === session.pending_guidance.length;
