@@ -8,6 +8,7 @@ const SAMPLES: { [Name in keyof Catalogue]?: { args: unknown[]; said: RegExp[] }
   unknown_command: [{ args: ["wow"], said: [/`!wow`/] }],
   queued: [1, 2, 5, 21].map((ahead) => ({ args: [ahead], said: [new RegExp(String(ahead))] })),
   agent_failed: [{ args: ["no key"], said: [/no key/] }],
+  set_aside: [{ args: ["no way"], said: [/no way/] }],
   overwrite: [true, false].map((isOwn) => ({ args: ["tea", TIME, isOwn], said: [/`tea`/, /2026/] })),
   saved: [{ args: ["tea"], said: [/`tea`/] }],
   save_failed: [{ args: ["tea", "no disk"], said: [/`tea`/, /no disk/] }],

@@ -1,4 +1,5 @@
 import { commandsSuite } from "./suites/commands.ts";
+import { hostileAnswersSuite } from "./suites/hostile-answers.ts";
 import { messagesSuite } from "./suites/messages.ts";
 import { nioSuite } from "./suites/nio.ts";
 import { outagesSuite } from "./suites/outages.ts";
@@ -11,6 +12,7 @@ import { stoppingSuite } from "./suites/stopping.ts";
 // All in one process, so that they share one homeserver.
 for (const suite of [
   commandsSuite,
+  hostileAnswersSuite,
   messagesSuite,
   nioSuite,
   outagesSuite,

@@ -1,5 +1,6 @@
-import { catalogue } from "./catalogue/catalogue.ts";
+import { type Catalogue, catalogue } from "./catalogue/catalogue.ts";
 import { contentOf } from "./outgoing/content.ts";
+import { plainNotice } from "./outgoing/plain-notice.ts";
 import type { BotState } from "./state/bot-state.ts";
 import type { RoomEvent } from "./transport/room-event.ts";
 import type { Told } from "./transport/sync-loop.ts";
@@ -30,13 +31,14 @@ export class Journal {
   }
 
   /** `act` is told when there is something to act on; what it writes is part of the same transaction. */
-  take({ since, events, encrypted_room_ids }: Told, act: () => void): void {
+  take({ since, events, encrypted_room_ids, missed_room_ids }: Told, act: () => void): void {
     const kept = events.filter((event) => this.#concerns(event));
     const isDue = this.#since === null || Date.now() - this.#writtenAt > WRITE_EVERY_MS;
-    if (kept.length > 0 || encrypted_room_ids.length > 0 || isDue)
+    if (kept.length > 0 || encrypted_room_ids.length > 0 || missed_room_ids.length > 0 || isDue)
       this.#state.transaction(() => {
         for (const event of kept) this.#state.inbox.add(event);
         for (const room_id of encrypted_room_ids) this.#foundEncrypted(room_id);
+        for (const room_id of missed_room_ids) this.#state.outbox.add(room_id, plainNotice(this.#words.missed));
         this.#state.facts.set("since", since);
         this.#writtenAt = Date.now();
         act();
@@ -50,8 +52,11 @@ export class Journal {
   }
 
   #foundEncrypted(room_id: string): void {
-    const { encrypted } = catalogue(this.#state.people.settings("").language);
     if (this.#state.encrypted_rooms.found(room_id))
-      this.#state.outbox.add(room_id, contentOf(encrypted, { is_notice: true }));
+      this.#state.outbox.add(room_id, contentOf(this.#words.encrypted, { is_notice: true }));
+  }
+
+  get #words(): Catalogue {
+    return catalogue(this.#state.people.settings("").language);
   }
 }

@@ -29,6 +29,8 @@ export type Catalogue = {
   agent_failed(reason: string): string;
   agent_silent: string;
   undeliverable: string;
+  set_aside(reason: string): string;
+  missed: string;
 
   name_rule: string;
   overwrite(name: string, saved_at: string, isOwn: boolean): string;

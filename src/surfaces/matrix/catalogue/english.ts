@@ -18,6 +18,9 @@ export const english: Catalogue = {
   agent_failed: (reason) => `The agent could not answer: ${reason}`,
   agent_silent: "The agent answered with nothing.",
   undeliverable: "An answer was ready, but the homeserver refused to take it.",
+  set_aside: (reason) =>
+    `I failed at this several times and set it aside (${reason}). Please ask again in other words.`,
+  missed: "The homeserver does not tell me all that was said here. Please repeat what I did not answer.",
 
   name_rule:
     "That name cannot be used: a name has 1 to 64 letters, digits, `-` and `_`, and begins with a letter or a digit.",

@@ -3,7 +3,10 @@ import { catalogue } from "../catalogue/catalogue.ts";
 import type { HandlerContext } from "../handlers/handler.ts";
 import { contentsOf } from "../outgoing/contents.ts";
 import { type Outgoing, textOf } from "../outgoing/outgoing.ts";
+import { plainNotice, reasonOf } from "../outgoing/plain-notice.ts";
 import type { BotState } from "../state/bot-state.ts";
+import type { InboxRow } from "../state/inbox.ts";
+import { isStateFault } from "../state/state-fault.ts";
 import type { Bot } from "../text/body-text.ts";
 import type { Globs } from "../text/globs.ts";
 import type { RoomEvent } from "../transport/room-event.ts";
@@ -39,11 +42,22 @@ export class InboxWorker {
           state.inbox.done(position);
         });
       } catch (error) {
-        // One event that cannot be handled must not keep all others waiting.
-        log.error({ err: error, event_id: event.event_id }, "an event could not be handled");
-        state.transaction(() => state.inbox.done(position));
+        // Nothing is wrong with the event: it is tried again when the state can be written.
+        if (isStateFault(error)) throw error;
+        log.error({ err: error, event_id: event.event_id }, "an event could not be handled and was set aside");
+        this.#setAside(row, error);
       }
     }
+  }
+
+  /** One event that cannot be handled must not keep all others waiting. Handlers are plain functions, so that it would fail again. */
+  #setAside({ position, event }: InboxRow, error: unknown): void {
+    const { state } = this.#options;
+    const say = catalogue(state.people.settings(event.sender).language);
+    state.transaction(() => {
+      state.inbox.setAside(position, reasonOf(error));
+      state.outbox.add(event.room_id, plainNotice(say.set_aside(reasonOf(error)), event.event_id));
+    });
   }
 
   #handle(event: RoomEvent): void {

@@ -33,6 +33,11 @@ export class Inbox {
     return row ? (JSON.parse(row.event) as RoomEvent) : null;
   }
 
+  /** It is not tried again. */
+  setAside(position: number, error: string): void {
+    this.#database.run("UPDATE inbox SET is_done = 1, error = ? WHERE position = ?", error, position);
+  }
+
   done(position: number): void {
     this.#database.run("UPDATE inbox SET is_done = 1 WHERE position = ?", position);
   }

@@ -29,6 +29,12 @@ export type Job<Kind extends Task = Task> = {
   preview: string | null;
   /** The transaction id of the message that says that it waits. */
   notice: string | null;
+  /** How often it failed for a reason of its own. */
+  failures: number;
+  /** How often the bot was started while it was begun and not done. */
+  restarts: number;
+  /** Why it was set aside. */
+  error: string | null;
 };
 export type AgentJob = Job<AgentTask>;
 
@@ -70,6 +76,26 @@ export class Jobs {
 
   done(position: number): void {
     this.#database.run("UPDATE jobs SET state = 'done' WHERE position = ?", position);
+  }
+
+  /** Answers how often it failed so far. */
+  failed(position: number): number {
+    return (
+      this.#database.all<{ failures: number }>(
+        "UPDATE jobs SET failures = failures + 1 WHERE position = ? RETURNING failures",
+        position,
+      )[0]?.failures ?? 0
+    );
+  }
+
+  /** Counts a start of the bot for what an earlier life had begun. */
+  restarted(): void {
+    this.#database.run("UPDATE jobs SET restarts = restarts + 1 WHERE state = 'begun'");
+  }
+
+  /** It is not tried again. */
+  setAside(position: number, error: string): void {
+    this.#database.run("UPDATE jobs SET state = 'done', error = ? WHERE position = ?", error, position);
   }
 
   setPreview(position: number, transaction_id: string): void {

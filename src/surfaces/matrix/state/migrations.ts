@@ -72,4 +72,12 @@ export const MIGRATIONS: readonly string[] = [
     PRIMARY KEY (room_id, session_id)
   ) STRICT;
   `,
+  // What fails for a reason of its own is counted, and set aside with the reason.
+  `
+  ALTER TABLE jobs ADD COLUMN failures INTEGER NOT NULL DEFAULT 0;
+  ALTER TABLE jobs ADD COLUMN restarts INTEGER NOT NULL DEFAULT 0;
+  ALTER TABLE jobs ADD COLUMN error TEXT;
+  ALTER TABLE inbox ADD COLUMN error TEXT;
+  ALTER TABLE outbox ADD COLUMN error TEXT;
+  `,
 ];

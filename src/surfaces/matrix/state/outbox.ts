@@ -16,6 +16,8 @@ export type OutboxRow = {
   rank: Rank;
   attempts: number;
   outcome: "sent" | "failed" | null;
+  /** Why it was given up. */
+  error: string | null;
 };
 
 type StoredRow = Omit<OutboxRow, "content" | "rank"> & { content: string; is_preview: number };
@@ -62,10 +64,21 @@ export class Outbox {
     return rowOf(this.#database.all<StoredRow>("SELECT * FROM outbox WHERE event_id = ?", event_id)[0]);
   }
 
-  /** Those to send, oldest first. */
+  /** Everything to send, oldest first. */
   open(): OutboxRow[] {
     return this.#database
-      .all<StoredRow>("SELECT * FROM outbox WHERE outcome IS NULL ORDER BY position LIMIT 500")
+      .all<StoredRow>("SELECT * FROM outbox WHERE outcome IS NULL ORDER BY position")
+      .map((row) => rowOf(row) as OutboxRow);
+  }
+
+  /** The oldest of each room; rooms where an answer waits come first. However much waits in one room, all rooms are among them. */
+  heads(): OutboxRow[] {
+    return this.#database
+      .all<StoredRow>(
+        `SELECT outbox.* FROM outbox JOIN (
+           SELECT min(position) AS head, min(is_preview) AS has_no_answer FROM outbox WHERE outcome IS NULL GROUP BY room_id
+         ) ON position = head ORDER BY has_no_answer, position`,
+      )
       .map((row) => rowOf(row) as OutboxRow);
   }
 
@@ -92,8 +105,12 @@ export class Outbox {
     );
   }
 
-  failed(transaction_id: string): void {
-    this.#database.run("UPDATE outbox SET outcome = 'failed' WHERE transaction_id = ?", transaction_id);
+  failed(transaction_id: string, error: string): void {
+    this.#database.run(
+      "UPDATE outbox SET outcome = 'failed', error = ? WHERE transaction_id = ?",
+      error,
+      transaction_id,
+    );
   }
 }
 

@@ -84,8 +84,9 @@ export class Homeserver {
     );
   }
 
-  whoami(): Promise<{ user_id: string; device_id?: string }> {
-    return this.#http.authedRequest(Method.Get, "/account/whoami", undefined, undefined, within());
+  whoami(signal?: AbortSignal): Promise<{ user_id: string; device_id?: string }> {
+    const limits = within(REQUEST_LIMIT_MS, signal);
+    return this.#http.authedRequest(Method.Get, "/account/whoami", undefined, undefined, limits);
   }
 
   async displayName(user_id: string): Promise<string | null> {

@@ -1,7 +1,9 @@
 import type { Logger } from "pino";
 import { asEdit, type MessageContent } from "../outgoing/content.ts";
+import { reasonOf } from "../outgoing/plain-notice.ts";
 import type { BotState } from "../state/bot-state.ts";
 import type { OutboxRow } from "../state/outbox.ts";
+import { isStateFault } from "../state/state-fault.ts";
 import { pause } from "./backoff.ts";
 import { failureOf } from "./failure.ts";
 import { type Glimpse, Glimpses } from "./glimpses.ts";
@@ -12,6 +14,10 @@ const FIRST_RETRY_MS = 200;
 const LONGEST_RETRY_MS = 2000;
 /** A message that the homeserver itself breaks on is tried this often; one that it cannot be reached for, until it can. */
 const MOST_BROKEN_TRIES = 8;
+/** One that does not get through while the homeserver answers otherwise is tried this often, in about a quarter of an hour. */
+const STUCK: StuckLimits = { most_tries: 30, longest_wait_ms: 30_000 };
+
+type StuckLimits = { most_tries: number; longest_wait_ms: number };
 
 export type SenderOptions = {
   homeserver: Homeserver;
@@ -19,6 +25,7 @@ export type SenderOptions = {
   log: Logger;
   /** What to say in a room where a message was refused for what is in it. */
   undeliverable: MessageContent;
+  stuck?: StuckLimits;
 };
 
 /**
@@ -26,6 +33,8 @@ export type SenderOptions = {
  *
  * N1  A row leaves the outbox when the homeserver took it, or when it never will.
  * N2  When the homeserver limits the bot, everything waits as long as it says, and answers go before previews.
+ * N3  A room whose message fails keeps no other room waiting, and a message that fails for its own reason keeps its room waiting
+ *     for a while only: then it is given up, and the room is told.
  */
 export class Sender {
   readonly #options: SenderOptions;
@@ -37,6 +46,8 @@ export class Sender {
   #wake = () => {};
   #running: Promise<void> | undefined;
   #limitedUntil = 0;
+  /** N3: when a room whose last message failed may be tried again. */
+  readonly #notBefore = new Map<string, number>();
   /** How often in a row the homeserver could not be reached. */
   #failures = 0;
 
@@ -95,16 +106,20 @@ export class Sender {
   #launch(): number | null {
     const limited_ms = this.#limitedUntil - Date.now();
     if (limited_ms > 0) return limited_ms;
-    const open = this.#options.state.outbox.open();
-    for (const row of nextOfRooms(open)) {
+    const heads = this.#options.state.outbox.heads();
+    const waiting: number[] = [];
+    for (const row of heads) {
       if (this.#flights.size >= MOST_IN_FLIGHT) return null;
-      if (!this.#busyRooms.has(row.room_id)) this.#fly(row.room_id, () => this.#send(row));
+      const due_ms = (this.#notBefore.get(row.room_id) ?? 0) - Date.now();
+      if (due_ms > 0) waiting.push(due_ms);
+      else if (!this.#busyRooms.has(row.room_id)) this.#fly(row.room_id, () => this.#send(row));
     }
+    const wait_ms = waiting.length === 0 ? null : Math.min(...waiting);
     // N2
-    if (open.length > 0) return null;
-    const glimpse = this.#glimpses.due(this.#busyRooms);
-    if (glimpse === "none") return null;
-    if (typeof glimpse === "number") return glimpse;
+    const isGlimpseFree = waiting.length === heads.length && this.#failures === 0;
+    const glimpse = isGlimpseFree ? this.#glimpses.due(this.#busyRooms) : "none";
+    if (glimpse === "none") return wait_ms;
+    if (typeof glimpse === "number") return Math.min(glimpse, wait_ms ?? glimpse);
     this.#fly(glimpse.room_id, () => this.#show(glimpse));
     return 0;
   }
@@ -112,7 +127,10 @@ export class Sender {
   #fly(room_id: string, work: () => Promise<void>): void {
     this.#busyRooms.add(room_id);
     const flight = work()
-      .catch((error: unknown) => this.#options.log.error({ err: error }, "a message could not be handled"))
+      .catch((error: unknown) => {
+        this.#options.log.error({ err: error }, "a message could not be handled");
+        this.#waitFor(room_id, LONGEST_RETRY_MS);
+      })
       .finally(() => {
         this.#busyRooms.delete(room_id);
         this.#flights.delete(flight);
@@ -130,6 +148,7 @@ export class Sender {
       const event_id = await homeserver.send(room_id, transaction_id, this.#contentOf(row), this.#stopping.signal);
       state.transaction(() => state.outbox.sent(transaction_id, event_id));
       this.#failures = 0;
+      this.#notBefore.delete(room_id);
     } catch (error) {
       return this.#failed(row, error);
     }
@@ -142,7 +161,10 @@ export class Sender {
   }
 
   async #failed(row: OutboxRow, error: unknown): Promise<void> {
-    const { state, log, undeliverable } = this.#options;
+    const { state, log, undeliverable, stuck: { most_tries, longest_wait_ms } = STUCK } = this.#options;
+    if (this.#stopping.signal.aborted) return;
+    // Nothing is wrong with the message.
+    if (isStateFault(error)) throw error;
     const failure = failureOf(error);
     const { transaction_id, room_id } = row;
     switch (failure.kind) {
@@ -151,12 +173,18 @@ export class Sender {
         this.#glimpses.slowDown();
         return;
       case "away":
-      case "unauthorized":
+      case "unauthorized": {
         log.warn({ room_id, failure }, "a message waits for the homeserver");
-        return this.#pause(this.#failures++);
+        // N3: only what the homeserver could have taken counts.
+        if (failure.kind === "unauthorized" || !(await this.#isThere()))
+          return this.#waitFor(room_id, retryMs(this.#failures++));
+        const attempts = state.transaction(() => state.outbox.tried(transaction_id));
+        if (attempts < most_tries) return this.#waitFor(room_id, retryMs(attempts, longest_wait_ms));
+        break;
+      }
       case "broken": {
         const attempts = state.transaction(() => state.outbox.tried(transaction_id));
-        if (attempts < MOST_BROKEN_TRIES) return this.#pause(attempts);
+        if (attempts < MOST_BROKEN_TRIES) return this.#waitFor(room_id, retryMs(attempts));
         break;
       }
       case "refused":
@@ -165,18 +193,27 @@ export class Sender {
         failure satisfies never;
     }
     log.error({ room_id, failure }, "a message was given up");
+    this.#notBefore.delete(room_id);
     state.transaction(() => {
-      state.outbox.failed(transaction_id);
+      state.outbox.failed(transaction_id, reasonOf(error));
       // Not where the room itself is closed to the bot, and not for ever.
-      const isAboutContent = failure.kind === "broken" || failure.is_about_content;
+      const isAboutContent = failure.kind !== "refused" || failure.is_about_content;
       if (isAboutContent && row.content.body !== undeliverable.body) state.outbox.add(room_id, undeliverable);
     });
     for (const listener of this.#listeners) listener();
   }
 
-  async #pause(failures: number): Promise<void> {
-    const ms = Math.min(LONGEST_RETRY_MS, FIRST_RETRY_MS * 2 ** Math.min(failures, 10));
-    await pause(ms * (0.75 + Math.random() / 2), this.#stopping.signal);
+  #waitFor(room_id: string, ms: number): void {
+    this.#notBefore.set(room_id, Date.now() + ms);
+  }
+
+  async #isThere(): Promise<boolean> {
+    const { signal } = this.#stopping;
+    const answered = this.#options.homeserver.whoami(signal).then(
+      () => true,
+      () => false,
+    );
+    return (await answered) && !signal.aborted;
   }
 
   async #show({ room_id, transaction_id, content }: Glimpse): Promise<void> {
@@ -194,12 +231,5 @@ export class Sender {
   }
 }
 
-/** The oldest row of each room; rooms where an answer waits come first. */
-function nextOfRooms(open: OutboxRow[]): OutboxRow[] {
-  const heads = new Map<string, { row: OutboxRow; hasAnswer: boolean }>();
-  for (const row of open) {
-    const head = heads.get(row.room_id) ?? { row, hasAnswer: false };
-    heads.set(row.room_id, { row: head.row, hasAnswer: head.hasAnswer || row.rank === "answer" });
-  }
-  return [...heads.values()].sort((a, b) => Number(b.hasAnswer) - Number(a.hasAnswer)).map(({ row }) => row);
-}
+const retryMs = (failures: number, longest_ms = LONGEST_RETRY_MS): number =>
+  Math.min(longest_ms, FIRST_RETRY_MS * 2 ** Math.min(failures, 10)) * (0.75 + Math.random() / 2);

@@ -8,11 +8,20 @@ import type { RoomEvent } from "./room-event.ts";
 /** Short, so that an outage of seconds costs not much more than it lasted. */
 const FIRST_WAIT_MS = 100;
 const LONGEST_WAIT_MS = 2000;
+const MOST_REFUSALS = 5;
+const LONGEST_FAILING_MS = 10 * 60_000;
 
 export type Invite = { room_id: string; user_id: string };
 
 /** What one sync told, with everything that it left out. */
-export type Told = { since: string; events: RoomEvent[]; encrypted_room_ids: string[]; invites: Invite[] };
+export type Told = {
+  since: string;
+  events: RoomEvent[];
+  encrypted_room_ids: string[];
+  /** Rooms of which not everything could be had. */
+  missed_room_ids: string[];
+  invites: Invite[];
+};
 
 export type SyncListener = {
   since(): string | null;
@@ -28,6 +37,7 @@ export type SyncListener = {
  * Y1  The place in the stream moves only together with the events before it.
  * Y2  What a sync leaves out (`limited`) is fetched before the place moves.
  * Y3  Nothing before the bot's own join counts, and nothing of the past at its very first start.
+ * Y4  One room whose past cannot be had does not keep the others waiting for good: its people are told.
  */
 export class SyncLoop {
   readonly #homeserver: Homeserver;
@@ -36,6 +46,7 @@ export class SyncLoop {
   readonly #log: Logger;
   readonly #stopping = new AbortController();
   #running: Promise<void> | undefined;
+  readonly #gapFailures = new Map<string, { times: number; since: number }>();
 
   constructor(homeserver: Homeserver, user_id: string, listener: SyncListener, log: Logger) {
     this.#homeserver = homeserver;
@@ -90,28 +101,50 @@ export class SyncLoop {
       since: response.next_batch,
       events: [],
       encrypted_room_ids: encryptedRooms(response),
+      missed_room_ids: [],
       invites: [],
     });
   }
 
   async #read(response: SyncResponse, since: string, signal: AbortSignal): Promise<Told> {
     const events: RoomEvent[] = [];
+    const missed_room_ids: string[] = [];
     for (const [room_id, { timeline }] of Object.entries(response.rooms?.join ?? {})) {
       const recent = (timeline?.events ?? []).map((event) => ({ ...event, room_id }));
       const { after, hasJoin } = sinceOwnJoin(recent, this.#user_id);
       // Y2
       const isGap = timeline?.limited === true && timeline.prev_batch !== undefined && !hasJoin;
-      const missed = isGap
-        ? await fillGap(this.#homeserver, room_id, timeline.prev_batch as string, since, this.#user_id, signal)
-        : [];
-      events.push(...missed, ...after);
+      const missed = isGap ? await this.#missed(room_id, timeline.prev_batch as string, since, signal) : [];
+      if (missed === null) missed_room_ids.push(room_id);
+      events.push(...(missed ?? []), ...after);
     }
     return {
       since: response.next_batch,
+      missed_room_ids,
       events: inOrderOfTime(events),
       encrypted_room_ids: encryptedRooms(response),
       invites: this.#invitesOf(response),
     };
+  }
+
+  /** What a sync left out of a room. Null where the homeserver refuses to tell it, or fails at it again and again. */
+  async #missed(room_id: string, from: string, to: string, signal: AbortSignal): Promise<RoomEvent[] | null> {
+    try {
+      const missed = await fillGap(this.#homeserver, room_id, from, to, this.#user_id, signal);
+      this.#gapFailures.delete(room_id);
+      return missed;
+    } catch (error) {
+      const failure = failureOf(error);
+      if (failure.kind !== "refused" && failure.kind !== "broken") throw error;
+      const { times, since } = this.#gapFailures.get(room_id) ?? { times: 0, since: Date.now() };
+      this.#gapFailures.set(room_id, { times: times + 1, since });
+      // A homeserver that fails may be itself again soon; one that says no will say it again.
+      const isTried = failure.kind === "refused" ? times + 1 >= MOST_REFUSALS : Date.now() - since > LONGEST_FAILING_MS;
+      if (!isTried) throw error;
+      this.#gapFailures.delete(room_id);
+      this.#log.error({ room_id, failure }, "what was said in a room while the bot was away cannot be had");
+      return null;
+    }
   }
 
   #invitesOf(response: SyncResponse): Invite[] {

@@ -1,11 +1,16 @@
 import { loadPrompt, savePrompt } from "../../../agent-api/context-prompts.ts";
 import { AgentFailedError, AgentLostError } from "../platform/platform-client.ts";
 import { type AgentJob, type AgentTask, isAgentJob, requestIdOf } from "../state/jobs.ts";
+import { isStateFault } from "../state/state-fault.ts";
 import { pause } from "../transport/backoff.ts";
 import { AnswerStream } from "./answer-stream.ts";
-import { finish, type WorkContext, wordsFor } from "./work-context.ts";
+import { finish, setAside, type WorkContext, wordsFor } from "./work-context.ts";
 
 const PENDING_CHECK_MS = 500;
+const FAILED_PAUSE_MS = 1000;
+const MOST_FAILURES = 3;
+/** A bot may be ended for other reasons while it waits for an answer. */
+const MOST_RESTARTS = 20;
 
 /** Why a question is left before its answer: a person cut it short, or the bot ends. */
 type Left = { kind: "stopped" } | { kind: "ending" };
@@ -20,6 +25,7 @@ type Answer =
  * L1  A question ends in the same transaction as its answer is written down.
  * L2  One that may have been asked before, by a bot that died or over a connection that was lost, is first looked up; only
  *     what never arrived is asked again. So nothing has to be on disk before a question is asked.
+ * L3  A question that fails for a reason of its own, or that the bot does not outlive, is set aside, so that the next are asked.
  */
 export class AgentLane {
   readonly #context: WorkContext;
@@ -41,7 +47,10 @@ export class AgentLane {
   }
 
   start(): void {
-    this.#running ??= this.#run();
+    if (this.#running) return;
+    const { state } = this.#context;
+    state.transaction(() => state.jobs.restarted());
+    this.#running = this.#run();
   }
 
   async stop(): Promise<void> {
@@ -79,6 +88,8 @@ export class AgentLane {
     this.#current = { job, left };
     const leaving = new AbortController();
     try {
+      // L3
+      if (job.restarts > MOST_RESTARTS) return setAside(this.#context, job, new Error("the bot ended each time"));
       await Promise.race([this.#context.platform.ready(leaving.signal), left.promise]);
       if (this.#stopping.signal.aborted) return;
       using stream = new AnswerStream(this.#context, job);
@@ -90,13 +101,27 @@ export class AgentLane {
       this.#conclude(job, stream, answer);
       this.#tried.delete(job.position);
     } catch (error) {
-      this.#context.log.error({ err: error }, "a question could not be answered");
-      await pause(1000, this.#stopping.signal);
+      await this.#failed(job, error);
     } finally {
       leaving.abort();
       this.#current = null;
       this.#onDone();
     }
+  }
+
+  /** L3 */
+  async #failed(job: AgentJob, error: unknown): Promise<void> {
+    const { state, log } = this.#context;
+    log.error({ err: error, event_id: job.event_id }, "a question could not be answered");
+    try {
+      if (!isStateFault(error)) {
+        const failures = state.transaction(() => state.jobs.failed(job.position));
+        if (failures >= MOST_FAILURES) return setAside(this.#context, job, error);
+      }
+    } catch (failure) {
+      log.error({ err: failure }, "the bot's state cannot be written");
+    }
+    await pause(FAILED_PAUSE_MS, this.#stopping.signal);
   }
 
   async #answer(job: AgentJob, stream: AnswerStream, signal: AbortSignal): Promise<Answer | Left> {

@@ -30,7 +30,7 @@ export class AnswerStream implements Disposable {
     this.#preview = job.preview;
     this.#streams = job.task.kind === "ask" && context.state.people.settings(job.user_id).streaming;
     this.#timers.push(setTimeout(() => this.#type(), FIRST_TYPING_MS));
-    if (this.#streams) this.#timers.push(setTimeout(() => this.#begin(), FIRST_GLIMPSE_MS));
+    if (this.#streams) this.#timers.push(setTimeout(() => this.#beginInTime(), FIRST_GLIMPSE_MS));
   }
 
   get text(): string {
@@ -63,6 +63,15 @@ export class AnswerStream implements Disposable {
     for (const timer of this.#timers) clearTimeout(timer);
     this.#context.sender.forgetGlimpse(this.#job.room_id);
     if (this.#isTyping) this.#typing(0);
+  }
+
+  /** A preview that fails costs no more than itself: the answer comes at the end. */
+  #beginInTime(): void {
+    try {
+      this.#begin();
+    } catch (error) {
+      this.#context.log.error({ err: error }, "an answer could not be shown while it grows");
+    }
   }
 
   #begin(): void {

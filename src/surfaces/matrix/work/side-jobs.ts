@@ -5,7 +5,7 @@ import { isAgentJob, type Job, requestIdOf, type Task } from "../state/jobs.ts";
 import { failureOf } from "../transport/failure.ts";
 import type { AgentLane } from "./agent-lane.ts";
 import type { WatchList } from "./watch-list.ts";
-import { finish, type WorkContext, wordsFor } from "./work-context.ts";
+import { finish, setAside, type WorkContext, wordsFor } from "./work-context.ts";
 
 type SideTask = Exclude<Task, { kind: "ask" | "save" | "load" }>;
 type SideJob<Kind extends SideTask["kind"] = SideTask["kind"]> = Job<Extract<SideTask, { kind: Kind }>>;
@@ -15,6 +15,7 @@ type SideJob<Kind extends SideTask["kind"] = SideTask["kind"]> = Job<Extract<Sid
  *
  * J1  A reset waits for saves that were asked for before it: what was to be kept is kept.
  * J2  What was begun and not ended is done again after a restart; each kind of work is safe to be done twice.
+ * J3  What cannot be ended is set aside; where the state cannot be written it stays, and is done at the next occasion.
  */
 export class SideJobs {
   readonly #context: WorkContext;
@@ -54,10 +55,21 @@ export class SideJobs {
     } catch (error) {
       log.warn({ err: error, kind: job.task.kind }, "a command could not be carried out");
       const reason = error instanceof PlatformError ? error.message : failureReason(error);
-      finish(this.#context, job, say.runtime_unreachable(reason));
+      this.#end(job, error, say.runtime_unreachable(reason));
     } finally {
       this.#running.delete(job.position);
     }
+  }
+
+  /** J3 */
+  #end(job: SideJob, error: unknown, text: string): void {
+    const ends = [() => finish(this.#context, job, text), () => setAside(this.#context, job, error)];
+    for (const end of ends)
+      try {
+        return end();
+      } catch (failure) {
+        this.#context.log.error({ err: failure, kind: job.task.kind }, "a command could not be ended");
+      }
   }
 
   async #do(job: SideJob): Promise<void> {

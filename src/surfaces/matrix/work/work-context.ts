@@ -1,6 +1,7 @@
 import type { Logger } from "pino";
 import { type Catalogue, catalogue } from "../catalogue/catalogue.ts";
 import { contentsOf } from "../outgoing/contents.ts";
+import { plainNotice, reasonOf } from "../outgoing/plain-notice.ts";
 import type { PlatformClient } from "../platform/platform-client.ts";
 import type { BotState } from "../state/bot-state.ts";
 import type { Job } from "../state/jobs.ts";
@@ -19,6 +20,21 @@ export type WorkContext = {
 
 export const wordsFor = ({ state }: WorkContext, { user_id }: Pick<Job, "user_id">): Catalogue =>
   catalogue(state.people.settings(user_id).language);
+
+/** Ends a job that cannot be done, so that the next ones can: its room is told, and the reason is kept. */
+export function setAside(context: WorkContext, job: Job, error: unknown): void {
+  const { state, sender, log } = context;
+  const reason = reasonOf(error);
+  log.error(
+    { err: error, kind: job.task.kind, event_id: job.event_id },
+    "a job failed several times and was set aside",
+  );
+  state.transaction(() => {
+    state.outbox.add(job.room_id, plainNotice(wordsFor(context, job).set_aside(reason), job.event_id));
+    state.jobs.setAside(job.position, reason);
+  });
+  sender.wake();
+}
 
 /** Ends a job: what it brought and what is said about it are one transaction. */
 export function finish(context: WorkContext, job: Job, text: string | null, also: () => void = () => {}): void {

@@ -1,0 +1,16 @@
+import type { MessageContent } from "./content.ts";
+
+/** Longer reasons are for the log. */
+const LONGEST_REASON = 300;
+
+/** An error in a few words. */
+export const reasonOf = (error: unknown): string =>
+  (error instanceof Error ? error.message : String(error)).slice(0, LONGEST_REASON).toWellFormed();
+
+/** A notice without formatting: nothing in it can fail, so that it can tell of what did. */
+export const plainNotice = (text: string, reply_to?: string): MessageContent => ({
+  msgtype: "m.notice",
+  body: text.toWellFormed(),
+  "m.mentions": {},
+  ...(reply_to === undefined ? {} : { "m.relates_to": { "m.in_reply_to": { event_id: reply_to } } }),
+});
