@@ -2,7 +2,7 @@ import { EverstepError } from "../domain/errors.ts";
 import type { CommittedEvent } from "../domain/event.ts";
 
 /** Bytes of events that may wait in memory for one reader, over all that it follows. */
-const MOST_HELD_BYTES = 16 * 1024 * 1024;
+const MOST_HELD_BYTES = 8 * 1024 * 1024;
 /** So many may wait whatever their size: one commit brings several, and a row may be larger than all that may wait. */
 const LEAST_EVENTS = 8;
 /** No more than these may wait, however small they are. */
@@ -46,6 +46,8 @@ export const readerTooSlow = (): EverstepError =>
     "follow again from the last iteration or message that came",
   );
 
+/** What V8 needs for a value beside a text's characters: its slot, and its header where it has one. */
+const VALUE_BYTES = 32;
 const measured = new WeakMap<CommittedEvent, number>();
 
 /** About how much memory an event takes. It is measured once, however many readers there are. */
@@ -62,7 +64,7 @@ function bytesOf(event: CommittedEvent): number {
   const rest: unknown[] = [event];
   while (rest.length > 0) {
     const value = rest.pop();
-    bytes += 8;
+    bytes += VALUE_BYTES;
     if (typeof value === "string") bytes += value.length;
     else if (Array.isArray(value)) for (const item of value) rest.push(item);
     else if (typeof value === "object" && value !== null) for (const item of Object.values(value)) rest.push(item);
