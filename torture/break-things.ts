@@ -10,7 +10,8 @@ export async function breakThings(stage: Stage, faults: Timed<Fault>[], begun: n
   let turn: Promise<void> = Promise.resolve();
   for (const { at_ms, what } of faults) {
     await wait(Math.max(0, begun + at_ms - performance.now()));
-    const done = what.kind in BESIDE_PROCESSES ? (turn = turn.then(() => strike(stage, what))) : strike(stage, what);
+    const isOfProcess = "member" in what;
+    const done = isOfProcess ? strike(stage, what) : (turn = turn.then(() => strike(stage, what)));
     under_way.push(done);
     counts.set(what.kind, (counts.get(what.kind) ?? 0) + 1);
   }
@@ -18,8 +19,6 @@ export async function breakThings(stage: Stage, faults: Timed<Fault>[], begun: n
   await Promise.all(stage.members.map((member) => member.settled()));
   return counts;
 }
-
-const BESIDE_PROCESSES = { fill_disk: true, restart_database: true, cut_connections: true };
 
 async function strike({ members, disk, database }: Stage, fault: Fault): Promise<void> {
   const member = "member" in fault ? members[fault.member % members.length] : undefined;
@@ -35,9 +34,14 @@ async function strike({ members, disk, database }: Stage, fault: Fault): Promise
       await wait(fault.for_ms);
       return disk?.empty();
     case "restart_database":
-      return database?.restart(fault.for_ms);
+    case "end_connections":
+    case "cancel_statements":
+    case "network":
     case "cut_connections":
-      return database?.cutConnections();
+    case "hold_locks":
+    case "take_connections":
+    case "limit_statements":
+      return database?.break(fault);
   }
   fault satisfies never;
 }

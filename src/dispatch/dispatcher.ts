@@ -13,6 +13,7 @@ import { type Outcome, settle } from "./outcome.ts";
 /** Actions under way at once, over all sessions. It only bounds memory: a pause that waits its turn here would let a step start. */
 const MOST_UNDER_WAY = 2000;
 const OWNED_ELSEWHERE_RETRY_MS = 200;
+const LONGEST_RETRY_MS = 5000;
 const STORE_RETRY_MS = 500;
 /** Milliseconds for which guidance that no step takes soon is gathered. */
 const GATHER_MS = 100;
@@ -144,7 +145,7 @@ export class Dispatcher {
   async #applyInTurn(session_id: string, actions: Action[]): Promise<void> {
     await this.#registry.withRunner(session_id, async (runner) => {
       const written = runner ? await this.#apply(actions, runner) : "fenced";
-      if (written === "fenced") await this.#settleAlone(actions, () => OWNED_ELSEWHERE);
+      if (written === "fenced") await this.#settleAlone(actions, ownedElsewhere);
     });
   }
 
@@ -190,8 +191,8 @@ const tooLate = ({ action_type }: Action, { status }: Session): Outcome =>
     ? { kind: "ok" }
     : { kind: "rejected", reason: `the session is ${status}` };
 
-const OWNED_ELSEWHERE: Outcome = {
+const ownedElsewhere = ({ attempts }: Action): Outcome => ({
   kind: "retry",
   reason: "another worker has the session",
-  after_ms: OWNED_ELSEWHERE_RETRY_MS,
-};
+  after_ms: Math.min(OWNED_ELSEWHERE_RETRY_MS * 2 ** attempts, LONGEST_RETRY_MS),
+});

@@ -20,7 +20,8 @@ export type Outcome =
 /** A handler decides and nothing more: it sees the session in its turn, and what it returns is committed with the action. */
 export type Handler = (action: Action, session: Session, moniker: Moniker) => Outcome;
 
-const MOST_ATTEMPTS = 5;
+/** Some minutes: while workers die and databases fail a session may change hands many times. */
+const MOST_ATTEMPTS = 60;
 
 /** The one place where an action ends, or is put back for another try. */
 export function settle(action: Action, outcome: Outcome, guidance: boolean): Action {

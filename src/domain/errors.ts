@@ -21,6 +21,8 @@ export const ERROR_CODES = [
   "store_newer",
   "store_older",
   "store_closed",
+  "store_pooled",
+  "store_refused",
   "store_unavailable",
   "token_required",
 ] as const;

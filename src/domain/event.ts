@@ -19,6 +19,8 @@ export type StepDelta = {
   text: string;
   /** The tool that the step now uses; there is no text then. */
   tool?: string;
+  /** No more of the step's text is told while it runs: it came too fast, or some was lost. The step's row has all of it. */
+  truncated?: true;
   /** The actions whose guidance the step was given. */
   action_ids: string[];
 };

@@ -28,6 +28,7 @@ const configSchema = z.object({
   EVERSTEP_MAX_RUNNING_STEPS: z.coerce.number().int().min(1).default(500),
   EVERSTEP_MAX_PENDING_GUIDANCE: z.coerce.number().int().min(1).default(DEFAULT_GUIDANCE_LIMIT.count),
   EVERSTEP_MAX_PENDING_GUIDANCE_BYTES: z.coerce.number().int().min(1).default(DEFAULT_GUIDANCE_LIMIT.bytes),
+  EVERSTEP_BLOCKED_LIMIT_S: z.coerce.number().min(1).max(86_400).default(60),
   EVERSTEP_RATE_LIMIT: z.coerce.number().int().min(1).default(60_000),
   EVERSTEP_WRONG_TOKENS: z.coerce.number().int().min(1).default(30),
   EVERSTEP_MAX_CONNECTIONS: z.coerce.number().int().min(1).default(10_000),

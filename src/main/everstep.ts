@@ -68,6 +68,7 @@ async function start(role: Role, options: StartOptions): Promise<void> {
   const opening = openStore(config.EVERSTEP_STORE, {
     pool_size: config.EVERSTEP_POSTGRES_POOL,
     notice: (text) => console.log(text),
+    waiting: ({ message }) => console.error(redactUrls(message)),
   });
   opening.catch(() => {}); // It is told where it is awaited.
   await (await import("./serve.ts")).serve(role, config, opening);

@@ -7,7 +7,7 @@ import { Workspace } from "../monikers/tools/workspace.ts";
 import { GuidanceLimit } from "../queue/guidance-limit.ts";
 import { ActionQueue } from "../queue/submit.ts";
 import { SessionRegistry } from "../sessions/registry.ts";
-import type { RunnerObserver } from "../sessions/runner-dependencies.ts";
+import type { RunnerDependencies, RunnerObserver } from "../sessions/runner-dependencies.ts";
 import { StepSlots } from "../sessions/step-slots.ts";
 import type { Store } from "../store/store.ts";
 
@@ -15,6 +15,8 @@ export type RuntimeOptions = {
   store: Store;
   /** Told of what happens, for figures and logs. */
   observer?: RunnerObserver;
+  /** Told when a step begins; what is returned is called at its end. */
+  watch?: RunnerDependencies["watch"];
   catalog: Catalog;
   workspace: string;
   /** The language model; without one the monikers work offline. */
@@ -54,6 +56,7 @@ export class Runtime {
       llm: options.llm ?? null,
       tools: { workspace: new Workspace(workspace) },
       onDelta: ({ session, ...delta }) => this.events.publishDelta(session, delta),
+      watch: options.watch ?? (() => () => {}),
       observer: options.observer ?? { stepCommitted() {}, committed() {}, retried() {} },
       limit,
       destroy_grace_ms: options.destroy_grace_ms ?? 5000,

@@ -12,7 +12,7 @@ import { Conversations } from "../queue/conversations.ts";
 import { GuidanceLimit } from "../queue/guidance-limit.ts";
 import { ActionQueue } from "../queue/submit.ts";
 import { currentStep } from "../sessions/step-scope.ts";
-import { describeStore } from "../store/open-store.ts";
+import { describeStore, isShared } from "../store/open-store.ts";
 import type { Store } from "../store/store.ts";
 import { AgentSocketServer } from "../surfaces/agent-ws/agent-socket.ts";
 import { DefaultChat } from "../surfaces/agent-ws/default-chat.ts";
@@ -25,6 +25,7 @@ import type { Config } from "./config.ts";
 import { Runtime, type RuntimeOptions } from "./runtime.ts";
 import { StrayErrors } from "./stray-errors.ts";
 import { UP } from "./supervise.ts";
+import { Watchdog } from "./watchdog.ts";
 
 const CONSOLE = fileURLToPath(new URL("../../console/dist", import.meta.url));
 
@@ -66,7 +67,9 @@ async function serveUntilStopped(role: Role, config: Config, opening: Promise<St
       process.exit(1);
     }, limit_ms).unref();
   });
-  const store = await opening;
+  // A database may be waited for without end; a folder is opened soon, and then left in order.
+  const store = await (isShared(config.EVERSTEP_STORE) ? Promise.race([opening, stopped.then(() => null)]) : opening);
+  if (!store) return;
   atStop("the store", () => store.close());
   const catalog = await loadCatalog(config.EVERSTEP_MONIKERS);
   const metrics = new Metrics(store);
@@ -74,22 +77,25 @@ async function serveUntilStopped(role: Role, config: Config, opening: Promise<St
     count: config.EVERSTEP_MAX_PENDING_GUIDANCE,
     bytes: config.EVERSTEP_MAX_PENDING_GUIDANCE_BYTES,
   });
-  const runtime =
-    role === "server" ? null : newRuntime(config, { store, catalog, limit }, metrics, log, await openModel(config));
-  const revived = (await runtime?.start()) ?? 0;
+  const watchdog = newWatchdog(config);
+  atStop("the watchdog", () => watchdog.stop());
+  const parts = { store, catalog, limit, metrics, log, watchdog };
+  const runtime = role === "server" ? null : newRuntime(config, { ...parts, llm: await openModel(config) });
   atStop("the work under way", () => runtime?.stop());
-  if (role === "worker")
-    console.log(`Everstep works (store ${describeStore(config.EVERSTEP_STORE)}, ${revived} sessions go on)`);
-  else {
-    const { queue, events } = runtime ?? {
-      queue: new ActionQueue(store, catalog, { limit }),
-      events: new Events(store),
-    };
-    const workers = () => (runtime ? [runtime.describe()] : []);
-    const address = await listen(config, { store, catalog, metrics, log, workers, queue, events, limit }, atStop);
-    greet(address, config, revived);
-  }
+  const { queue, events } = runtime ?? {
+    queue: new ActionQueue(store, catalog, { limit }),
+    events: new Events(store),
+  };
+  const workers = () => (runtime ? [runtime.describe()] : []);
+  const address =
+    role === "worker"
+      ? null
+      : await listen(config, { store, catalog, metrics, log, workers, queue, events, limit }, atStop);
   process.send?.(UP);
+  // Only now: a step that holds up or ends the process must not keep it from being reached, nor from being started again.
+  const revived = await Promise.race([runtime?.start() ?? 0, stopped.then(() => 0)]);
+  if (address !== null) greet(address, config, revived);
+  else console.log(`Everstep works (store ${describeStore(config.EVERSTEP_STORE)}, ${revived} sessions go on)`);
   // Now, and not only at the end: the end may come at any moment.
   flushCompileCache();
   await stopped;
@@ -123,17 +129,23 @@ async function stopRequested(strays: StrayErrors): Promise<number> {
   return Promise.race([failed, ...asked]);
 }
 
-function newRuntime(
-  config: Config,
-  parts: Required<Pick<RuntimeOptions, "store" | "catalog" | "limit">>,
-  metrics: Metrics,
-  log: Logger,
-  llm: Llm | null,
-): Runtime {
+function newWatchdog({ EVERSTEP_BLOCKED_LIMIT_S, EVERSTEP_LOG_LEVEL }: Config): Watchdog {
+  return new Watchdog({ limit_ms: EVERSTEP_BLOCKED_LIMIT_S * 1000, is_silent: EVERSTEP_LOG_LEVEL === "silent" });
+}
+
+type RuntimeParts = Required<Pick<RuntimeOptions, "store" | "catalog" | "limit">> & {
+  metrics: Metrics;
+  log: Logger;
+  llm: Llm | null;
+  watchdog: Watchdog;
+};
+
+function newRuntime(config: Config, { metrics, log, llm, watchdog, ...parts }: RuntimeParts): Runtime {
   return new Runtime({
     ...parts,
     workspace: config.EVERSTEP_WORKSPACE,
     llm,
+    watch: watchdog.watch,
     max_running_steps: config.EVERSTEP_MAX_RUNNING_STEPS,
     observer: {
       stepCommitted: (step) => metrics.stepCommitted(step),

@@ -9,6 +9,7 @@ import { checkFrame } from "./check-frame.ts";
 import { firstSlice } from "./guidance-slice.ts";
 import type { Inbox } from "./inbox.ts";
 import { runtimeLeftMs } from "./limits.ts";
+import type { RunnerDependencies } from "./runner-dependencies.ts";
 import type { Taken } from "./step-commit.ts";
 import { inStepScope, outsideStepScope, type StepScope } from "./step-scope.ts";
 
@@ -22,7 +23,8 @@ export type AttemptOutcome =
 
 export type Attempt = { outcome: Promise<AttemptOutcome>; cut: (reason: CutReason) => void };
 
-export type AttemptTools = Pick<StepContext, "llm" | "tools"> & { inbox: Inbox; onShown: (shown: Shown) => void };
+export type AttemptTools = Pick<StepContext, "llm" | "tools"> &
+  Pick<RunnerDependencies, "watch"> & { inbox: Inbox; onShown: (shown: Shown) => void };
 
 /** What a step shows while it runs: text, or the name of a tool, and whose guidance it has. */
 type Shown = Pick<StepDelta, "text" | "tool" | "action_ids">;
@@ -36,7 +38,8 @@ class Cut extends Error {
 }
 
 /** Runs a session's next step once, with as much guidance as it takes. It ends when the moniker ends or the signal aborts, whichever comes first. */
-export function attempt(session: Session, moniker: Moniker, { llm, tools, inbox, onShown }: AttemptTools): Attempt {
+export function attempt(session: Session, moniker: Moniker, given: AttemptTools): Attempt {
+  const { llm, tools, watch, inbox, onShown } = given;
   const controller = new AbortController();
   const taken = firstSlice(session);
   const { action_ids } = taken;
@@ -79,6 +82,7 @@ export function attempt(session: Session, moniker: Moniker, { llm, tools, inbox,
   };
   const run = async (): Promise<AttemptOutcome> => {
     const timer = deadline(session, abort);
+    const unwatch = watch(session.session_id);
     try {
       const step = inStepScope(scope, () => moniker.step(frameOf(session, taken), context));
       const returned = await Promise.race([aborted.promise, step]);
@@ -90,6 +94,7 @@ export function attempt(session: Session, moniker: Moniker, { llm, tools, inbox,
       return { kind: "failed", error: cause, latency_ms: performance.now() - started, tokens };
     } finally {
       over = true;
+      unwatch();
       clearTimeout(timer);
     }
   };

@@ -89,7 +89,11 @@ export class SessionRegistry {
       for (const stop of unlisten) stop?.();
     };
     this.#rehydrating = this.#rehydrate();
-    return this.#rehydrating;
+    return this.#rehydrating.catch((error: unknown) => {
+      if (!(error instanceof EverstepError)) throw error;
+      this.#takeUpLater(); // The store is out of reach.
+      return 0;
+    });
   }
 
   #takeUp(): void {

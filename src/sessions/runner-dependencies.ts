@@ -29,6 +29,8 @@ export type RunnerDependencies = {
       bytes: number,
     ): Promise<{ kind: "room"; written: () => void } | { kind: "full"; detail: string }>;
   };
+  /** A step of the session begins; what is returned is called at its end. */
+  watch: (session_id: string) => () => void;
   /** Milliseconds that a destroyed session's step may take to finish. */
   destroy_grace_ms: number;
 };

@@ -234,11 +234,12 @@ export class SessionRunner {
 
   #newAttempt(): Attempt {
     const session = this.#session;
-    const { store, llm, tools, onDelta } = this.#dependencies;
+    const { store, llm, tools, watch, onDelta } = this.#dependencies;
     let event_seq = 0;
     return attempt(session, this.#moniker, {
       llm,
       tools,
+      watch,
       inbox: new Inbox(store, session),
       onShown: (shown) => onDelta({ ...shown, session, iteration: session.iteration + 1, event_seq: event_seq++ }),
     });

@@ -8,6 +8,8 @@ export type StoreOptions = {
   pool_size?: number;
   /** Told, in words for a person, what takes long while an older data folder is upgraded. */
   notice?: (text: string) => void;
+  /** Where it is given, a database that is out of reach is waited for, and this is told why, again and again. */
+  waiting?: (why: EverstepError) => void;
 };
 
 /** Opens the store that a URL names: `lancedb:FOLDER` or `postgres://…`. Only the engine that is asked for is loaded. */
@@ -19,8 +21,9 @@ export async function openStore(url: string, options: StoreOptions = {}): Promis
     return (await import("./lancedb/lancedb-store.ts")).openOver(channel);
   }
   if (isShared(url)) {
-    const { notice: _, ...tuning } = options;
-    return (await import("./postgres/open-postgres-store.ts")).openPostgresStore({ url, tuning });
+    const { notice: _, waiting, ...tuning } = options;
+    const { openPostgresStore } = await import("./postgres/open-postgres-store.ts");
+    return openPostgresStore({ url, tuning, ...(waiting ? { waiting } : {}) });
   }
   throw new EverstepError(
     "config_invalid",

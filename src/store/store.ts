@@ -151,6 +151,8 @@ export type WorkerInfo = {
   actions_under_way: number;
   /** Milliseconds since it was last heard of. */
   silent_ms: number;
+  /** Milliseconds for which something in it, most likely a step, has not let anything else run; 0 where it does not. */
+  blocked_ms: number;
 };
 
 /**

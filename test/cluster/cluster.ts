@@ -36,12 +36,12 @@ export class Cluster implements AsyncDisposable {
     this.#remove = remove;
   }
 
-  /** `reach` may put something between the members and the database. */
-  static async open(reach: (url: string) => Promise<string> = async (url) => url): Promise<Cluster> {
+  /** `monikers` is a folder of those that the test itself may name. */
+  static async open(monikers?: string): Promise<Cluster> {
     const { url, remove } = await postgresHome();
     const store = await openPostgresStore({ url });
-    const queue = new ActionQueue(store, await loadCatalog(undefined));
-    return new Cluster(await reach(url), store, queue, await scratchFolder(), remove);
+    const queue = new ActionQueue(store, await loadCatalog(monikers));
+    return new Cluster(url, store, queue, await scratchFolder(), remove);
   }
 
   async workers(count: number): Promise<Member[]> {

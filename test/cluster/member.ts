@@ -23,6 +23,7 @@ export class Member {
         const greeting = /Everstep (?:works|is up at (\S+))/.exec(this.#said);
         if (greeting) this.#greeted.resolve(greeting[1] ?? "");
       });
+    this.#greeted.promise.catch(() => {}); // Whoever waits for it is told.
     void this.#exited.then(() => this.#greeted.reject(new Error(`it ended: ${this.#said}`)));
   }
 

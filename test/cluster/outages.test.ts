@@ -1,12 +1,14 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { setTimeout as wait } from "node:timers/promises";
+import { freePort } from "../free-port.ts";
 import { administer } from "../postgres-process.ts";
 import { onPostgres, postgresServer } from "../postgres-server.ts";
-import { TIMEOUT } from "../server/server-fixture.ts";
+import { eventually, TIMEOUT } from "../server/server-fixture.ts";
 import { Follower, rowsOf } from "../store/conformance/follower.ts";
 import { assertWhole, Cluster } from "./cluster.ts";
-import { CutOffProxy } from "./cut-off-proxy.ts";
+import { FaultyProxy } from "./faulty-proxy.ts";
+import type { Member } from "./member.ts";
 
 const LAST = 120;
 const SLOW = { to: LAST, delay_ms: 50 };
@@ -56,12 +58,41 @@ await onPostgres(() => {
     });
 
     test(
+      "is away when a process starts: it is waited for; asked to stop meanwhile, the process does",
+      TIMEOUT,
+      async () => {
+        await using cluster = await Cluster.open();
+        const own_port = await freePort();
+        const away = new URL(cluster.url);
+        away.port = String(own_port);
+        const members = (["worker", "server", "worker"] as const).map((role) =>
+          cluster.start(role, { EVERSTEP_STORE: away.href }),
+        );
+        const [worker, server, stopped] = members as [Member, Member, Member];
+        for (const member of members)
+          await eventually("it tells what it waits for", async () =>
+            /store_unavailable: .*goes on by itself/.test(member.said),
+          );
+        await stopped.stop();
+        await using proxy = (await FaultyProxy.before(cluster.url, own_port)).proxy;
+        // First something that takes connections and has nothing behind it.
+        proxy.refuse();
+        await wait(1000);
+        proxy.mend();
+        await Promise.all([worker.ready(), server.ready()]);
+        const echo = await cluster.create("echo");
+        await cluster.tell(echo, "hello");
+        await cluster.until("guidance is used", [echo], ({ iteration }) => iteration === 0);
+      },
+    );
+
+    test(
       "cannot be reached by one worker for 10 s: the other takes over, and the first comes back",
       TIMEOUT,
       async () => {
         await using resources = new AsyncDisposableStack();
         const cluster = await Cluster.open();
-        const { proxy, url } = await CutOffProxy.before(cluster.url);
+        const { proxy, url } = await FaultyProxy.before(cluster.url);
         resources.use(proxy);
         resources.use(cluster);
         await cluster.workers(1);

@@ -5,7 +5,7 @@ import { openPostgresStore } from "../../src/store/postgres/open-postgres-store.
 import { onPostgres } from "../postgres-server.ts";
 import { eventually, TIMEOUT } from "../server/server-fixture.ts";
 import { assertWhole, Cluster } from "./cluster.ts";
-import { CutOffProxy } from "./cut-off-proxy.ts";
+import { FaultyProxy } from "./faulty-proxy.ts";
 import type { Member } from "./member.ts";
 
 /** Some seconds for each of what waits for the database, one after the other. */
@@ -18,9 +18,9 @@ const RECONNECTED_MS = 500;
 await onPostgres(() => {
   describe("while a process stops", () => {
     /** A cluster, and a way to its database that can be cut off. */
-    async function open(t: TestContext): Promise<{ cluster: Cluster; proxy: CutOffProxy; url: string }> {
+    async function open(t: TestContext): Promise<{ cluster: Cluster; proxy: FaultyProxy; url: string }> {
       const cluster = await Cluster.open();
-      const { proxy, url } = await CutOffProxy.before(cluster.url);
+      const { proxy, url } = await FaultyProxy.before(cluster.url);
       t.after(async () => {
         await cluster[Symbol.asyncDispose]();
         await proxy[Symbol.asyncDispose]();

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import type { Action } from "../../src/domain/action.ts";
 import type { AgentConfig } from "../../src/domain/agent.ts";
 import type { Conversation, Message, Participant, SessionCursor } from "../../src/domain/conversation.ts";
+import type { StepDelta } from "../../src/domain/event.ts";
 import { newId } from "../../src/domain/ids.ts";
 import type { JsonObject, JsonValue } from "../../src/domain/json.ts";
 import type { Session } from "../../src/domain/session.ts";
@@ -295,3 +296,14 @@ function messageOf(step: Step, conversation_id: string | null): Message | null {
   const said = { agent_id, session_id, text, data, iteration, step_token, next_step_token, created_at };
   return aMessage({ ...said, conversation_id, sender_type: "agent", user_id: null });
 }
+
+/** Text of a running step. */
+export const deltaOf = (event_seq: number, text: string, more: Partial<StepDelta> = {}): StepDelta => ({
+  session_id: "session",
+  conversation_id: null,
+  iteration: 0,
+  action_ids: [],
+  event_seq,
+  text,
+  ...more,
+});

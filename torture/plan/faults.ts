@@ -5,7 +5,24 @@ type Kind = Fault["kind"];
 
 const KINDS: Readonly<Record<StoreKind, readonly Kind[]>> = {
   lancedb: ["kill", "kill", "kill", "freeze", "terminate", "fill_disk", "fill_disk"],
-  postgres: ["kill", "kill", "kill", "freeze", "freeze", "terminate", "restart_database", "cut_connections"],
+  postgres: [
+    "kill",
+    "kill",
+    "kill",
+    "freeze",
+    "freeze",
+    "terminate",
+    "restart_database",
+    "end_connections",
+    "cancel_statements",
+    "network",
+    "network",
+    "cut_connections",
+    "cut_connections",
+    "hold_locks",
+    "take_connections",
+    "limit_statements",
+  ],
 };
 /** From one fault to the next. They overlap where one lasts longer than that. */
 const GAP_MS = 5000;
@@ -13,6 +30,15 @@ const GAP_MS = 5000;
 const MEMBERS = 60;
 /** The last stretch is left for what was asked last. */
 const QUIET_END = 0.95;
+const CUTS = ["mid_request", "lost_answer", "mid_answer"] as const;
+const LOCKS = [
+  "select 1 from agent_state for update",
+  "select 1 from queue for update",
+  "select 1 from workers for update",
+  "select 1 from writers for update",
+  "lock table agent_state in access exclusive mode",
+  "lock table agent_steps in exclusive mode",
+];
 const FREE_BYTES = [0, 4096, 40_960, 204_800, 1_048_576];
 
 export function faultsOf(random: Random, duration: number, store: StoreKind): Timed<Fault>[] {
@@ -35,8 +61,24 @@ function draw(random: Random, kind: Kind): Fault {
       return { kind, free_bytes: random.pick(FREE_BYTES), for_ms: 500 + random.below(6000) };
     case "restart_database":
       return { kind, for_ms: random.below(3000) };
+    case "end_connections":
+      return { kind, share: random.pick([0.2, 0.5, 1]), for_ms: 0 };
+    case "cancel_statements":
+      return { kind, for_ms: 500 + random.below(4000) };
+    case "network":
+      return {
+        kind,
+        how: random.pick(["hold", "delay", "refuse"] as const),
+        delay_ms: 20 + random.below(300),
+        for_ms: 500 + random.below(9000),
+      };
     case "cut_connections":
-      return { kind };
+      return { kind, cuts: Array.from({ length: 1 + random.below(12) }, () => random.pick(CUTS)), for_ms: 2000 };
+    case "hold_locks":
+      return { kind, statement: random.pick(LOCKS), for_ms: 500 + random.below(9000) };
+    case "take_connections":
+    case "limit_statements":
+      return { kind, for_ms: 2000 + random.below(5000) };
   }
   return kind satisfies never;
 }

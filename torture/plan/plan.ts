@@ -1,3 +1,4 @@
+import type { Cut } from "../../test/cluster/faulty-proxy.ts";
 import { type Random, randomFrom } from "../../test/store/random.ts";
 import { faultsOf } from "./faults.ts";
 import { Operations } from "./operations.ts";
@@ -30,8 +31,21 @@ export type Fault =
   | { kind: "kill" | "terminate"; member: number }
   | { kind: "freeze"; member: number; for_ms: number }
   | { kind: "fill_disk"; free_bytes: number; for_ms: number }
+  | DatabaseFault;
+
+export type DatabaseFault =
   | { kind: "restart_database"; for_ms: number }
-  | { kind: "cut_connections" };
+  /** The server ends about so many of the connections, 1 being all. */
+  | { kind: "end_connections"; share: number; for_ms: 0 }
+  | { kind: "cancel_statements"; for_ms: number }
+  | { kind: "network"; how: "hold" | "delay" | "refuse"; delay_ms: number; for_ms: number }
+  /** Connections break in the middle of what they say. */
+  | { kind: "cut_connections"; cuts: Cut[]; for_ms: number }
+  /** Somebody else's transaction. */
+  | { kind: "hold_locks"; statement: string; for_ms: number }
+  | { kind: "take_connections"; for_ms: number }
+  /** Statements may take two seconds, and a table is locked for longer. */
+  | { kind: "limit_statements"; for_ms: number };
 
 /** All that is asked and all that goes wrong, decided by the seed before anything runs. */
 export type Plan = {

@@ -1,14 +1,14 @@
 import { join } from "node:path";
-import { setTimeout as wait } from "node:timers/promises";
+import { FaultyProxy } from "../../test/cluster/faulty-proxy.ts";
 import { Member, type Role } from "../../test/cluster/member.ts";
 import { freePort } from "../../test/free-port.ts";
-import { administer, startPostgres } from "../../test/postgres-process.ts";
+import { startPostgres } from "../../test/postgres-process.ts";
 import { scratchFolder } from "../../test/store/scratch-folder.ts";
+import { breakDatabase } from "./broken-database.ts";
 import { ENVIRONMENT, Excuses, type OpenStage } from "./stage.ts";
 import { Supervised } from "./supervised.ts";
 
 const ROLES: Role[] = ["server", "server", "worker", "worker", "worker"];
-const CUT = "select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'everstep'";
 
 /** Two servers and three workers on one PostgreSQL. */
 export const openSharedStage: OpenStage = async (violations) => {
@@ -16,6 +16,8 @@ export const openSharedStage: OpenStage = async (violations) => {
   const scratch = resources.use(await scratchFolder());
   const database = await startPostgres();
   resources.defer(() => database.stop());
+  const { proxy, url } = await FaultyProxy.before(database.url);
+  resources.use(proxy);
   const excuses = new Excuses();
   const urls: string[] = [];
   const members: Supervised[] = [];
@@ -24,7 +26,7 @@ export const openSharedStage: OpenStage = async (violations) => {
     if (role === "server") urls.push(`http://127.0.0.1:${port}`);
     const environment = {
       ...ENVIRONMENT,
-      EVERSTEP_STORE: database.url,
+      EVERSTEP_STORE: url,
       EVERSTEP_PORT: String(port),
       EVERSTEP_WORKSPACE: join(scratch.path, "workspace"),
     };
@@ -40,10 +42,7 @@ export const openSharedStage: OpenStage = async (violations) => {
     store_url: database.url,
     members,
     disk: null,
-    database: {
-      restart: (down_ms) => excuses.during(() => database.restart(() => wait(down_ms))),
-      cutConnections: () => excuses.during(() => administer(database.url, CUT)),
-    },
+    database: { break: (fault) => excuses.during(() => breakDatabase(database, proxy, fault)) },
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };
 };

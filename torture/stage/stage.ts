@@ -1,4 +1,4 @@
-import type { StoreKind } from "../plan/plan.ts";
+import type { DatabaseFault, StoreKind } from "../plan/plan.ts";
 import type { Violations } from "../violations.ts";
 import type { Supervised } from "./supervised.ts";
 
@@ -11,7 +11,7 @@ export type Stage = AsyncDisposable & {
   members: Supervised[];
   /** What can be broken beside the processes; null where this machine or this store has no such thing. */
   disk: { fill(free_bytes: number): Promise<void>; empty(): Promise<void> } | null;
-  database: { restart(down_ms: number): Promise<void>; cutConnections(): Promise<void> } | null;
+  database: { break(fault: DatabaseFault): Promise<void> } | null;
 };
 
 export type OpenStage = (violations: Violations) => Promise<Stage>;

@@ -62,7 +62,14 @@ export type SystemState = {
     max_running_steps: number;
   }[];
   /** The processes that share the store, on PostgreSQL. */
-  sharers?: { name: string; started_at: string; takes_sessions: boolean; owned_sessions: number; silent_ms: number }[];
+  sharers?: {
+    name: string;
+    started_at: string;
+    takes_sessions: boolean;
+    owned_sessions: number;
+    silent_ms: number;
+    blocked_ms: number;
+  }[];
   process: { node: string; uptime_s: number; memory_bytes: number };
   samples: Sample[];
 };

@@ -113,7 +113,10 @@ function Sharers({ sharers }: { sharers: NonNullable<SystemState["sharers"]> }) 
           <td className="px-3.5 py-2 font-mono text-[12px]">{sharer.name}</td>
           <td className="px-3.5 py-2">{sharer.takes_sessions ? "runs agents" : "serves"}</td>
           <td className="px-3.5 py-2 tabular-nums">{count(sharer.owned_sessions)}</td>
-          <td className="px-3.5 py-2 tabular-nums">{count(Math.round(sharer.silent_ms))} ms ago</td>
+          <td className="px-3.5 py-2 tabular-nums">
+            {count(Math.round(sharer.silent_ms))} ms ago
+            {sharer.blocked_ms > 0 && `, blocked by a step for ${count(Math.round(sharer.blocked_ms / 1000))} s`}
+          </td>
           <td className="px-3.5 py-2">
             <Age at={sharer.started_at} /> ago
           </td>

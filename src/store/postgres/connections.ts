@@ -1,11 +1,12 @@
+import { setTimeout as wait } from "node:timers/promises";
 import postgres from "postgres";
 import { EverstepError } from "../../domain/errors.ts";
-import { closed, isOutOfReach, toStoreError } from "./store-errors.ts";
+import { closed, isCollision, isOutOfReach, toStoreError, unanswered, wasRefused } from "./store-errors.ts";
 import type { Scalar } from "./values.ts";
 
 export type Row = Record<string, unknown>;
 export type Parameter = Scalar;
-type Client = postgres.Sql;
+export type Client = postgres.Sql;
 
 /** Times are ISO 8601 texts in the whole program, counts are numbers. */
 const TYPES = {
@@ -59,12 +60,54 @@ export async function run(
   return (await client.unsafe(text, parameters as never[], { prepare: parameters.length > 0 })) as Row[];
 }
 
+/**
+ * For everyone but who migrates: a wait for somebody else's lock ends in an error that leaves nothing behind. The connection
+ * would else be given up some time, and the server would go on waiting with one backend after the other.
+ */
+export const LOCK_TIMEOUT = { lock_timeout: "4s" };
+/** Milliseconds for which what another transaction was in the way of is tried again. */
+const COLLISIONS_MS = 5000;
+const LONGEST_BACKOFF_MS = 250;
+
+/** How often and until when a statement is tried again that met another transaction. */
+export class Collisions {
+  readonly #until = performance.now() + COLLISIONS_MS;
+  #tries = 0;
+
+  /** Waits a little and answers whether it is worth another try. */
+  async mayRepeat(error: unknown): Promise<boolean> {
+    if (!isCollision(error) || performance.now() > this.#until) return false;
+    // At random, so that two who met do not meet again.
+    await wait(Math.random() * Math.min(2 ** this.#tries++, LONGEST_BACKOFF_MS));
+    return true;
+  }
+}
+
+/**
+ * Calls back when so many milliseconds have passed in which the event loop turned. After it was blocked, what came in meanwhile is
+ * taken in before anybody is taken for silent.
+ */
+export function onSilence(ms: number, giveUp: () => void): () => void {
+  let left = SILENCE_PARTS;
+  const timer = setInterval(() => {
+    left -= 1;
+    if (left > 0) return;
+    clearInterval(timer);
+    giveUp();
+  }, ms / SILENCE_PARTS);
+  return () => clearInterval(timer);
+}
+const SILENCE_PARTS = 4;
+
 /** Milliseconds that a process which stops waits for a server that does not answer. */
 export const LAST_SILENCE_MS = 3000;
 
+/** Seconds that others on a client may still take when one of its connections broke. */
+const GRACE_S = 2;
+
 /**
- * A client that is given up, and replaced by a fresh one, when the server is silent for too long: a connection that was cut
- * on the way may never tell.
+ * A client that is given up, and replaced by a fresh one, when one of its connections breaks, or when the server is silent for
+ * too long: a connection that was cut on the way may never tell.
  */
 export class SteadyClient {
   readonly #open: () => Client;
@@ -72,6 +115,7 @@ export class SteadyClient {
   #silence_ms: number;
   #client: Client;
   #isLast = false;
+  #hasEnded = false;
 
   constructor(open: () => Client, silence_ms: number) {
     this.#open = open;
@@ -84,14 +128,17 @@ export class SteadyClient {
     const silence = Promise.withResolvers<never>();
     const giveUp = (): void => {
       silence.reject(Object.assign(new Error("the server is silent"), { code: "ETIMEDOUT" }));
-      this.#replace(client);
+      this.#replace(client, 0);
     };
-    const timer = setTimeout(giveUp, this.#silence_ms);
+    const stop = onSilence(this.#silence_ms, giveUp);
     this.#running.add(giveUp);
     try {
       return await Promise.race([run(client, text, parameters), silence.promise]);
+    } catch (error) {
+      if (!wasRefused(error)) this.#replace(client, GRACE_S);
+      throw error;
     } finally {
-      clearTimeout(timer);
+      stop();
       this.#running.delete(giveUp);
     }
   }
@@ -107,13 +154,16 @@ export class SteadyClient {
   }
 
   end(timeout_s: number): Promise<void> {
+    this.#hasEnded = true;
     return this.#client.end({ timeout: timeout_s });
   }
 
-  #replace(silent: Client): void {
-    if (this.#client !== silent) return;
-    if (!this.#isLast) this.#client = this.#open();
-    void silent.end({ timeout: 0 }).catch(() => {});
+  #replace(broken: Client, grace_s: number): void {
+    if (this.#client !== broken || this.#hasEnded) return;
+    // One that was silent to the last is not asked again.
+    if (this.#isLast && grace_s === 0) this.#hasEnded = true;
+    else this.#client = this.#open();
+    void broken.end({ timeout: grace_s }).catch(() => {});
   }
 }
 
@@ -127,32 +177,33 @@ export class Pool {
 
   constructor(url: string, max: number) {
     // What a crash of the server takes back here was not promised: claims die with their process anyway.
-    const open = () => openClient(url, { max, settings: { synchronous_commit: "off" } });
+    const open = () => openClient(url, { max, settings: { synchronous_commit: "off", ...LOCK_TIMEOUT } });
     this.#client = new SteadyClient(open, SILENCE_MS);
   }
 
   /** A statement that must not be repeated unseen: where it fails, it may have gone through. */
-  async once(text: string, ...parameters: Parameter[]): Promise<Row[]> {
-    if (this.#closed) throw closed();
-    return this.#client.run(text, parameters).catch((error: unknown) => {
-      throw this.#closed ? closed() : toStoreError(error);
-    });
+  once(text: string, ...parameters: Parameter[]): Promise<Row[]> {
+    return this.#run(text, parameters, false);
   }
 
   /** A statement that a broken connection may repeat. */
-  async query(text: string, ...parameters: Parameter[]): Promise<Row[]> {
-    if (this.#closed) throw closed();
-    try {
-      return await this.#client.run(text, parameters);
-    } catch (error) {
+  query(text: string, ...parameters: Parameter[]): Promise<Row[]> {
+    return this.#run(text, parameters, true);
+  }
+
+  async #run(text: string, parameters: readonly Parameter[], mayRepeat: boolean): Promise<Row[]> {
+    const collisions = new Collisions();
+    for (let isFresh = !mayRepeat; ; ) {
       if (this.#closed) throw closed();
-      if (!isOutOfReach(error)) throw toStoreError(error);
-    }
-    // A connection that the server ended is only noticed when it is used; a fresh one tells whether the server is there.
-    try {
-      return await this.#client.run(text, parameters);
-    } catch (error) {
-      throw this.#closed ? closed() : toStoreError(error);
+      try {
+        return await this.#client.run(text, parameters);
+      } catch (error) {
+        if (await collisions.mayRepeat(error)) continue;
+        if (this.#closed) throw closed();
+        if (isFresh || !isOutOfReach(error)) throw toStoreError(error);
+        // A connection that the server ended is only noticed when it is used; a fresh one tells whether the server is there.
+        isFresh = true;
+      }
     }
   }
 
@@ -168,16 +219,21 @@ export class Pool {
 
 /** Tells a first connection's failure in words. */
 export async function firstConnection(client: Client, url: string): Promise<void> {
+  const silence = Promise.withResolvers<never>();
+  const stop = onSilence(FIRST_SILENCE_MS, () => silence.reject(unanswered()));
   try {
-    const [row] = await run(client, "select current_setting('server_version_num')::integer as version");
+    const version = run(client, "select current_setting('server_version_num')::integer as version");
+    const [row] = await Promise.race([version, silence.promise]);
     if (Number(row?.["version"]) >= OLDEST_VERSION) return;
-  } catch (error) {
-    throw toStoreError(error);
+  } finally {
+    stop();
   }
   throw new EverstepError(
-    "store_unavailable",
+    "store_older",
     `PostgreSQL at ${new URL(url).host} is older than version 13`,
     "use PostgreSQL 13 or newer",
   );
 }
 const OLDEST_VERSION = 130_000;
+/** Something that takes connections and says nothing is not waited for longer. */
+const FIRST_SILENCE_MS = 10_000;

@@ -1,12 +1,20 @@
 import { setTimeout as wait } from "node:timers/promises";
 import { EverstepError } from "../../domain/errors.ts";
 import type { CommitOutcome } from "../store.ts";
-import { LAST_SILENCE_MS, openClient, type Row, SteadyClient } from "./connections.ts";
+import { Collisions, LAST_SILENCE_MS, LOCK_TIMEOUT, openClient, type Row, SteadyClient } from "./connections.ts";
 import { controlStatement } from "./control-statement.ts";
 import type { BatchRows, EncodedBatch } from "./encoded-batch.ts";
 import { groupStatement } from "./group-statement.ts";
 import { stepStatement } from "./step-statement.ts";
-import { closed, isCollision, isOutOfReach, toStoreError, wasNotSent } from "./store-errors.ts";
+import {
+  closed,
+  isCollision,
+  isDuplicate,
+  isOutOfReach,
+  toStoreError,
+  wasNotSent,
+  wasRefused,
+} from "./store-errors.ts";
 import type { TableName } from "./tables.ts";
 import { fromText } from "./values.ts";
 import type { Statement, WriterPlace } from "./writer-place.ts";
@@ -23,6 +31,7 @@ export type Told = {
 type Outcome = { outcome: CommitOutcome; told: Told } | { error: unknown };
 
 const SETTINGS = {
+  ...LOCK_TIMEOUT,
   // The statement is large and always planned the same way: by its keys, however small the tables were at first.
   plan_cache_mode: "force_generic_plan",
   enable_seqscan: "off",
@@ -31,7 +40,6 @@ const SETTINGS = {
   jit: "off",
 };
 const RETRY_MS = 100;
-const MOST_COLLISIONS = 10;
 /** A server that does not answer for this long, in milliseconds, is given up, and asked anew on another connection. */
 const SILENCE_MS = 15_000;
 
@@ -74,15 +82,16 @@ export class GroupWriter {
    * spoils the others.
    */
   async write(batches: EncodedBatch[]): Promise<Outcome[]> {
-    for (let collisions = 0; ; collisions++) {
+    const collisions = new Collisions();
+    for (;;) {
       try {
         return await this.#writeOnce(batches);
       } catch (error) {
-        if (isCollision(error) && collisions < MOST_COLLISIONS) continue;
-        if (batches.length === 1) return [{ error: toStoreError(error) }];
-        // What is in doubt is not written a second time.
-        if (isOutOfReach(error) || error instanceof EverstepError)
-          return batches.map(() => ({ error: toStoreError(error) }));
+        if (!this.#closing && (await collisions.mayRepeat(error))) continue;
+        // What is in doubt is not written a second time, and what the server has no time or room for is not asked for one by one.
+        const concernsAll =
+          isOutOfReach(error) || error instanceof EverstepError || (isCollision(error) && !isDuplicate(error));
+        if (concernsAll || batches.length === 1) return batches.map(() => ({ error: toStoreError(error) }));
         const alone: Outcome[] = [];
         for (const batch of batches) alone.push(...(await this.write([batch])));
         return alone;
@@ -98,10 +107,11 @@ export class GroupWriter {
         const rows = await this.#client.run(text, parameters);
         return outcomesFrom(rows, batches.length);
       } catch (error) {
-        // Only what may have reached the server is in doubt.
-        if (!isOutOfReach(error) || wasNotSent(error)) throw error;
+        // Only what may have reached the server, and was not answered, is in doubt.
+        if (wasRefused(error) || wasNotSent(error)) throw error;
         const refused = await this.#resolve(group_no); // W1
         if (refused) return outcomesFrom(refused, batches.length).map((one) => ({ ...one, told: null }));
+        if (!isOutOfReach(error)) throw error;
       }
     }
   }
@@ -120,8 +130,8 @@ export class GroupWriter {
         if (Number(row?.["group_no"]) !== group_no) return null;
         const refused = row?.["refused"] as [number, string, string][];
         return refused.map(([batch, reason, id]) => ({ kind: "refused", batch, reason, id }));
-      } catch (error) {
-        if (!isOutOfReach(error)) throw error;
+      } catch {
+        // Whatever the reason is: until it is known what became of the group, nothing may be told of it.
         await wait(RETRY_MS);
       }
     }

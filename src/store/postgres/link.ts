@@ -1,35 +1,24 @@
 import { setTimeout as wait } from "node:timers/promises";
 import type postgres from "postgres";
-import { openClient, type Parameter, type Row, run } from "./connections.ts";
-import { isOutOfReach } from "./store-errors.ts";
-
-/** News between processes. Ids only: rows are read by those who care. */
-export type News =
-  /** A process joined or begins to follow: there is somebody to tell news to. */
-  | { kind: "hello"; follows: boolean }
-  /** Sessions with actions to claim. */
-  | { kind: "work"; session_ids: string[] }
-  /** Sessions may be free to be claimed. */
-  | { kind: "free" }
-  /** Rows of a session after a position; `actions` are those that changed. */
-  | { kind: "session"; session_id: string; iteration: number; error_rows: number; actions: string[] }
-  | { kind: "messages"; conversation_id: string; first_number: number }
-  | { kind: "delta"; delta: unknown }
-  | { kind: "unlocked"; name: string };
+import type { StepDelta } from "../../domain/event.ts";
+import { LOCK_TIMEOUT, onSilence, openClient, type Parameter, type Row, run } from "./connections.ts";
+import { type DeltaNews, type News, Outbox } from "./outbox.ts";
+import { isCollision, wasRefused } from "./store-errors.ts";
 
 /** The server takes payloads of less than 8,000 bytes. */
 const LARGEST_PAYLOAD = 7_500;
 /** Milliseconds that news may wait for more of it, so that one message carries many. Work waits for nothing. */
 const GATHER_MS = 8;
 const RECONNECT_MS = 50;
+/** A statement that was cancelled is asked again; news that is lost costs others a few seconds. */
+const MOST_TRIES = 5;
 /** A server that does not answer a heartbeat for so many milliseconds is given up, and asked anew on another connection. */
 const SILENCE_MS = 4000;
 
 export type LinkListener = { news: (news: News[]) => void; up: () => void; down: () => void };
 
 /**
- * The one connection that is pinned to this process: it listens, it tells others, and the advisory lock on it says that
- * this process lives. It comes back by itself.
+ * The one connection that is pinned to this process's own thread: it listens, and it tells others. It comes back by itself.
  *
  * L1  News is told after the commit it is about, never in its transaction, and many pieces in one message.
  * L2  While the connection is down news is lost; who depends on it reads the rows again once it is up.
@@ -38,11 +27,11 @@ export class Link {
   readonly #url: string;
   readonly #channel: string;
   readonly #node_no: number;
-  readonly #onUp: (query: Link["query"]) => Promise<void>;
   readonly #listener: LinkListener;
-  readonly #parts = new Map<string, string[]>();
+  /** By process: the message that is coming in from it, in parts. */
+  readonly #parts = new Map<string, { message: string; texts: string[] }>();
+  readonly #outbox = new Outbox();
   #client: postgres.Sql | undefined;
-  #outbox: News[] = [];
   #timer: NodeJS.Timeout | undefined;
   #sending: Promise<void> | undefined;
   #lastMessage = 0;
@@ -52,16 +41,10 @@ export class Link {
   hasPeers = true;
   hasFollowers = true;
 
-  constructor(
-    url: string,
-    { channel, node_no }: { channel: string; node_no: number },
-    onUp: (query: Link["query"]) => Promise<void>,
-    listener: LinkListener,
-  ) {
+  constructor(url: string, { channel, node_no }: { channel: string; node_no: number }, listener: LinkListener) {
     this.#url = url;
     this.#channel = channel;
     this.#node_no = node_no;
-    this.#onUp = onUp;
     this.#listener = listener;
   }
 
@@ -77,17 +60,15 @@ export class Link {
   readonly query = async (text: string, ...parameters: Parameter[]): Promise<Row[]> => {
     const client = this.#client;
     if (!client) throw Object.assign(new Error("not connected"), { code: "08003" });
-    let timer: NodeJS.Timeout | undefined;
-    const silence = new Promise<never>((_, reject) => {
-      timer = setTimeout(() => {
-        this.#lost(client);
-        reject(Object.assign(new Error("the server is silent"), { code: "ETIMEDOUT" }));
-      }, SILENCE_MS);
+    const silence = Promise.withResolvers<never>();
+    const stop = onSilence(SILENCE_MS, () => {
+      this.#lost(client);
+      silence.reject(Object.assign(new Error("the server is silent"), { code: "ETIMEDOUT" }));
     });
     try {
-      return await Promise.race([run(client, text, parameters), silence]);
+      return await Promise.race([run(client, text, parameters), silence.promise]);
     } finally {
-      clearTimeout(timer);
+      stop();
     }
   };
 
@@ -97,12 +78,18 @@ export class Link {
   }
 
   /** L1. */
-  tell(news: News): void {
+  tell(news: Exclude<News, DeltaNews>): void {
     if (this.#closed || !this.#isUp || !this.hasPeers) return; // L2
-    if (!this.isHeard && (news.kind === "session" || news.kind === "messages" || news.kind === "delta")) return;
-    this.#outbox.push(news);
+    if (!this.isHeard && (news.kind === "session" || news.kind === "messages")) return;
+    this.#outbox.add(news);
     if (news.kind === "work" || news.kind === "free" || news.kind === "unlocked") this.#send();
     else this.#timer ??= setTimeout(() => this.#send(), GATHER_MS);
+  }
+
+  tellDelta(delta: StepDelta): void {
+    if (this.#closed || !this.#isUp || !this.isHeard) return; // L2
+    this.#outbox.addDelta(delta);
+    this.#timer ??= setTimeout(() => this.#send(), GATHER_MS);
   }
 
   /** What was told is still sent. */
@@ -124,16 +111,24 @@ export class Link {
   async #sendAll(): Promise<void> {
     // What is told in the same turn of the event loop goes together.
     await new Promise(setImmediate);
-    while (this.#outbox.length > 0 && this.#client) {
-      const news = this.#outbox;
-      this.#outbox = [];
-      for (const payload of toPayloads(this.#node_no, ++this.#lastMessage, news)) {
-        try {
-          await this.query("select pg_notify($1, $2)", this.#channel, payload);
-        } catch (error) {
-          if (!isOutOfReach(error)) process.emitWarning(error as Error);
-          return; // L2
-        }
+    while (!this.#outbox.isEmpty && this.#client) {
+      for (const payload of toPayloads(this.#node_no, ++this.#lastMessage, this.#outbox.take()))
+        if (!(await this.#notify(payload))) return;
+    }
+  }
+
+  /** L2. Answers whether it was told. */
+  async #notify(payload: string): Promise<boolean> {
+    const client = this.#client;
+    for (let tries = 1; ; tries++) {
+      try {
+        await this.query("select pg_notify($1, $2)", this.#channel, payload);
+        return true;
+      } catch (error) {
+        if (isCollision(error) && tries < MOST_TRIES) continue;
+        if (wasRefused(error)) process.emitWarning(error as Error);
+        else if (client) this.#lost(client);
+        return false;
       }
     }
   }
@@ -142,14 +137,13 @@ export class Link {
     const client: postgres.Sql = openClient(this.#url, {
       max: 1,
       // What is written here (leases, claims that are freed) may be lost with the server: it is written again.
-      settings: { synchronous_commit: "off" },
+      settings: { synchronous_commit: "off", ...LOCK_TIMEOUT },
       onNotify: (_, payload) => this.#receive(payload),
       onClose: () => this.#lost(client),
     });
     this.#client = client;
     try {
       await this.query(`listen "${this.#channel}"`);
-      await this.#onUp(this.query);
     } catch (error) {
       if (this.#client === client) this.#client = undefined;
       void client.end({ timeout: 0 }).catch(() => {});
@@ -167,7 +161,7 @@ export class Link {
     this.#client = undefined;
     const wasUp = this.#isUp;
     this.#isUp = false;
-    this.#outbox = [];
+    this.#outbox.clear();
     this.#parts.clear();
     if (!wasUp) return;
     this.#listener.down();
@@ -188,14 +182,27 @@ export class Link {
     const [, node, message, index, total, text] = /^(\d+) (\d+) (\d+)\/(\d+) (.*)$/s.exec(payload) ?? [];
     if (text === undefined || Number(node) === this.#node_no) return;
     this.hasPeers = true;
-    if (total === "1") return this.#listener.news(JSON.parse(text) as News[]);
-    const key = `${node} ${message}`;
-    const parts = this.#parts.get(key) ?? [];
-    parts.push(text);
-    if (index === "0" || parts.length > 1) this.#parts.set(key, parts);
-    if (parts.length < Number(total)) return;
-    this.#parts.delete(key);
-    this.#listener.news(JSON.parse(parts.join("")) as News[]);
+    const whole =
+      total === "1" ? text : this.#join(node as string, message as string, Number(index), Number(total), text);
+    if (whole === null) return;
+    try {
+      this.#listener.news(JSON.parse(whole) as News[]);
+    } catch (error) {
+      // Anybody who may use the database can send on the channel.
+      process.emitWarning(error as Error);
+    }
+  }
+
+  /** A process sends one message after the other, so only its last one can be incomplete. Null where parts are to come. */
+  #join(node: string, message: string, index: number, total: number, text: string): string | null {
+    const known = this.#parts.get(node);
+    const parts = known?.message === message ? known : { message, texts: [] };
+    if (parts.texts.length !== index) return null;
+    parts.texts.push(text);
+    this.#parts.set(node, parts);
+    if (parts.texts.length < total) return null;
+    this.#parts.delete(node);
+    return parts.texts.join("");
   }
 }
 

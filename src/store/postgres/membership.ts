@@ -1,8 +1,6 @@
-import { hostname } from "node:os";
-import { newId } from "../../domain/ids.ts";
 import type { Link } from "./link.ts";
 import { LIVE } from "./session-reads.ts";
-import { isOutOfReach } from "./store-errors.ts";
+import { isCollision, isOutOfReach } from "./store-errors.ts";
 
 export type MembershipTuning = {
   /** How long a process that stops renewing its lease counts as alive, in milliseconds. 5,000 by default. */
@@ -34,15 +32,13 @@ export type MembershipListener = {
   peers: (count: number, following: number) => void;
   /** Whether this process follows what is committed. */
   follows: () => boolean;
-  /** Others took this process for dead and freed what it owned. */
-  wasTakenForDead: () => void;
 };
 
 /**
  * Which processes there are.
  *
- * O1  A process lives while it holds its advisory lock, which ends with its connection (a killed process), and renews its
- *     lease (a frozen one). Whoever notices that either is gone frees what it owned; the epoch grows, so that it can write
+ * O1  A process lives while its heartbeat holds its advisory lock, which ends with its connection (a killed process), and renews
+ *     its lease (a frozen one). Whoever notices that either is gone frees what it owned; the epoch grows, so that it can write
  *     nothing any more.
  * O2  A lock must be found free twice in a row, so that a connection that is just coming back counts as alive.
  * O3  Sessions are shared out evenly among those that take sessions, with some slack so that they do not wander.
@@ -52,13 +48,12 @@ export class Membership {
   readonly #lock: number;
   readonly #tuning: MembershipTuning;
   readonly #listener: MembershipListener;
-  readonly #name = `${hostname()}:${process.pid}:${newId().slice(-6).toLowerCase()}`;
   #suspects = new Set<number>();
   #takesSessions = false;
+  #said = "";
   #timer: NodeJS.Timeout | undefined;
   #ticking: Promise<void> | undefined;
   #stopped = false;
-  #renewAt = 0;
   #shareAt = 0;
   #orphansAt = 0;
   /** Just connected: the others may be about to come back as well. */
@@ -92,11 +87,14 @@ export class Membership {
     return this.#takesSessions && this.#others === 0;
   }
 
-  /** Called on each new connection, before anything else is done with it. */
-  async join(query: Query): Promise<void> {
-    await query("select pg_advisory_lock($1, $2)", this.#lock, this.node_no);
-    await this.#renew(query);
+  /** The link has a new connection. */
+  isBack(): void {
     this.#reapFrom = performance.now() + (this.#timer ? 4 * this.#tuning.tick_ms : 0);
+  }
+
+  /** This process was taken off the list, and is on it anew without what it had said of itself. */
+  wasTakenForDead(): void {
+    this.#said = "";
   }
 
   start(query: Query): void {
@@ -111,14 +109,14 @@ export class Membership {
   async takeSessions(query: Query): Promise<void> {
     if (this.#takesSessions) return;
     this.#takesSessions = true;
-    await this.#renew(query);
+    await this.#say(query);
     await this.#reap(query, true);
     await this.#count(query);
   }
 
   /** Tells the others in the table, where they look, that this process follows. */
   async follow(query: Query): Promise<void> {
-    await this.#renew(query);
+    await this.#say(query);
   }
 
   async stop(): Promise<void> {
@@ -130,10 +128,7 @@ export class Membership {
   async #tick(query: Query): Promise<void> {
     try {
       const now = performance.now();
-      if (now >= this.#renewAt) {
-        this.#renewAt = now + this.#tuning.lease_ms / 5;
-        if (!(await this.#renew(query))) this.#listener.wasTakenForDead();
-      }
+      await this.#say(query);
       if (now >= this.#reapFrom) await this.#reap(query, false);
       if (this.#takesSessions && now >= this.#orphansAt) {
         this.#orphansAt = now + ORPHANS_MS;
@@ -148,25 +143,22 @@ export class Membership {
       }
     } catch (error) {
       // The link comes back by itself, and the next tick with it.
-      if (!isOutOfReach(error)) process.emitWarning(error as Error);
+      if (!isOutOfReach(error) && !isCollision(error)) process.emitWarning(error as Error);
     }
   }
 
-  /** Whether this process was still known. */
-  async #renew(query: Query): Promise<boolean> {
-    const [row] = await query(
-      `insert into workers as w (node_no, name, takes_sessions, follows, expires_at)
-         values ($1, $2, $3, $5, now() + $4 * interval '1 millisecond')
-       on conflict (node_no) do update set renewed_at = now(), expires_at = excluded.expires_at,
-         takes_sessions = excluded.takes_sessions, follows = excluded.follows
-       returning (xmax <> 0) as was_known`,
+  /** What others should know of this process, beside that it lives. */
+  async #say(query: Query): Promise<void> {
+    const follows = this.#listener.follows();
+    const said = `${this.#takesSessions} ${follows}`;
+    if (said === this.#said) return;
+    await query(
+      "update workers set takes_sessions = $2, follows = $3 where node_no = $1",
       this.node_no,
-      this.#name,
       this.#takesSessions,
-      this.#tuning.lease_ms,
-      this.#listener.follows(),
+      follows,
     );
-    return row?.["was_known"] === true;
+    this.#said = said;
   }
 
   /** O1. At the start a lock that is free once is enough: nobody of this process's kind is coming back. */

@@ -5,7 +5,9 @@ import type * as port from "../store.ts";
 import type { ActionClaims } from "./action-claims.ts";
 import type { Bell } from "./bell.ts";
 import type { Told } from "./group-writer.ts";
-import type { Link, News } from "./link.ts";
+import { HeardDeltas } from "./heard-deltas.ts";
+import type { Link } from "./link.ts";
+import type { News } from "./outbox.ts";
 import type { SessionPlan } from "./owned-sessions.ts";
 import type { Relay } from "./relay.ts";
 import type { SharedLocks } from "./shared-locks.ts";
@@ -23,6 +25,7 @@ type Desk = {
 /** Tells what was committed here, within the process and to the others, and takes in what they tell. */
 export class NewsDesk {
   readonly #desk: Desk;
+  readonly #heardDeltas = new HeardDeltas();
 
   constructor(desk: Desk) {
     this.#desk = desk;
@@ -87,9 +90,11 @@ export class NewsDesk {
         case "messages":
           relay.messagesCame(news.conversation_id, news.first_number);
           break;
-        case "delta":
-          deltas.ring(news.delta as StepDelta);
+        case "delta": {
+          const delta = this.#heardDeltas.next(news);
+          if (delta) deltas.ring(delta);
           break;
+        }
         case "unlocked":
           locks.unlocked(news.name);
           break;

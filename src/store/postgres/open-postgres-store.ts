@@ -1,27 +1,53 @@
 import { createHash } from "node:crypto";
+import { setTimeout as wait } from "node:timers/promises";
+import type { EverstepError } from "../../domain/errors.ts";
 import { firstConnection, openClient, run } from "./connections.ts";
 import { requireDatabaseUrl } from "./database-url.ts";
 import { MEMBERSHIP_TUNING, type MembershipTuning } from "./membership.ts";
 import { migrate } from "./migrations.ts";
+import { isOfPooler, pooled, requirePinnedConnections } from "./pinned-connections.ts";
 import { PostgresStore } from "./postgres-store.ts";
-import { toStoreError } from "./store-errors.ts";
+import { isNotLetIn, toStoreError } from "./store-errors.ts";
 
-export type PostgresTuning = MembershipTuning & {
+type PostgresTuning = MembershipTuning & {
   /** Connections for reads and claims, beside one that writes and one that listens. 4 by default. */
   pool_size: number;
 };
 
-/** Connects, brings the schema up to date, and joins those who share the database. */
-export async function openPostgresStore(options: {
+type PostgresOptions = {
   url: string;
   tuning?: Partial<PostgresTuning>;
-}): Promise<PostgresStore> {
-  const { url } = options;
+  /** Where it is given, a server that is out of reach is waited for, and this is told why, again and again. */
+  waiting?: (why: EverstepError) => void;
+};
+
+/** Milliseconds between two attempts, and between two times that it is told. */
+const ASK_AGAIN_MS = 500;
+const TELL_AGAIN_MS = 30_000;
+
+/** Connects, brings the schema up to date, and joins those who share the database. */
+export async function openPostgresStore({ url, tuning, waiting }: PostgresOptions): Promise<PostgresStore> {
   requireDatabaseUrl(url);
-  const tuning = { ...MEMBERSHIP_TUNING, pool_size: 4, ...options.tuning };
+  for (let tellAt = 0; ; ) {
+    try {
+      return await openOnce(url, { ...MEMBERSHIP_TUNING, pool_size: 4, ...tuning });
+    } catch (error) {
+      const told = isOfPooler(error) ? pooled(error) : toStoreError(error);
+      if (!waiting || told.code !== "store_unavailable" || isNotLetIn(told.cause)) throw told;
+      if (performance.now() >= tellAt) {
+        waiting(told);
+        tellAt = performance.now() + TELL_AGAIN_MS;
+      }
+    }
+    await wait(ASK_AGAIN_MS);
+  }
+}
+
+async function openOnce(url: string, tuning: PostgresTuning): Promise<PostgresStore> {
   const client = openClient(url, { max: 1 });
   try {
     await firstConnection(client, url);
+    await requirePinnedConnections(client, url);
     await migrate(client);
     const [row] = await run(
       client,
@@ -37,8 +63,6 @@ export async function openPostgresStore(options: {
     );
     await store.start();
     return store;
-  } catch (error) {
-    throw toStoreError(error);
   } finally {
     await client.end({ timeout: 1 }).catch(() => {});
   }

@@ -1,6 +1,7 @@
+import { hostname } from "node:os";
 import type { Action } from "../../domain/action.ts";
 import type { CommittedEvent, StepDelta } from "../../domain/event.ts";
-import { now } from "../../domain/ids.ts";
+import { newId, now } from "../../domain/ids.ts";
 import type { Session } from "../../domain/session.ts";
 import { CommitFeed } from "../commit-feed.ts";
 import { channelFor, follow } from "../follow.ts";
@@ -14,6 +15,7 @@ import { withOwner } from "./births.ts";
 import { CommitQueue } from "./commit-queue.ts";
 import { Pool } from "./connections.ts";
 import { encode } from "./encoded-batch.ts";
+import { Heartbeat } from "./heartbeat.ts";
 import { Link } from "./link.ts";
 import { Membership, type MembershipTuning } from "./membership.ts";
 import { NewsDesk } from "./news-desk.ts";
@@ -41,6 +43,7 @@ export class PostgresStore extends PostgresReads implements port.Store {
   readonly #queue: CommitQueue;
   readonly #link: Link;
   readonly #membership: Membership;
+  readonly #heartbeat: Heartbeat;
   readonly #owned = new OwnedSessions();
   readonly #claims: SessionClaims;
   readonly #actions: ActionClaims;
@@ -83,10 +86,13 @@ export class PostgresStore extends PostgresReads implements port.Store {
       },
       follows: () => this.#follows,
       surplus: (count) => this.#surplus.ring(this.#owned.randomSome(count)),
-      wasTakenForDead: () => {
-        this.#owned.forget([...this.#owned.ids]);
-        this.#lookForUnknown();
-      },
+    });
+    const { lock } = place;
+    this.#heartbeat = new Heartbeat({ url, node_no, lock, name: processName(), lease_ms: tuning.lease_ms }, () => {
+      // Others freed what it owned.
+      this.#membership.wasTakenForDead();
+      this.#owned.forget([...this.#owned.ids]);
+      this.#lookForUnknown();
     });
     this.#actions = new ActionClaims(this.#pool, node_no, {
       owns: (session_id) => this.#owned.get(session_id) !== null,
@@ -94,9 +100,12 @@ export class PostgresStore extends PostgresReads implements port.Store {
       taken: (worker, session_ids) => this.#claims.adopt(worker, session_ids),
       ring: () => this.#work.ring(),
     });
-    this.#link = new Link(url, place, (query) => this.#membership.join(query), {
+    this.#link = new Link(url, place, {
       news: (news) => this.#news.heard(news),
-      up: () => this.#isBack(),
+      up: () => {
+        this.#membership.isBack();
+        this.#isBack();
+      },
       down: () => {
         this.#downSince = now();
       },
@@ -117,6 +126,7 @@ export class PostgresStore extends PostgresReads implements port.Store {
 
   async start(): Promise<void> {
     try {
+      await this.#heartbeat.start();
       await this.#queue.start();
       await this.#link.start();
       this.#membership.start(this.#link.query);
@@ -217,7 +227,7 @@ export class PostgresStore extends PostgresReads implements port.Store {
   }
 
   publishDelta(delta: StepDelta): void {
-    this.#link.tell({ kind: "delta", delta });
+    this.#link.tellDelta(delta);
   }
 
   onDelta(listener: (delta: StepDelta) => void): () => void {
@@ -245,6 +255,7 @@ export class PostgresStore extends PostgresReads implements port.Store {
     for (const bell of [this.#work, this.#free, this.#surplus, this.#deltas]) bell.silence();
     this.hurry();
     await this.#membership.stop();
+    await this.#heartbeat.stopRenewing();
     await this.#queue.drained();
     // Where the server is out of reach the others notice that this process is gone.
     if (this.#link.isUp) await this.#claims.releaseAll().catch(() => {});
@@ -253,7 +264,7 @@ export class PostgresStore extends PostgresReads implements port.Store {
   }
 
   async #end(): Promise<void> {
-    await Promise.all([this.#link, this.#pool, this.#queue].map((one) => one.close()));
+    await Promise.all([this.#link, this.#pool, this.#queue, this.#heartbeat].map((one) => one.close()));
   }
 
   /** What the database has as ours and nobody here knows is given up and taken anew: an action or a claim was lost, not the session. */
@@ -292,3 +303,5 @@ export class PostgresStore extends PostgresReads implements port.Store {
     void this.#relay.catchUp(since).catch(() => {});
   }
 }
+
+const processName = (): string => `${hostname()}:${process.pid}:${newId().slice(-6).toLowerCase()}`;

@@ -1,3 +1,4 @@
+import { setTimeout as wait } from "node:timers/promises";
 import type { Action } from "../../domain/action.ts";
 import type { Message } from "../../domain/conversation.ts";
 import type { Session } from "../../domain/session.ts";
@@ -18,6 +19,9 @@ export type SessionNews = {
 };
 
 const PAGE = 200;
+/** A read that fails is tried again for a while, so many milliseconds later. */
+const READ_AGAIN_MS = 200;
+const MOST_FAILURES = 25;
 /** Sessions and conversations whose place is remembered where nobody listens to them in particular. */
 const MOST_PLACES = 20_000;
 
@@ -238,17 +242,19 @@ export class Relay {
     }
     const state = { again: true, actions: new Set(actions) };
     this.#reading.set(key, state);
+    let failures = 0;
     void (async () => {
       while (state.again) {
         state.again = false;
         const wanted = [...state.actions];
-        if ((await read(wanted)) === "again") state.again = true;
+        const outcome = await read(wanted).catch(() => "failed" as const);
+        // Where the server stays out of reach everything is read on from where it stands once it is back.
+        if (outcome === "failed" && ++failures >= MOST_FAILURES) return;
+        if (outcome === "failed") await wait(READ_AGAIN_MS, undefined, { ref: false });
+        if (outcome !== "done") state.again = true;
         else for (const id of wanted) state.actions.delete(id);
       }
-    })()
-      // The server is out of reach: once it is back, everything is read on from where it stands.
-      .catch(() => {})
-      .finally(() => this.#reading.delete(key));
+    })().finally(() => this.#reading.delete(key));
   }
 
   #touch(session_id: string): void {

@@ -198,6 +198,7 @@ export class DefaultChat {
       if (!event.delta.action_ids.includes(action_id)) return [];
       if (event.delta.event_seq === 0 && told !== "")
         return [{ kind: "failed", message: "the answer was cut short and started again" }];
+      if (event.delta.truncated) return [];
       return event.delta.tool === undefined ? [{ kind: "chunk", text: event.delta.text }] : [];
     }
     if (event.kind === "step" && event.step.status === "ok" && event.step.action_ids.includes(action_id)) {

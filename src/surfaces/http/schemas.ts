@@ -31,6 +31,9 @@ export const sharersSchema = z
       owned_sessions: z.int(),
       actions_under_way: z.int(),
       silent_ms: z.number(),
+      blocked_ms: z
+        .number()
+        .describe("For how long a step has kept everything else in the process from running; 0 where none does."),
     }),
   )
   .optional()

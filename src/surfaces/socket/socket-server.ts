@@ -169,9 +169,24 @@ function emit(socket: Socket, topic: Topic, event: RuntimeEvent): void {
 function emitDelta(
   socket: Socket,
   topic: Topic,
-  { session_id, conversation_id, iteration, event_seq, text, tool }: Extract<RuntimeEvent, { kind: "delta" }>["delta"],
+  {
+    session_id,
+    conversation_id,
+    iteration,
+    event_seq,
+    text,
+    tool,
+    truncated,
+  }: Extract<RuntimeEvent, { kind: "delta" }>["delta"],
 ): void {
-  const delta = { session_id, iteration, event_seq, text, ...(tool === undefined ? {} : { tool }) };
+  const delta = {
+    session_id,
+    iteration,
+    event_seq,
+    text,
+    ...(tool === undefined ? {} : { tool }),
+    ...(truncated ? { truncated } : {}),
+  };
   if (!("conversation_id" in topic)) socket.emit("agent_step_delta", delta);
   if (!("session_id" in topic) && conversation_id !== null)
     socket.emit("conversation_message_delta", { conversation_id, ...delta });

@@ -8,6 +8,7 @@ type Worker = {
   owned_sessions: number;
   actions_under_way: number;
   silent_ms: number;
+  blocked_ms: number;
 };
 type Health = { workers?: Worker[]; queue_depth: number; queue_lag_ms: number };
 
@@ -21,7 +22,7 @@ export async function workers(client: ApiClient, { json }: { json?: boolean }): 
     String(worker.owned_sessions),
     String(worker.actions_under_way),
     age(worker.started_at),
-    `${worker.silent_ms} ms`,
+    worker.blocked_ms > 0 ? `${worker.silent_ms} ms, blocked for ${worker.blocked_ms} ms` : `${worker.silent_ms} ms`,
   ]);
   console.log(table(["NAME", "ROLE", "SESSIONS", "ACTIONS", "AGE", "LAST SEEN"], rows));
   console.log(`${queue_depth} actions wait, the oldest for ${queue_lag_ms} ms`);

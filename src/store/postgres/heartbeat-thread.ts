@@ -1,0 +1,101 @@
+import { enableCompileCache } from "node:module";
+import { dirname } from "node:path";
+import { setTimeout as wait } from "node:timers/promises";
+import { parentPort, workerData } from "node:worker_threads";
+import type { Client, Row } from "./connections.ts";
+import type { HeartbeatOrder, HeartbeatReport } from "./heartbeat.ts";
+import type { Failure } from "./store-errors.ts";
+
+const { url, node_no, lock, name, lease_ms, turns, compile_cache } = workerData as HeartbeatOrder;
+if (compile_cache !== undefined) enableCompileCache(dirname(compile_cache));
+// Only now, so that they are taken from the cache.
+const { LOCK_TIMEOUT, onSilence, openClient, run } = await import("./connections.ts");
+const { wasRefused } = await import("./store-errors.ts");
+
+const AGAIN_MS = 50;
+/** A server that does not answer for so many milliseconds is given up, and asked anew on another connection. */
+const SILENCE_MS = 4000;
+/** A loop that did not turn for so many milliseconds is told as blocked. */
+const BLOCKED_MS = 1000;
+
+const RENEW = `insert into workers as w (node_no, name, expires_at, blocked_ms)
+    values ($1, $2, now() + $3 * interval '1 millisecond', $4)
+  on conflict (node_no) do update set renewed_at = now(), expires_at = excluded.expires_at, blocked_ms = excluded.blocked_ms
+  returning (xmax <> 0) as was_known`;
+
+const stopping = new AbortController();
+let hasJoined = false;
+let renewing: Promise<unknown> = Promise.resolve();
+
+const report = (said: HeartbeatReport): void => parentPort?.postMessage(said);
+
+/** How long the program's own thread has not turned, as far as this one noticed: while both stand still nothing counts. */
+const blockedFor = (() => {
+  let known = -1;
+  let since = performance.now();
+  return (): number => {
+    const now = Atomics.load(turns, 0);
+    if (now !== known) {
+      known = now;
+      since = performance.now();
+    }
+    const blocked_ms = performance.now() - since;
+    return blocked_ms > BLOCKED_MS ? Math.round(blocked_ms) : 0;
+  };
+})();
+
+/** HEARTBEAT-1. Holds the lock and renews the lease until the connection breaks. */
+async function beatOnOneConnection(client: Client): Promise<void> {
+  await ask(client, "select pg_advisory_lock($1, $2)", lock, node_no);
+  while (!stopping.signal.aborted) {
+    const renewal = ask(client, RENEW, node_no, name, lease_ms, blockedFor());
+    renewing = renewal.catch(() => {});
+    const [row] = await renewal;
+    if (!hasJoined) report({ kind: "joined" });
+    else if (row?.["was_known"] !== true) report({ kind: "taken_for_dead" });
+    hasJoined = true;
+    await wait(lease_ms / 5);
+  }
+  // HEARTBEAT-2: until the thread is ended the lock says that the process lives.
+  await new Promise(() => {});
+}
+
+/** A statement that the server refuses, because somebody cancelled it say, is asked again: the connection has the lock. */
+async function ask(client: Client, text: string, ...parameters: (string | number)[]): Promise<Row[]> {
+  for (;;) {
+    const silence = Promise.withResolvers<never>();
+    const stop = onSilence(SILENCE_MS, () =>
+      silence.reject(Object.assign(new Error("the server is silent"), { code: "ETIMEDOUT" })),
+    );
+    try {
+      return await Promise.race([run(client, text, parameters), silence.promise]);
+    } catch (error) {
+      if (!wasRefused(error) || !hasJoined) throw error;
+      await wait(AGAIN_MS);
+    } finally {
+      stop();
+    }
+  }
+}
+
+async function beat(): Promise<void> {
+  while (!stopping.signal.aborted) {
+    const client = openClient(url, { max: 1, settings: { synchronous_commit: "off", ...LOCK_TIMEOUT } });
+    try {
+      await beatOnOneConnection(client);
+    } catch (error) {
+      const { message, code, severity } = error as Failure & Error;
+      if (!hasJoined) return report({ kind: "failed", error: { message, code, severity } });
+      void client.end({ timeout: 0 }).catch(() => {});
+      await wait(AGAIN_MS);
+    }
+  }
+}
+
+parentPort?.on("message", () => {
+  stopping.abort();
+  // A renewal that is under way must not come after the process took itself off the list.
+  void renewing.then(() => report({ kind: "stopped" }));
+});
+
+void beat();

@@ -1,0 +1,125 @@
+import { once } from "node:events";
+import { connect, createServer, type Server, type Socket } from "node:net";
+
+/** What becomes of a connection at its next chunk of data. */
+export type Cut =
+  /** Half of what a process says arrives, and nothing more. */
+  | "mid_request"
+  /** All of it arrives, and the answer is lost. */
+  | "lost_answer"
+  /** Half of the answer arrives. */
+  | "mid_answer";
+
+type Way = "to_server" | "to_client";
+const WAY_OF_CUT: Readonly<Record<Cut, Way>> = {
+  mid_request: "to_server",
+  lost_answer: "to_client",
+  mid_answer: "to_client",
+};
+
+/** Stands between processes and their database, and does to their connections what a bad network does. */
+export class FaultyProxy implements AsyncDisposable {
+  readonly #server: Server;
+  readonly #sockets = new Set<Socket>();
+  #isCut = false;
+  #refuses = false;
+  #delay_ms = 0;
+  #nextCuts: Cut[] = [];
+
+  private constructor(server: Server) {
+    this.#server = server;
+  }
+
+  /** The proxy, and the URL with which the database is reached through it. */
+  static async before(url: string, own_port = 0): Promise<{ proxy: FaultyProxy; url: string }> {
+    const target = new URL(url);
+    const { port, hostname } = target;
+    const server = createServer();
+    const proxy = new FaultyProxy(server);
+    server.on("connection", (socket) => {
+      socket.on("error", () => {});
+      if (proxy.#refuses) socket.destroy();
+      else proxy.#join(socket, connect(Number(port), hostname));
+    });
+    server.listen(own_port, "127.0.0.1");
+    await once(server, "listening");
+    target.port = String((server.address() as { port: number }).port);
+    return { proxy, url: target.href };
+  }
+
+  /** Keeps everything to itself; connections are still taken and stay open. */
+  cut(): void {
+    this.#isCut = true;
+    for (const socket of this.#sockets) socket.pause();
+  }
+
+  mend(): void {
+    this.#isCut = false;
+    this.#refuses = false;
+    this.#delay_ms = 0;
+    this.#nextCuts = [];
+    for (const socket of this.#sockets) socket.resume();
+  }
+
+  /** Ends every connection, as a server does that goes down. */
+  drop(): void {
+    for (const socket of this.#sockets) socket.destroy();
+  }
+
+  /** Takes connections and ends them at once, as a load balancer with nothing behind it does. */
+  refuse(): void {
+    this.#refuses = true;
+    this.drop();
+  }
+
+  /** Everything takes so many milliseconds longer, each way. */
+  delay(ms: number): void {
+    this.#delay_ms = ms;
+  }
+
+  /** The next connections that have something to say break while they say it. */
+  cutNext(...cuts: Cut[]): void {
+    this.#nextCuts.push(...cuts);
+  }
+
+  get isUsed(): boolean {
+    return this.#sockets.size > 0;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.drop();
+    this.#server.close();
+    await once(this.#server, "close");
+  }
+
+  #join(near: Socket, far: Socket): void {
+    for (const [from, to, way] of [
+      [near, far, "to_server"],
+      [far, near, "to_client"],
+    ] as const) {
+      this.#sockets.add(from);
+      from.on("data", (chunk) => this.#pass(chunk, from, to, way));
+      from.on("error", () => to.destroy());
+      from.on("close", () => {
+        this.#sockets.delete(from);
+        to.destroy();
+      });
+      if (this.#isCut) from.pause();
+    }
+  }
+
+  #pass(chunk: Buffer, from: Socket, to: Socket, way: Way): void {
+    const at = this.#nextCuts.findIndex((cut) => WAY_OF_CUT[cut] === way);
+    const [cut] = at < 0 ? [] : this.#nextCuts.splice(at, 1);
+    const passed = cut === undefined ? chunk : chunk.subarray(0, cut === "lost_answer" ? 0 : chunk.length / 2);
+    const write = (): void => {
+      if (passed.length > 0) to.write(passed);
+      if (cut === undefined) return;
+      // What was passed arrives before the end.
+      to.end();
+      from.destroy();
+    };
+    if (this.#delay_ms > 0) setTimeout(write, this.#delay_ms);
+    else write();
+  }
+}
