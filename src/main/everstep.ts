@@ -6,7 +6,7 @@ import { describeStore, isShared, openStore } from "../store/open-store.ts";
 import { CommandError } from "../surfaces/cli/client.ts";
 import { clientCommands } from "../surfaces/cli/program.ts";
 import { readConfig, requireTokenOffLoopback } from "./config.ts";
-import type { Role } from "./serve.ts";
+import type { Role, StoreNotices } from "./serve.ts";
 
 type StartOptions = { supervise?: boolean };
 const SUPERVISE = "start it again when it crashes (or EVERSTEP_SUPERVISE=1, the default in the container)";
@@ -65,13 +65,14 @@ async function start(role: Role, options: StartOptions): Promise<void> {
   if (role !== "worker") requireTokenOffLoopback(config);
   if (options.supervise || config.EVERSTEP_SUPERVISE === "1")
     return process.exit(await (await import("./supervise.ts")).supervise([role], (line) => console.error(line)));
+  const notices: StoreNotices = { tell: (text) => console.error(text) };
   const opening = openStore(config.EVERSTEP_STORE, {
     pool_size: config.EVERSTEP_POSTGRES_POOL,
-    notice: (text) => console.log(text),
+    notice: (text) => notices.tell(text),
     waiting: ({ message }) => console.error(redactUrls(message)),
   });
   opening.catch(() => {}); // It is told where it is awaited.
-  await (await import("./serve.ts")).serve(role, config, opening);
+  await (await import("./serve.ts")).serve(role, config, opening, notices);
 }
 
 /** One process owns the embedded store's folder, so its parts cannot run apart. */

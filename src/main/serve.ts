@@ -38,17 +38,26 @@ const STOP_AFTER_FATAL_MS = 15_000;
 export type Role = "serve" | "worker" | "server";
 
 /** Runs until SIGINT, SIGTERM or a fatal error; then everything is left in the store. */
-export async function serve(role: Role, config: Config, opening: Promise<Store>): Promise<void> {
-  await serveUntilStopped(role, config, opening);
+export async function serve(role: Role, config: Config, opening: Promise<Store>, notices: StoreNotices): Promise<void> {
+  await serveUntilStopped(role, config, opening, notices);
   // All is in order: what somebody else keeps open does not keep the process.
   process.exit();
 }
 
+/** What the store tells unasked, of an upgrade or of something that goes wrong: once there is a log it goes there. */
+export type StoreNotices = { tell: (text: string) => void };
+
 /** What is to be done when the process stops, the last first. */
 type AtStop = (what: string, stop: () => unknown) => void;
 
-async function serveUntilStopped(role: Role, config: Config, opening: Promise<Store>): Promise<void> {
+async function serveUntilStopped(
+  role: Role,
+  config: Config,
+  opening: Promise<Store>,
+  notices: StoreNotices,
+): Promise<void> {
   const log = pino({ level: config.EVERSTEP_LOG_LEVEL, hooks: { streamWrite: redactUrls } }, pino.destination(2));
+  notices.tell = (text) => log.warn(text);
   const strays = new StrayErrors(log);
   strays.onStray((error) => isOfStep(error, log));
   const stopped = stopRequested(strays);

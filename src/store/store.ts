@@ -110,6 +110,8 @@ export interface Store {
   counts(): Promise<StoreCounts>;
   /** Throws where nothing can be written now though everything can be read: the disk is full, say. */
   checkWritable?(): Promise<void>;
+  /** What does not work at the moment, in words for a person. Nothing is lost by it, and it is tried again. */
+  problems?(): Promise<string[]>;
 
   /** Listens from the call on, until the signal aborts or the reader leaves. */
   follow(topic: Topic, signal: AbortSignal, budget?: ReaderBudget): AsyncIterable<CommittedEvent>;

@@ -14,6 +14,7 @@ const healthShape = z.strictObject({
   live_sessions: z.int().min(0),
   queue_depth: z.int().min(0),
   queue_lag_ms: z.number().min(0),
+  problems: z.array(z.string()).length(0),
 });
 
 describe("GET /health", () => {

@@ -85,17 +85,24 @@ describe("a disk that is full", () => {
     if (disk === null) return;
     const folder = join(disk.folder, "data");
     const acknowledged: Acknowledged = new Map();
+    const notices: string[] = [];
     let failed = 0;
     {
-      await using store = await openStore(folder);
+      await using store = await openStore(folder, {}, (text) => notices.push(text));
       for (const free of [0, 4, 12, 24, 40, 64, 96, 128, 192, 256].map((kilobytes) => kilobytes * KILOBYTE)) {
         await writeCommits(store, 60, acknowledged);
         await fillUp(disk, free);
         for (const work of ["checkpoint", "compact"] as const) {
-          await store[work]().catch((error: unknown) => {
-            assertCoded(error, ["store_full"]);
-            failed += 1;
-          });
+          const isFull = await store[work]().then(
+            () => false,
+            (error: unknown) => {
+              assertCoded(error, ["store_full"]);
+              failed += 1;
+              return true;
+            },
+          );
+          assert.equal((await store.problems?.())?.length, isFull ? 1 : 0);
+          if (isFull) assert.match(notices.at(-1) ?? "", /rows could not be moved into LanceDB.*store_full/);
         }
         await verifyHistory(store, { lanes: LANES, acknowledged });
         await makeSpace(disk);

@@ -179,19 +179,25 @@ describe("a folder that is not what it should be", () => {
   });
 });
 
-describe("a store whose worker thread dies", () => {
+describe("a store whose worker thread dies again and again", () => {
   test("answers what is under way and what comes with a coded error, closes, and has lost nothing when opened again", async () => {
     await using folder = await scratchFolder();
     const threads: Worker[] = [];
     const notice = (thread: Worker): void => void threads.push(thread);
     process.on("worker", notice);
     const store = await openStore(folder.path);
-    process.off("worker", notice);
     assert.equal(threads.length, 1, "the store has one worker thread");
 
     const acknowledged = await writeCommits(store, 50);
+    for (let deaths = 1; deaths < MOST_DEATHS; deaths += 1) {
+      await threads.at(-1)?.terminate();
+      await store.counts();
+      assert.equal(threads.length, deaths + 1, "another one takes its place");
+    }
+    await writeCommits(store, 50, acknowledged);
+    process.off("worker", notice);
     const failure = rejectsWith(writeCommits(store, 1_000_000, acknowledged), "store_unavailable", "store_closed");
-    await threads[0]?.terminate();
+    await threads.at(-1)?.terminate();
     await failure;
     await rejectsWith(mustCreate(store, aSession()), "store_unavailable", "store_closed");
     await rejectsWith(
@@ -203,6 +209,9 @@ describe("a store whose worker thread dies", () => {
     await verifyFolder(folder.path, acknowledged);
   });
 });
+
+/** After so many within a minute the store gives up. */
+const MOST_DEATHS = 5;
 
 describe("a store that was closed", () => {
   test("refuses commits and reads, and a second close is harmless", async () => {

@@ -5,8 +5,9 @@ import { EverstepError } from "../../domain/errors.ts";
 import { damaged, rewind, tableFolder } from "./archive-files.ts";
 import { archiveSchema, columnSchema, toBatch, toTable } from "./arrow-rows.ts";
 import { checkedRow, readColumns } from "./checked-rows.ts";
+import { limitCompaction } from "./compaction-memory.ts";
 import { DurableFiles } from "./durable-files.ts";
-import { type HistoryName, TABLES, type TableName, type Value, type Values } from "./tables.ts";
+import { HISTORY, type HistoryName, TABLES, type TableName, type Value, type Values } from "./tables.ts";
 import { toLance, type Where } from "./where.ts";
 
 const CACHE_BYTES = 16n << 20n;
@@ -32,19 +33,38 @@ const INDEXES: Partial<Record<TableName, Record<string, () => Index>>> = {
 
 export type Order = { columnName: string; ascending: boolean }[];
 
+/** A table got rows that its one writer did not write: what a thread that died had asked of LanceDB went on without it. */
+export class ForeignWrite extends Error {
+  override readonly name = "ForeignWrite";
+}
+
 /**
- * The LanceDB tables of a folder. One caller writes (the mover), any number read. Nothing here is durable until `sync`.
+ * The LanceDB tables of a folder. One caller writes (the mover), any number read. Nothing here is durable until `sync`. After
+ * every write the rows of a table of history are counted: where a thread that died wrote beside this one, the folder has to
+ * be opened anew, which goes back to the versions that were recorded.
  */
 export class Archive {
   readonly #folder: string;
   readonly #connection: Connection;
   readonly #tables: Map<TableName, Table>;
   readonly #files = new DurableFiles();
+  /** The largest row of each table, in characters. */
+  readonly #largest = new Map<TableName, number>();
+  /** How many rows the tables must have. */
+  readonly #rows = new Map<TableName, number>();
 
   private constructor(folder: string, connection: Connection, tables: Map<TableName, Table>) {
     this.#folder = folder;
     this.#connection = connection;
     this.#tables = tables;
+  }
+
+  async #countRows(name: TableName, added: number): Promise<void> {
+    const count = await this.#table(name).countRows();
+    const expected = this.#rows.get(name);
+    this.#rows.set(name, count);
+    if (name in HISTORY && expected !== undefined && expected + added !== count)
+      throw new ForeignWrite(`${name} has ${count} rows where ${expected + added} were written`);
   }
 
   /** Opens the tables at the versions that the journal recorded. */
@@ -63,7 +83,9 @@ export class Archive {
         throw damaged(tableFolder(folder, name), error);
       }
     }
-    return new Archive(folder, connection, tables);
+    const archive = new Archive(folder, connection, tables);
+    for (const name of tables.keys()) await archive.#countRows(name, 0);
+    return archive;
   }
 
   has(name: TableName): boolean {
@@ -78,6 +100,7 @@ export class Archive {
       for (const [column, config] of Object.entries(INDEXES[name] ?? {}))
         await table.createIndex(column, { config: config() });
       this.#tables.set(name, table);
+      this.#rows.set(name, 0);
     });
   }
 
@@ -86,8 +109,14 @@ export class Archive {
     await this.#writing(name, (table) => table.addColumns(columnSchema(name, columns)));
   }
 
-  async append(name: TableName, batches: RecordBatch[]): Promise<void> {
-    await this.#writing(name, (table) => table.add(toTable(batches)));
+  /** `largest` is that of the rows, in characters. */
+  async append(name: TableName, batches: RecordBatch[], largest: number): Promise<void> {
+    this.#largest.set(name, Math.max(largest, this.#largest.get(name) ?? 0));
+    const rows = batches.reduce((sum, { numRows }) => sum + numRows, 0);
+    await this.#writing(name, async (table) => {
+      await table.add(toTable(batches));
+      await this.#countRows(name, rows);
+    });
   }
 
   /** Replaces rows by their key, the first column. Keys must not repeat within one call. */
@@ -113,7 +142,11 @@ export class Archive {
 
   /** Merges small fragments and takes new rows into the indexes. Old versions stay until `prune`. */
   async compact(name: TableName): Promise<void> {
-    await this.#writing(name, (table) => table.optimize({ cleanupOlderThan: new Date(0) }));
+    await this.#writing(name, async (table) => {
+      limitCompaction(this.#largest.get(name) ?? 0);
+      await table.optimize({ cleanupOlderThan: new Date(0) });
+      await this.#countRows(name, 0);
+    });
   }
 
   /** Drops versions before the one that the journal recorded, which is what a restart goes back to. */
@@ -193,6 +226,7 @@ export class Archive {
     try {
       await work(this.#tables.get(name) as Table);
     } catch (error) {
+      if (error instanceof ForeignWrite) throw error;
       const path = tableFolder(this.#folder, name);
       const full = /no space left|StorageFull|os error 28|ENOSPC/i.test(String(error));
       if (full)

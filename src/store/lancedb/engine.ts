@@ -1,7 +1,8 @@
+import { EverstepError } from "../../domain/errors.ts";
 import { SESSION_STATUSES } from "../../domain/session.ts";
 import type { Chain } from "../state-chain.ts";
 import type { SessionFilter, StoreCounts, SummaryFilter } from "../store.ts";
-import { Archive } from "./archive.ts";
+import { Archive, ForeignWrite } from "./archive.ts";
 import { syncPath } from "./durable-files.ts";
 import { History } from "./history.ts";
 import { Journal } from "./journal.ts";
@@ -12,7 +13,7 @@ import { type FoundSummaries, findSummaries } from "./summary-rows.ts";
 import { undoHalfSwap } from "./swap-folder.ts";
 import { toRow, type Value, type Values } from "./tables.ts";
 import { type Notice, upgradeFolder } from "./upgrade-folder.ts";
-import { historyRows, packError, type WireBatch, type WireOutcome } from "./wire.ts";
+import { measureHistory, packError, type Size, type WireBatch, type WireOutcome, type WireRows } from "./wire.ts";
 
 /** A session as the journal has it. `chain` is there while it is live, `context` where no chain is. */
 export type LoadedSession = {
@@ -33,6 +34,18 @@ export type LanceStats = {
   /** Why the last checkpoint did not come through; it is tried again. */
   failure: string | null;
 };
+
+const diedTwice = (): EverstepError =>
+  new EverstepError(
+    "store_unavailable",
+    "the store's thread died twice while it wrote this, most likely for want of memory; it was not written",
+    "give the process more memory, or send less at once",
+  );
+const positionIn = (values: Values | null): number | null => (values ? Number(values[0]) : null);
+const NOTHING: Size = { rows: 0, characters: 0 };
+const plus = (a: Size, b: Size): Size => ({ rows: a.rows + b.rows, characters: a.characters + b.characters });
+/** Characters of sessions that are loaded at once; one session may be more. */
+const LOAD_CHARACTERS = 16 << 20;
 
 /** Everything that touches the disk. It lives in a thread of its own, so that no sync and no conversion holds up the program. */
 export class Engine {
@@ -72,7 +85,11 @@ export class Engine {
     try {
       await syncPath(folder);
       const archive = await Archive.open(folder, journal.archived());
-      const mover = new Mover(journal, archive, { ...DEFAULT_TUNING, ...tuning });
+      const mover = new Mover(journal, archive, { ...DEFAULT_TUNING, ...tuning }, (failure) => {
+        notice(`rows could not be moved into LanceDB and are tried again: ${String(failure)}`);
+        // Ends this thread only: the next one begins with what was recorded.
+        if (failure instanceof ForeignWrite) process.exit(1);
+      });
       return new Engine(journal, archive, mover, place);
     } catch (error) {
       journal.close();
@@ -90,12 +107,58 @@ export class Engine {
     return written;
   }
 
+  /**
+   * What the thread before this one had under way when it died: batches that it wrote are answered as written, the others
+   * are written now, unless they may be what it died of.
+   */
+  reapply(batches: WireBatch[], mayWrite: boolean): Promise<WireOutcome[]> {
+    const written = this.#lastGroup.then(async () => {
+      const outcomes: WireOutcome[] = [];
+      for (const batch of batches) {
+        if (await this.#wasWritten(batch)) outcomes.push({ kind: "committed" });
+        else if (mayWrite) outcomes.push(...this.#applyGroup([batch]));
+        else outcomes.push({ kind: "failed", error: packError(diedTwice()) });
+      }
+      return outcomes;
+    });
+    this.#lastGroup = written.then(
+      () => {},
+      () => {},
+    );
+    return written;
+  }
+
+  /** By its first row: nobody but a later batch can have replaced it, and that was written after this one. */
+  async #wasWritten({ first, ...rows }: WireBatch): Promise<boolean> {
+    const position = await this.#positionOfFirst(rows);
+    return position !== null && position >= first;
+  }
+
+  async #positionOfFirst(rows: WireRows): Promise<number | null> {
+    const [session, message, action] = [rows.sessions?.[0], rows.conversation_messages?.[0], rows.actions?.[0]];
+    if (session) return this.#journal.positionOf("agent_state", session.packed.named[0] as string);
+    if (message) return positionIn(await this.history.message(message.named[0] as string));
+    if (action) return positionIn(await this.history.action(action.packed.named[0] as string));
+    const conversation = rows.conversations?.[0];
+    if (conversation) return this.#journal.positionOf("conversations", conversation.packed.named[0] as string);
+    for (const name of ["conversation_participants", "session_cursors", "agent_config"] as const) {
+      const [row] = rows[name] ?? [];
+      if (row) return this.#journal.positionOf(name, row.named[0] as string);
+    }
+    return null;
+  }
+
+  /** The position of the last row that was written. */
+  position(): number {
+    return this.#journal.position;
+  }
+
   /** One transaction, or one for each batch where that fails, so that none spoils the others. */
   #applyGroup(batches: WireBatch[]): WireOutcome[] {
     try {
       const outcomes = this.#journal.apply(batches);
       const written = batches.filter((_, index) => outcomes[index]?.kind === "committed");
-      this.#mover.added(written.reduce((sum, batch) => sum + historyRows(batch), 0));
+      this.#mover.added(written.map(measureHistory).reduce(plus, NOTHING));
       return outcomes;
     } catch (error) {
       if (batches.length === 1) return [{ kind: "failed", error: packError(error) }];
@@ -115,7 +178,16 @@ export class Engine {
       after,
       limit,
     );
-    return { sessions: this.loadSessions(ids.map(([id]) => id as string)), last: Number(ids.at(-1)?.[1] ?? -1) };
+    const sessions: LoadedSession[] = [];
+    let characters = 0;
+    for (const [id, arrival] of ids) {
+      const loaded = this.#load(id as string);
+      if (!loaded) continue;
+      sessions.push(loaded);
+      characters += (loaded.chain?.size ?? 0) + (loaded.context?.length ?? 0) + loaded.params.length;
+      if (characters > LOAD_CHARACTERS) return { sessions, last: Number(arrival) };
+    }
+    return { sessions, last: Number(ids.at(-1)?.[1] ?? -1) };
   }
 
   loadPending(): Values[] {

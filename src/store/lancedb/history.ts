@@ -1,3 +1,4 @@
+import { setImmediate as nextTick } from "node:timers/promises";
 import { words } from "../../domain/words.ts";
 import type { ActionFilter, MessageFilter, SearchQuery, StepFilter } from "../store.ts";
 import type { Archive } from "./archive.ts";
@@ -8,10 +9,12 @@ import { columnIndex } from "./packed-rows.ts";
 import { BY_ITERATION, BY_NUMBER, NEWEST_ACTION, type RowOrder } from "./row-order.ts";
 import type { HistoryName, Values } from "./tables.ts";
 import { all, any, compare, type Where } from "./where.ts";
+import type { Size } from "./wire.ts";
 
 /** A page of steps, and before each step the ones that its state is rebuilt from where the page itself lacks them. */
 export type StepPage = { step: Values; before: Values[] }[];
-export type Found = { table: "agent_steps" | "conversation_messages"; score: number; values: Values };
+type SearchedTable = "agent_steps" | "conversation_messages";
+export type Found = { table: SearchedTable; score: number; values: Values };
 
 /** A stretch of a session's own iterations, both ends included. A fork's history is a list of them. */
 type Stretch = { session_id: string; from: number; to: number };
@@ -132,20 +135,40 @@ export class History {
     const found: Found[] = [];
     for (const table of ["agent_steps", "conversation_messages"] as const) {
       const moved = this.#mover.moved.get(table) ?? 0;
-      const waiting = this.#journal.read(
-        table,
-        all(compare("pos", ">", moved), compare("text", ">", ""), where),
-        "pos DESC",
-        SEARCH_WINDOW,
-      );
-      for (const values of waiting) {
-        const score = scoreOf(words(values[TEXT[table]] as string), wanted);
-        if (score > 0) found.push({ table, score, values });
-      }
+      found.push(...(await this.#searchWaiting(table, moved, where, wanted, limit)));
       const inLance = all(compare("pos", "<=", moved), where);
       for (const hit of await this.#archive.search(table, wanted, inLance, limit)) found.push({ table, ...hit });
     }
     return found.sort((a, b) => b.score - a.score).slice(0, limit);
+  }
+
+  /** The best of the newest rows that were not moved yet, looked at a few at a time. */
+  async #searchWaiting(
+    table: SearchedTable,
+    moved: number,
+    where: Where,
+    wanted: string[],
+    limit: number,
+  ): Promise<Found[]> {
+    let found: Found[] = [];
+    let before = Number.MAX_SAFE_INTEGER;
+    for (let rows = 0, characters = 0; rows < SEARCH_WINDOW.rows && characters < SEARCH_WINDOW.characters; ) {
+      const next = all(compare("pos", ">", moved), compare("pos", "<", before), compare("text", ">", ""), where);
+      const page = this.#journal.newest(table, next, SEARCH_PAGE);
+      for (const values of page.rows) {
+        const score = scoreOf(words(values[TEXT[table]] as string), wanted);
+        // A state is no part of a hit, and may be large.
+        if (score > 0)
+          found.push({ table, score, values: table === "agent_steps" ? values.with(STATE, null) : values });
+      }
+      found = found.sort((a, b) => b.score - a.score).slice(0, limit);
+      rows += page.rows.length;
+      characters += page.characters;
+      before = Number(page.rows.at(-1)?.[0] ?? 0);
+      if (page.rows.length === 0) break;
+      await nextTick();
+    }
+    return found;
   }
 
   /** The session's own iterations after those of its ancestors, and whether no `error` row breaks their row count. */
@@ -252,8 +275,9 @@ type Sides = { journal: Where; archive: Where; shape?: "range" | "arrival" };
 const ONE = { limit: 1, offset: 0 };
 /** The largest number that a sort key of twelve digits holds. */
 const LAST_NUMBER = 999_999_999_999;
-/** How many rows that wait in the journal a search looks at, newest first. */
-const SEARCH_WINDOW = 20_000;
+/** How much of what waits in the journal a search looks at, newest first, and how much of it at once. */
+const SEARCH_WINDOW: Size = { rows: 20_000, characters: 64 << 20 };
+const SEARCH_PAGE: Size = { rows: 1000, characters: 2 << 20 };
 
 const STEP = {
   session_id: columnIndex("agent_steps", "session_id"),
@@ -262,6 +286,7 @@ const STEP = {
   state_kind: columnIndex("agent_steps", "state_kind"),
   base_iteration: columnIndex("agent_steps", "base_iteration"),
 };
+const STATE = columnIndex("agent_steps", "state");
 const CONVERSATION_OF_MESSAGE = columnIndex("conversation_messages", "conversation_id");
 const NUMBER_OF_MESSAGE = columnIndex("conversation_messages", "number");
 const TEXT = {

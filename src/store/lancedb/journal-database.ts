@@ -59,8 +59,12 @@ export class JournalDatabase {
   }
 
   /** One row at a time, for tables that may be large. */
-  *each(sql: string): Generator<Values> {
-    for (const row of this.#statement(sql).iterate()) yield row as unknown as Values;
+  *each(sql: string, ...values: Value[]): Generator<Values> {
+    try {
+      for (const row of this.#statement(sql).iterate(...values)) yield row as unknown as Values;
+    } catch (error) {
+      throw toStoreError(error, this.#folder);
+    }
   }
 
   archived(): Map<TableName, Archived> {

@@ -31,7 +31,10 @@ import {
   type Values,
 } from "./tables.ts";
 import { among, toSqlite, type Where } from "./where.ts";
-import type { WireBatch, WireOutcome, WireSession } from "./wire.ts";
+import type { Size, WireBatch, WireOutcome, WireSession } from "./wire.ts";
+
+/** Rows to be moved, the characters of all of them, and of the largest. */
+export type WaitingRows = { rows: Values[]; characters: number; largest: number };
 
 /**
  * The journal: where a commit becomes durable, and where everything that may still change lives for good.
@@ -94,24 +97,57 @@ export class Journal {
     return this.#database.transaction(() => batches.map((batch) => this.#existing(batch) ?? this.#write(batch)));
   }
 
-  /** Final rows after a position, oldest first, and the checksum after each one's values: what is to be moved next. */
-  unmoved(table: HistoryName, after: number, upTo: number, limit: number): Values[] {
+  /**
+   * Final rows after a position, oldest first, and the checksum after each one's values: what is to be moved next. No more
+   * than that many rows and characters, but at least one row.
+   */
+  unmoved(table: HistoryName, after: number, upTo: number, most: Size): WaitingRows {
     const next = `SELECT ${PACKED[table]} FROM ${table} WHERE pos > ? AND pos <= ? ORDER BY pos LIMIT ?`;
-    const rows = this.#database.rows(next, after, upTo, limit);
-    return rows.map((row) => {
-      const { values, width } = unpackWide(table, row);
-      return [...values, checksumOf(row[0] as string, width)];
-    });
+    const rows: Values[] = [];
+    let characters = 0;
+    let largest = 0;
+    for (const packed of this.#database.each(next, after, upTo, most.rows)) {
+      const text = packed[0] as string;
+      const { values, width } = unpackWide(table, packed);
+      rows.push([...values, checksumOf(text, width)]);
+      characters += text.length;
+      largest = Math.max(largest, text.length);
+      if (characters >= most.characters) break;
+    }
+    return { rows, characters, largest };
   }
 
-  countUnmoved(table: HistoryName, after: number): number {
-    return Number(this.#database.value(`SELECT count(*) FROM ${table} WHERE pos > ?`, after));
+  /** Of the rows after a position. */
+  measureUnmoved(table: HistoryName, after: number): Size {
+    const sizes = `SELECT count(*), coalesce(sum(length(row)), 0) FROM ${table} WHERE pos > ?`;
+    const [rows, characters] = this.#database.rows(sizes, after)[0] ?? [];
+    return { rows: Number(rows), characters: Number(characters) };
+  }
+
+  /** The position of a row that is kept here for good; null where there is none of that key. */
+  positionOf(table: SnapshotName, key: string): number | null {
+    const [column] = NAMED[table];
+    return (this.#database.value(`SELECT pos FROM ${table} WHERE ${column} = ?`, key) as number | undefined) ?? null;
   }
 
   /** Rows that match, from a table or from `open_actions`. */
   read(table: HistoryName | "open_actions", where: Where, order: string, limit: number, offset = 0): Values[] {
     const { sql, values } = toSqlite(where);
     return this.#unpacked(table, `WHERE ${sql} ORDER BY ${order} LIMIT ? OFFSET ?`, ...values, limit, offset);
+  }
+
+  /** The newest rows that match, no more than that many rows and characters, but at least one row. */
+  newest(table: HistoryName, where: Where, most: Size): { rows: Values[]; characters: number } {
+    const { sql, values } = toSqlite(where);
+    const next = `SELECT ${PACKED[table]} FROM ${table} WHERE ${sql} ORDER BY pos DESC LIMIT ?`;
+    const rows: Values[] = [];
+    let characters = 0;
+    for (const packed of this.#database.each(next, ...values, most.rows)) {
+      rows.push(unpack(table, packed));
+      characters += (packed[0] as string).length;
+      if (characters >= most.characters) break;
+    }
+    return { rows, characters };
   }
 
   /** The rows of a session, a conversation or an id that are still here. */
@@ -225,6 +261,7 @@ export class Journal {
   }
 
   #write(batch: WireBatch): WireOutcome {
+    this.#position = batch.first - 1;
     for (const session of batch.sessions ?? []) this.#writeSession(session);
     for (const packed of batch.agent_steps ?? []) this.#insert("agent_steps", packed);
     for (const packed of batch.conversation_messages ?? [])

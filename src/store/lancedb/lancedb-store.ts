@@ -16,12 +16,11 @@ import type * as port from "../store.ts";
 import { CommitQueue } from "./commit-queue.ts";
 import type { LanceStats } from "./engine.ts";
 import { LiveSessions } from "./live-sessions.ts";
-import type { Tuning } from "./mover.ts";
 import { PendingActions } from "./pending-actions.ts";
 import { probeDisk } from "./probe-disk.ts";
 import { toAction, toCursor, toHit, toMessage, toPlain, toSession } from "./rows.ts";
 import { decodeSteps } from "./step-rows.ts";
-import { ThreadChannel } from "./thread-channel.ts";
+import { ThreadChannel, type ThreadTuning } from "./thread-channel.ts";
 import { toSummaries } from "./to-summaries.ts";
 import { cursorKey, toWire } from "./to-wire.ts";
 import type { Notice } from "./upgrade-folder.ts";
@@ -38,7 +37,7 @@ export interface LanceStore extends port.Store {
   stats(): Promise<LanceStats>;
 }
 
-export function openLanceStore(place: { folder: string; tuning?: Partial<Tuning>; notice?: Notice }) {
+export function openLanceStore(place: { folder: string; tuning?: ThreadTuning; notice?: Notice }) {
   return openOver(new ThreadChannel(place.folder, place.tuning ?? {}, place.notice));
 }
 
@@ -76,6 +75,7 @@ class EmbeddedStore implements LanceStore {
   }
 
   async load(): Promise<void> {
+    this.#queue.continueAfter(await this.#channel.call("position"));
     for (const values of await this.#channel.call("loadPending")) this.#pending.update(toAction(values));
     const after_crash = await this.#channel.call("wasLeftOpen");
     for (let after = 0; after >= 0; ) {
@@ -257,6 +257,11 @@ class EmbeddedStore implements LanceStore {
   async counts(): Promise<port.StoreCounts> {
     const sessions = await this.#channel.call("sessionCounts");
     return { sessions, queue_depth: this.#pending.depth, oldest_pending_at: this.#pending.oldest };
+  }
+
+  async problems(): Promise<string[]> {
+    const { failure } = await this.stats();
+    return failure === null ? [] : [`rows cannot be moved into LanceDB: ${failure}`];
   }
 
   /** However often it is asked, the disk is tried once in a while. */

@@ -2,7 +2,7 @@ import { setImmediate as nextTick } from "node:timers/promises";
 import type { RecordBatch } from "apache-arrow";
 import type { Archive } from "./archive.ts";
 import { toBatch } from "./arrow-rows.ts";
-import type { Journal } from "./journal.ts";
+import type { Journal, WaitingRows } from "./journal.ts";
 import {
   HISTORY_NAMES,
   type HistoryName,
@@ -13,25 +13,33 @@ import {
   type Value,
   type Values,
 } from "./tables.ts";
+import type { Size } from "./wire.ts";
 
 export type Tuning = {
   /** Rows that may wait in the journal before a checkpoint moves them. 5,000 by default. */
   move_after_rows: number;
+  /** Characters that these rows may have. 64 Mi by default. */
+  move_after_characters: number;
   /** Milliseconds that a row may wait in the journal. 30,000 by default. */
   move_after_ms: number;
   /** Fragments of a LanceDB table that bring about its compaction; more where the table is large. 24 by default. */
   compact_after_fragments: number;
 };
-export const DEFAULT_TUNING: Tuning = { move_after_rows: 5000, move_after_ms: 30_000, compact_after_fragments: 24 };
+export const DEFAULT_TUNING: Tuning = {
+  move_after_rows: 5000,
+  move_after_characters: 64 << 20,
+  move_after_ms: 30_000,
+  compact_after_fragments: 24,
+};
 
-/** Rows turned into Arrow in one go: what the journal's thread does between two commits. */
-const CHUNK = 1000;
+/** Turned into Arrow in one go: what the journal's thread does between two commits. */
+const CHUNK: Size = { rows: 1000, characters: 4 << 20 };
 /** Rows removed in one go. */
 const TRIM = 2000;
-/** Rows in one append: fewer, larger fragments. */
-const APPEND = 16_000;
-/** Above this many waiting rows commits wait for the move, so that the journal cannot grow without bound. */
-const BACKLOG_LIMIT = 200_000;
+/** One append: fewer, larger fragments, within the memory that the thread may take, far below the 2 GiB of an Arrow column. */
+const APPEND: Size = { rows: 16_000, characters: 16 << 20 };
+/** Above this many waiting rows or characters commits wait for the move, so that the journal cannot grow without bound. */
+const BACKLOG_LIMIT: Size = { rows: 200_000, characters: 2 ** 31 };
 /** Copies of snapshots are for readers of the LanceDB tables only, so they may lag by this many milliseconds. */
 const COPY_EVERY_MS = 60_000;
 const RETRY_MS = 1000;
@@ -62,7 +70,8 @@ export class Mover {
   readonly #journal: Journal;
   readonly #archive: Archive;
   readonly #tuning: Tuning;
-  #backlog: number;
+  readonly #failed: (failure: unknown) => void;
+  readonly #backlog: Size = { rows: 0, characters: 0 };
   #timer: NodeJS.Timeout | undefined;
   #running: Promise<void> | undefined;
   /** Checkpoints that someone waits for: they go before those that come of themselves. */
@@ -72,30 +81,40 @@ export class Mover {
   #roomWaiters: (() => void)[] = [];
   readonly #trimmed = new Map<HistoryName, number>();
 
-  constructor(journal: Journal, archive: Archive, tuning: Tuning) {
+  /** `failed` is told why a checkpoint did not come through, once for each reason. */
+  constructor(journal: Journal, archive: Archive, tuning: Tuning, failed: (failure: unknown) => void) {
+    this.#failed = failed;
     this.#journal = journal;
     this.#archive = archive;
     this.#tuning = tuning;
     const archived = journal.archived();
     this.moved = new Map(HISTORY_NAMES.map((name) => [name, archived.get(name)?.pos ?? 0]));
-    this.#backlog = HISTORY_NAMES.reduce((sum, name) => sum + journal.countUnmoved(name, this.#movedTo(name)), 0);
-    if (this.#backlog > 0) this.#schedule();
+    for (const name of HISTORY_NAMES) this.#count(journal.measureUnmoved(name, this.#movedTo(name)), 1);
+    if (this.#backlog.rows > 0) this.#schedule();
   }
 
+  /** Rows that wait to be moved. */
   get backlog(): number {
-    return this.#backlog;
+    return this.#backlog.rows;
   }
 
-  /** Told of every commit: how many rows of history it added. */
-  added(rows: number): void {
-    this.#backlog += rows;
+  /** Told of every commit: what it added to the history. */
+  added(size: Size): void {
+    this.#count(size, 1);
     this.#schedule();
+  }
+
+  #count({ rows, characters }: Size, direction: 1 | -1): void {
+    this.#backlog.rows += rows * direction;
+    this.#backlog.characters += characters * direction;
+    // SQLite counts a character beyond the first 65,536 as one, this program as two.
+    if (this.#backlog.rows === 0) this.#backlog.characters = 0;
   }
 
   /** Resolves at once unless a move waits for its turn, or too many rows wait to be moved. */
   async room(): Promise<void> {
     if (this.#running) await nextTick();
-    while (this.#backlog > BACKLOG_LIMIT && !this.#closed)
+    while (exceeds(this.#backlog, BACKLOG_LIMIT) && !this.#closed)
       await new Promise<void>((resolve) => this.#roomWaiters.push(resolve));
   }
 
@@ -120,8 +139,13 @@ export class Mover {
 
   #schedule(): void {
     if (this.#running || this.#closed || this.#requests > 0) return;
-    if (this.#backlog >= this.#tuning.move_after_rows) this.#startInBackground();
+    if (this.#isDue()) this.#startInBackground();
     else this.#wakeAfter(this.#tuning.move_after_ms);
+  }
+
+  #isDue(): boolean {
+    const { move_after_rows, move_after_characters } = this.#tuning;
+    return this.#backlog.rows >= move_after_rows || this.#backlog.characters >= move_after_characters;
   }
 
   #wakeAfter(ms: number): void {
@@ -146,7 +170,9 @@ export class Mover {
           this.failure = null;
         },
         (error: unknown) => {
-          this.failure = String(error);
+          const failure = String(error);
+          if (failure !== this.failure) this.#failed(error);
+          this.failure = failure;
           throw error;
         },
       )
@@ -186,28 +212,33 @@ export class Mover {
   async #moveRows(name: HistoryName, upTo: number): Promise<boolean> {
     let any = false;
     for (;;) {
-      const rows = await this.#unmoved(name, upTo);
+      const { rows, characters, largest } = await this.#unmoved(name, upTo);
       const last = rows.at(-1)?.[0];
       if (last === undefined) return any;
       await this.#ensure(name);
-      await this.#archive.append(name, await toBatches(name, rows)); // M1
+      const count = rows.length;
+      await this.#archive.append(name, await toBatches(name, rows), largest); // M1
       this.moved.set(name, last as number);
-      this.#backlog -= rows.length;
+      this.#count({ rows: count, characters }, -1);
       this.#makeRoom();
       any = true;
     }
   }
 
   /** The next rows to move, read a few at a time. */
-  async #unmoved(name: HistoryName, upTo: number): Promise<Values[]> {
+  async #unmoved(name: HistoryName, upTo: number): Promise<WaitingRows> {
     const rows: Values[] = [];
-    for (let last = this.#movedTo(name); rows.length < APPEND; last = rows.at(-1)?.[0] as number) {
+    let characters = 0;
+    let largest = 0;
+    for (let last = this.#movedTo(name); ; last = rows.at(-1)?.[0] as number) {
       const some = this.#journal.unmoved(name, last, upTo, CHUNK);
-      rows.push(...some);
+      rows.push(...some.rows);
+      characters += some.characters;
+      largest = Math.max(largest, some.largest);
       await nextTick();
-      if (some.length < CHUNK) break;
+      const isEnd = some.rows.length < CHUNK.rows && some.characters < CHUNK.characters;
+      if (isEnd || rows.length >= APPEND.rows || characters >= APPEND.characters) return { rows, characters, largest };
     }
-    return rows;
   }
 
   async #copySnapshots(name: SnapshotName): Promise<boolean> {
@@ -215,20 +246,35 @@ export class Mover {
     const ids = [...dirty];
     if (ids.length === 0) return false;
     await this.#ensure(name);
-    const key = TABLES[name][0]?.name;
-    for (let at = 0; at < ids.length; at += CHUNK) {
-      const some = ids.slice(at, at + CHUNK);
-      for (const id of some) dirty.delete(id);
-      const rows = some.flatMap((id) => this.#journal.snapshots(name, `WHERE ${key} = ?`, id));
-      if (name === "agent_state") for (const row of rows) this.#addDocuments(row);
+    while (ids.length > 0) {
+      const { some, rows } = this.#snapshots(name, ids);
       try {
         await this.#archive.upsert(name, rows);
       } catch (error) {
-        for (const id of some) dirty.add(id);
+        for (const id of [...some, ...ids]) dirty.add(id);
         throw error;
       }
+      await nextTick();
     }
     return true;
+  }
+
+  /** Takes the next ids, and their rows as they are to be copied. */
+  #snapshots(name: SnapshotName, ids: string[]): { some: string[]; rows: Values[] } {
+    const some: string[] = [];
+    const rows: Values[] = [];
+    const key = TABLES[name][0]?.name;
+    for (let characters = 0; ids.length > 0 && some.length < CHUNK.rows && characters < CHUNK.characters; ) {
+      const id = ids.pop() as string;
+      some.push(id);
+      this.#journal.dirty.get(name)?.delete(id);
+      for (const row of this.#journal.snapshots(name, `WHERE ${key} = ?`, id)) {
+        if (name === "agent_state") this.#addDocuments(row);
+        rows.push(row);
+        for (const value of row) characters += typeof value === "string" ? value.length : 8;
+      }
+    }
+    return { some, rows };
   }
 
   #addDocuments(row: Values): void {
@@ -260,7 +306,7 @@ export class Mover {
     }
     this.#trimmed.set(name, upTo);
     // Under load the space is needed again at once.
-    if (this.#backlog < this.#tuning.move_after_rows) this.#journal.shrink();
+    if (!this.#isDue()) this.#journal.shrink();
   }
 
   #movedTo(name: HistoryName): number {
@@ -272,15 +318,15 @@ export class Mover {
   }
 }
 
-/** Rows of one session or conversation side by side: a page of them is then read from one place. */
+/** Rows of one session or conversation side by side: a page of them is then read from one place. Uses the rows up. */
 async function toBatches(name: HistoryName, rows: Values[]): Promise<RecordBatch[]> {
   const [id, number] = CLUSTERED_BY[name].map((column) =>
     TABLES[name].findIndex((candidate) => candidate.name === column),
   ) as [number, number];
   rows.sort((a, b) => compare(a[id], b[id]) || compare(a[number], b[number]));
   const batches: RecordBatch[] = [];
-  for (let at = 0; at < rows.length; at += CHUNK) {
-    batches.push(toBatch(name, rows.slice(at, at + CHUNK)));
+  while (rows.length > 0) {
+    batches.push(toBatch(name, rows.splice(0, CHUNK.rows)));
     await nextTick();
   }
   return batches;
@@ -291,5 +337,7 @@ const CLUSTERED_BY: Readonly<Record<HistoryName, [string, string]>> = {
   conversation_messages: ["conversation_id", "number"],
   queue: ["session_id", "action_id"],
 };
+
+const exceeds = (size: Size, limit: Size): boolean => size.rows > limit.rows || size.characters > limit.characters;
 
 const compare = (a: Value | undefined, b: Value | undefined): number => (a === b ? 0 : (a ?? "") < (b ?? "") ? -1 : 1);

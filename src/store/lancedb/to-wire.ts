@@ -3,13 +3,13 @@ import type { Batch } from "../store.ts";
 import type { SessionPlan } from "./live-sessions.ts";
 import { pack } from "./packed-rows.ts";
 import { composedKey } from "./tables.ts";
-import type { WireBatch } from "./wire.ts";
+import type { WireRows } from "./wire.ts";
 
 /** A batch as the journal's thread takes it. Sessions and steps were planned before: their states are differences. */
-export function toWire(batch: Batch, plans: SessionPlan[]): WireBatch {
+export function toWire(batch: Batch, plans: SessionPlan[]): WireRows {
   const { messages, actions, conversations, participants, cursors, agent_configs } = batch;
   // Only what is there: an empty list costs its share of every crossing.
-  const wire: WireBatch = {};
+  const wire: WireRows = {};
   if (plans.length > 0) {
     wire.sessions = plans.map((plan) => plan.wire);
     wire.agent_steps = plans.flatMap((plan) => plan.steps);

@@ -3,7 +3,11 @@ import type { CommitOutcome } from "../store.ts";
 import type { PackedRow } from "./packed-rows.ts";
 
 /** A batch as it crosses to the journal's thread: rows packed, states as stored. */
-export type WireBatch = Partial<{
+export type WireBatch = WireRows & {
+  /** The position of its first row; the others follow. It tells whether the batch was written after the thread that had it died. */
+  first: number;
+};
+export type WireRows = Partial<{
   sessions: WireSession[];
   agent_steps: PackedRow[];
   conversation_messages: PackedRow[];
@@ -29,9 +33,31 @@ export type WireOutcome =
   | Exclude<CommitOutcome, { kind: "fenced" | "overtakes" }>
   | { kind: "failed"; error: PackedError };
 
-/** How many rows of a batch will be moved into LanceDB. */
-export const historyRows = ({ agent_steps = [], conversation_messages = [], actions = [] }: WireBatch): number =>
-  agent_steps.length + conversation_messages.length + actions.filter(({ final }) => final).length;
+/** How many rows a batch writes, and how many characters they are. */
+export function measure({ sessions = [], actions = [], conversations = [], ...plain }: WireRows): Size {
+  let rows = 0;
+  let characters = 0;
+  const count = ({ row }: PackedRow): void => {
+    rows += 1;
+    characters += row.length;
+  };
+  for (const { packed, params, context } of sessions) {
+    count(packed);
+    characters += (params?.length ?? 0) + (context?.length ?? 0);
+  }
+  for (const { packed } of actions) count(packed);
+  for (const { packed } of conversations) count(packed);
+  const { agent_steps, conversation_messages, conversation_participants, session_cursors, agent_config } = plain;
+  for (const list of [agent_steps, conversation_messages, conversation_participants, session_cursors, agent_config])
+    if (list) for (const packed of list) count(packed);
+  return { rows, characters };
+}
+
+/** The same for the rows that will be moved into LanceDB. */
+export const measureHistory = ({ agent_steps = [], conversation_messages = [], actions = [] }: WireRows): Size =>
+  measure({ agent_steps, conversation_messages, actions: actions.filter(({ final }) => final) });
+
+export type Size = { rows: number; characters: number };
 
 /** An error as it crosses threads: only its class would be lost. */
 export type PackedError = { code: ErrorCode | null; message: string; next: string; stack: string };

@@ -18,6 +18,8 @@ const healthSchema = z.object({
   live_sessions: z.int(),
   queue_depth: z.int(),
   queue_lag_ms: z.number(),
+  /** What does not work at the moment, though nothing is lost: rows that cannot be moved into LanceDB, say. */
+  problems: z.array(z.string()),
   workers: sharersSchema,
   error: z.string().optional().describe("Why the store cannot be used or written."),
 });
@@ -97,12 +99,17 @@ export const systemRoutes: Routes = (app, { store, catalog, metrics, chat, isTru
         const workers = await store.listWorkers?.();
         // Names tell hosts: they are for those who may see everything else as well.
         const shown = isTrusted(request) ? workers : workers?.map((worker) => ({ ...worker, name: undefined }));
+        // What goes wrong may name a folder.
+        const problems = ((await store.problems?.()) ?? []).map((problem) =>
+          isTrusted(request) ? problem : "the log tells",
+        );
         return {
           status: "ok",
           store: store.kind,
           live_sessions,
           queue_depth,
           queue_lag_ms,
+          problems,
           ...(shown && { workers: shown }),
         };
       } catch (error) {
