@@ -19,7 +19,7 @@ const CLIENTS = 12;
 const WORKERS = 2;
 /** Longer than the lease: the others take over what a frozen worker had. */
 const FROZEN_MS = 8000;
-const FAULT_MS = 40_000;
+const FAULT_MS = 120_000;
 const UNLIMITED = { EVERSTEP_RATE_LIMIT: "100000000" };
 
 await onPostgres(() => {

@@ -89,7 +89,6 @@ export function kinds(makeHome: MakeHome): void {
         { first_step: "start/1" },
       );
       const session_id = await world().create(moniker);
-      assert.equal((await world().session(session_id)).next_step_token, "start/1");
       await world().untilStatus(session_id, "done");
       const tokens = (await world().steps(session_id)).map((step) => [step.step_token, step.next_step_token]);
       assert.deepEqual(tokens, [
