@@ -83,12 +83,15 @@ export function attempt(session: Session, moniker: Moniker, given: AttemptTools)
   const run = async (): Promise<AttemptOutcome> => {
     const timer = deadline(session, abort);
     const unwatch = watch(session.session_id);
+    let step: unknown;
     try {
-      const step = inStepScope(scope, () => moniker.step(frameOf(session, taken), context));
+      step = inStepScope(scope, () => moniker.step(frameOf(session, taken), context));
       const returned = await Promise.race([aborted.promise, step]);
       const latency_ms = performance.now() - started;
       return { kind: "done", frame: checkFrame(returned), taken, latency_ms, tokens, cursor: inbox.cursor };
     } catch (error) {
+      // A model that is cut off tells what it cost a moment later.
+      if (llm && controller.signal.aborted) await settled(step, LAST_WORDS_MS);
       const cause: unknown = controller.signal.aborted ? controller.signal.reason : error;
       if (cause instanceof Cut) return { kind: "cut", reason: cause.reason, tokens };
       return { kind: "failed", error: cause, latency_ms: performance.now() - started, tokens };
@@ -127,6 +130,17 @@ function deadline({ options, created_at }: Session, abort: (reason: Error) => vo
       ? new Cut("out_of_time")
       : new StepError("timeout", `the step took longer than ${options.step_timeout_s} s`, { retryable: true });
   return setTimeout(() => abort(reason), soonest);
+}
+
+/** Milliseconds that a step which was cut short has to tell the tokens it used. */
+const LAST_WORDS_MS = 100;
+
+/** Waits until work has ended either way, but not longer. */
+async function settled(work: unknown, most_ms: number): Promise<void> {
+  const limit = Promise.withResolvers<void>();
+  const timer = setTimeout(limit.resolve, most_ms);
+  await Promise.race([Promise.resolve(work).catch(() => {}), limit.promise]);
+  clearTimeout(timer);
 }
 
 const LONGEST_TIMER_MS = 2 ** 31 - 1;

@@ -260,6 +260,9 @@ export class SessionRunner {
         return this.#retryOrFail(outcome.error, outcome.latency_ms);
       case "cut":
         if (outcome.reason === "out_of_time") await this.#lane.run(() => this.#end("max_runtime_s"));
+        // Nobody knows of them once the process is gone.
+        if (outcome.reason === "shutdown" && this.#wasted > 0)
+          await this.#lane.run(() => this.#insist(() => this.#commit(this.#withWasted(), {})));
         return 0;
     }
     return outcome satisfies never;
@@ -286,11 +289,11 @@ export class SessionRunner {
       return wait;
     }
     this.#failures = 0;
-    const tokens = this.#wasted;
-    this.#wasted = 0;
     await this.#lane.run(async () => {
       // A session that is being destroyed ends as destroyed, not as failed.
       if (this.#session.status === "stopping") return;
+      const tokens = this.#wasted;
+      this.#wasted = 0;
       const { session, step } = errorCommit(this.#session, describeError(error), latency_ms, tokens);
       await this.#insist(() => this.#commit(session, { steps: [step] }));
     });
@@ -298,7 +301,12 @@ export class SessionRunner {
   }
 
   async #end(reason: NonNullable<Session["stop_reason"]>): Promise<void> {
-    await this.#insist(() => this.#commit(changeStatus(this.#session, "stopped", reason), {}));
+    await this.#insist(() => this.#commit(changeStatus(this.#withWasted(), "stopped", reason), {}));
+  }
+
+  /** The session with the tokens of attempts that came to nothing. */
+  #withWasted(): Session {
+    return { ...this.#session, tokens_used: this.#session.tokens_used + this.#wasted };
   }
 
   /** S6. What an action asked for is not written here: the dispatcher tries that again itself. */

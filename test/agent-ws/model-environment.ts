@@ -11,6 +11,11 @@ export const modelEnvironment = (model: ModelServer): Environment => ({
 
 /** Answers a chat with the last thing that was said to it. */
 export async function echoing(call: ModelCall): Promise<void> {
-  const said = call.said("user").split("User: ").at(-1)?.trim() ?? "";
+  const [last = "{}"] = call
+    .said("user")
+    .split("\n")
+    .filter((line) => line.startsWith('{"from":"user"'))
+    .slice(-1);
+  const { text: said = "" } = JSON.parse(last) as { text?: string };
   await call.reply(JSON.stringify({ tool: "reply", text: `Answer to: ${said}` }), { piece: 16, every_ms: 30 });
 }

@@ -41,7 +41,8 @@ describe("the one chat across the server's lives", () => {
     assert.equal(last.session_id, session_id);
     await last.say("What did I say?");
     const prompt = model.calls.at(-1)?.prompt ?? "";
-    for (const text of said) assert.ok(prompt.includes(`User: ${text}\nAgent: Answer to: ${text}`), prompt);
+    for (const text of said)
+      assert.match(prompt, new RegExp(`"text":"${text}"\\}\\n\\{"from":"agent","text":"Answer to: ${text}"\\}`));
     assert.deepEqual(
       (await steps(session_id)).map(({ iteration }) => iteration),
       [0, 1, 2, 3],

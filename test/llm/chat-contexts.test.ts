@@ -102,7 +102,7 @@ for (const format of FORMATS)
       assert.equal(summaries.length, 1);
       assert.match(
         summaries[0]?.said("user") ?? "",
-        /User: My name is Ada\. Tell me about the tulip\.\nAgent: I see\./,
+        /\{"from":"user","text":"My name is Ada\. Tell me about the tulip\."\}\n\{"from":"agent","text":"I see\."\}/,
       );
     });
 

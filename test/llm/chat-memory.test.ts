@@ -30,10 +30,10 @@ describe("the memory of a chat with a model", () => {
       }
       const summaries = server().calls.filter(isSummary);
       assert.ok(summaries.length >= 1);
-      assert.match(summaries[0]?.said("user") ?? "", /User: Message 0: .*Agent: Yes\./s);
+      assert.match(summaries[0]?.said("user") ?? "", /"text":"Message 0: .*\{"from":"agent","text":"Yes\."/s);
       assert.match(
         summaries[1]?.said("user") ?? "",
-        /^They spoke of tulip0\./,
+        /^\{"from":"summary","text":"They spoke of tulip0\."\}/,
         "a later summary builds on the one before",
       );
       assert.equal(last.state.summary, "They spoke of tulip0.");
@@ -42,7 +42,7 @@ describe("the memory of a chat with a model", () => {
         server()
           .calls.findLast((call) => !isSummary(call))
           ?.said("user") ?? "";
-      assert.match(prompt, /\(summary of what came before\)\nThey spoke of tulip0\./);
+      assert.match(prompt, /\{"from":"summary","text":"They spoke of tulip0\."\}/);
       assert.ok(!prompt.includes("Message 0:"), "the oldest turns are there no more");
       assert.match(prompt, /tulip11/);
     },
@@ -65,7 +65,7 @@ describe("the memory of a chat with a model", () => {
       const { state } = await chat.say("Go on.");
       assert.equal(state.summary, "A summary.");
       assert.ok(sizeOf(state) <= BUDGET);
-      assert.match(server().calls.at(-1)?.said("user") ?? "", /User: Message 0: /);
+      assert.match(server().calls.at(-1)?.said("user") ?? "", /"text":"Message 0: /);
     },
   );
 

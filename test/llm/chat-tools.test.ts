@@ -17,7 +17,8 @@ for (const format of FORMATS)
     const world = sharedLlmWorld(server, { format });
     const inWorkspace = (path: string) => join(world().workspace, path);
     /** What the model was told of its own work before its last move. */
-    const work = () => server().calls.at(-1)?.said("user").split("What you did for the last message:\n")[1] ?? "";
+    const work = () =>
+      server().calls.at(-1)?.said("user").split("What you did for the last message, one tool on each line:\n")[1] ?? "";
 
     test("answers with the model's words, told as they grow, and remembers both sides", TIMEOUT, async () => {
       const chat = await ChatSession.open(world(), { instructions: "Speak like a pirate." });
@@ -28,7 +29,10 @@ for (const format of FORMATS)
       assert.deepEqual([second.text, second.step.tokens_used], ["You are Ada.", 150]);
       const [, call] = server().calls;
       assert.match(call?.said("system") ?? "", /Speak like a pirate\./);
-      assert.match(call?.said("user") ?? "", /User: I am Ada\.\nAgent: Ahoy, "Ada" 😀!\nUser: Who am I\?$/);
+      assert.match(
+        call?.said("user") ?? "",
+        /\{"from":"user","text":"I am Ada\."\}\n\{"from":"agent","text":"Ahoy, \\"Ada\\" 😀!"\}\n\{"from":"user","text":"Who am I\?"\}$/,
+      );
       assert.deepEqual(second.state.turns, [
         { role: "user", text: "I am Ada." },
         { role: "agent", text: 'Ahoy, "Ada" 😀!' },
@@ -52,10 +56,10 @@ for (const format of FORMATS)
       assert.equal(await readFile(inWorkspace("out/answer.md"), "utf8"), "80 degrees");
       assert.equal(said.step.tokens_used, 5 * 150);
       for (const done of [
-        /list_files \{\}\n.*tea\.md/s,
-        /search_files .*\ntea\.md:1: Green tea is steeped at 80 degrees\./,
-        /read_file .*\nGreen tea is steeped at 80 degrees\./,
-        /write_file .*\nWrote out\/answer\.md\./,
+        /"tool":"list_files","args":\{\},"result":".*tea\.md/,
+        /"search_files".*"result":"tea\.md:1: Green tea is steeped at 80 degrees\./,
+        /"read_file".*"result":"Green tea is steeped at 80 degrees\./,
+        /"write_file".*"result":"Wrote out\/answer\.md\./,
       ])
         assert.match(work(), done);
     });
@@ -145,6 +149,9 @@ for (const format of FORMATS)
       server().will(answer("Both."));
       await world().do("agent_resume", session_id);
       await world().untilIteration(session_id, 0);
-      assert.match(server().calls[0]?.said("user") ?? "", /User: One\.\nTwo\.$/);
+      assert.match(
+        server().calls[0]?.said("user") ?? "",
+        /\{"from":"user","text":"One\."\}\n\{"from":"user","text":"Two\."\}$/,
+      );
     });
   });

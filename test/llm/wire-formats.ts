@@ -104,7 +104,7 @@ const anthropic: WireFormat = {
       {
         type: "message_delta",
         delta: { stop_reason: stopReason(finish), stop_sequence: null },
-        ...(usage ? { usage: { input_tokens: usage.input, output_tokens: usage.output } } : {}),
+        ...(usage ? { usage: { output_tokens: usage.output } } : {}),
       },
       "message_delta",
     ) +

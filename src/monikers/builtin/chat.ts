@@ -1,7 +1,18 @@
 import { z } from "zod";
+import { isObject, type JsonValue } from "../../domain/json.ts";
 import { type Answered, contextPrompt } from "../chat/contexts.ts";
 import { runFileTool } from "../chat/file-tools.ts";
-import { backgroundText, condense, type Memory, type Question, recall, remember, transcript } from "../chat/memory.ts";
+import {
+  backgroundLines,
+  condense,
+  conversationLines,
+  jsonLine,
+  type Memory,
+  type Question,
+  recall,
+  remember,
+  type Turn,
+} from "../chat/memory.ts";
 import { answerOffline } from "../chat/offline.ts";
 import { guidanceText } from "../guidance.ts";
 import type { Llm } from "../llm/llm.ts";
@@ -20,30 +31,35 @@ export const chat = defineMoniker<Params>({
   description: "Talks, keeps the conversation, and works with the files of the workspace.",
   params: z.object({ instructions: z.string().max(20_000).optional().describe("How the agent is to behave.") }),
   async step({ step, state, guidance = [] }, context) {
-    const message = guidance.map((said) => guidanceText(said) ?? JSON.stringify(said)).join("\n");
+    const said = guidance.map(toTurn);
     const before = recall(state);
-    const { memory, text, question } = await reply(message, { ...before, question: null }, before.question, context);
-    const remembered = await condense(
-      remember(memory, { role: "user", text: message }, { role: "agent", text }),
-      context,
-    );
+    const { memory, text, question } = await reply(said, { ...before, question: null }, before.question, context);
+    const remembered = await condense(remember(memory, ...said, { role: "agent", text }), context);
     const next_step = String(Number(step) + 1);
     const after = { ...remembered, question: question ?? null };
     return { step, next_step, state: after, text, done: false, ...(question ? { data: { question } } : {}) };
   },
 });
 
+/** What came from different people stays apart. */
+function toTurn(guidance: JsonValue): Turn {
+  const text = guidanceText(guidance) ?? JSON.stringify(guidance);
+  const user_id = isObject(guidance) ? guidance["user_id"] : undefined;
+  return { role: "user", ...(typeof user_id === "string" ? { user_id } : {}), text };
+}
+
 async function reply(
-  message: string,
+  said: Turn[],
   memory: Memory,
   question: Question | null,
   context: StepContext<Params>,
 ): Promise<Answered> {
+  const message = said.map(({ text }) => text).join("\n");
   const answered =
     (question && (await answerToQuestion(message, memory, question, context))) ??
     (await contextPrompt(message, memory, context));
   if (answered) return told(answered, context);
-  if (context.llm) return withModel(context.llm, message, memory, context);
+  if (context.llm) return withModel(context.llm, said, memory, context);
   const offline = await answerOffline(message, memory, context.tools.workspace);
   const asks =
     offline.kind === "question" && offline.tool !== undefined
@@ -67,19 +83,16 @@ async function answerToQuestion(
   return ["no", "n", "нет", "cancel"].includes(said) ? { memory, text: "I left it as it is." } : null;
 }
 
-async function withModel(llm: Llm, message: string, memory: Memory, context: StepContext<Params>): Promise<Answered> {
-  const conversation = [
-    memory.summary && `(summary of what came before)\n${memory.summary}`,
-    transcript([...memory.turns, { role: "user", text: message }]),
-  ];
+async function withModel(llm: Llm, said: Turn[], memory: Memory, context: StepContext<Params>): Promise<Answered> {
+  const conversation = conversationLines({ ...memory, turns: [...memory.turns, ...said] });
   const work: string[] = [];
   for (let tools = 0; tools <= MOST_TOOLS; tools++) {
     const move = await llm.chatTurn(
       {
         instructions: context.params.instructions ?? INSTRUCTIONS,
-        background: backgroundText(memory),
-        conversation: conversation.filter(Boolean).join("\n\n"),
-        work: work.join("\n\n"),
+        background: backgroundLines(memory),
+        conversation,
+        work: work.join("\n"),
       },
       context,
     );
@@ -91,7 +104,7 @@ async function withModel(llm: Llm, message: string, memory: Memory, context: Ste
         { memory, text: outcome.text, question: { text: outcome.text, tool: move.tool, args: move.args } },
         context,
       );
-    work.push(`${move.tool} ${JSON.stringify(move.args)}\n${outcome.text}`);
+    work.push(jsonLine({ tool: move.tool, args: move.args, result: outcome.text }));
   }
   throw new StepError("bad_output", `the model used more than ${MOST_TOOLS} tools without an answer`, {
     retryable: false,

@@ -1,6 +1,6 @@
 import { type StepContext, StepError } from "../moniker.ts";
 import type { Workspace } from "../tools/workspace.ts";
-import { backgroundText, type Memory, type Question, transcript, withBackground } from "./memory.ts";
+import { backgroundText, conversationLines, type Memory, type Question, transcript, withBackground } from "./memory.ts";
 import { parseContextPrompt } from "./parse-context-prompt.ts";
 
 /** What is said, and what has to be confirmed first, if anything. */
@@ -24,12 +24,11 @@ async function saveContext(
   memory: Memory,
   { llm, tools, signal, emit }: StepContext,
 ): Promise<Answered> {
-  const said = transcript(memory.turns);
-  const everything = [memory.summary, said].filter(Boolean).join("\n\n");
+  const everything = [memory.summary, transcript(memory.turns)].filter(Boolean).join("\n\n");
   const quiet = { signal, emit: (news: Parameters<typeof emit>[0]) => news.kind === "usage" && emit(news) };
   const summary =
     llm && everything
-      ? await llm.summarize(everything, "so that another conversation can build on it", quiet)
+      ? await llm.summarize(conversationLines(memory), "so that another conversation can build on it", quiet)
       : everything;
   const background = backgroundText(memory);
   const parts = [HEADING, summary || "Nothing was said yet.", background && `## Background\n\n${background}`];

@@ -13,19 +13,22 @@ import {
   setLogLevel,
   toBamlError,
 } from "@boundaryml/baml";
+import { z } from "zod";
 import { StepError } from "../moniker.ts";
+import { callReport } from "./call-report.ts";
 import type { Model } from "./model.ts";
+import { providerWords } from "./provider-words.ts";
 
 const PROMPTS = fileURLToPath(new URL("./prompts/", import.meta.url));
 
-export type Completion = {
-  text: string;
-  tokens: number /** Whether the tokens are only an estimate. */;
-  estimated: boolean;
-};
+/** `estimated`: whether the tokens are only an estimate. */
+type Used = { tokens: number; estimated: boolean };
+export type Completion = Used & { text: string };
 export type CompletionOptions = {
   signal: AbortSignal /** Gets the whole reply so far, again and again. */;
   onPartial?: (reply: string) => void;
+  /** Told where a call fails and something was used nevertheless. */
+  onWasted?: (used: Used) => void;
 };
 
 export type EngineLimits = {
@@ -60,14 +63,16 @@ export class BamlEngine {
   async complete(
     name: string,
     args: Record<string, string>,
-    { signal, onPartial }: CompletionOptions,
+    { signal, onPartial, onWasted }: CompletionOptions,
   ): Promise<Completion> {
     signal.throwIfAborted();
+    const asked = JSON.stringify(args);
+    const safe = Object.fromEntries(Object.entries(args).map(([key, text]) => [key, withoutDelimiters(text)]));
     const usage = new Collector("step");
     const silence = new AbortController();
     const stream = this.#runtime.streamFunction(
       name,
-      args,
+      safe,
       undefined,
       this.#contexts.cloneContext(),
       undefined,
@@ -87,10 +92,17 @@ export class BamlEngine {
     try {
       const result = await stream.done(this.#contexts.cloneContext());
       const text = String(result.parsed(false));
+      const report = callReport(usage, asked);
+      // Not every adapter minds the list of finish reasons.
+      if (report?.is_truncated) throw truncated();
       onPartial?.(text);
-      return { text, ...tokensOf(usage, JSON.stringify(args), text) };
+      return { text, ...(report ?? reportedUse(usage, asked, text)) };
     } catch (error) {
+      const wasted = callReport(usage, asked);
+      if (wasted) onWasted?.(wasted);
+      if (error instanceof StepError) throw error;
       throw toStepError(error, {
+        told: Object.values(args),
         cancelled: signal.aborted,
         silent: silence.signal.aborted,
         limits: this.#limits,
@@ -121,68 +133,73 @@ export class BamlEngine {
   }
 }
 
+/**
+ * BAML marks where a role or an image begins with words in the finished prompt. A text that has them would speak as the system, or
+ * have something fetched.
+ */
+const withoutDelimiters = (text: string): string => text.replaceAll("MAGIC_STRING_DELIMITER", "MAGIC-STRING-DELIMITER");
+
 /** About four characters of English make a token. */
 const estimate = (text: string): number => Math.ceil(text.length / 4);
 
-function tokensOf({ usage }: Collector, asked: string, replied: string): { tokens: number; estimated: boolean } {
+/** For a reply that did not come as a stream. */
+function reportedUse({ usage }: Collector, asked: string, replied: string): Used {
   const { inputTokens, outputTokens } = usage;
-  // Some streams report one token of output whatever they said.
-  const isReported =
-    inputTokens !== null && inputTokens > 0 && outputTokens !== null && (outputTokens > 1 || replied.length < 16);
-  if (isReported) return { tokens: inputTokens + outputTokens, estimated: false };
+  if (inputTokens && outputTokens) return { tokens: inputTokens + outputTokens, estimated: false };
   return { tokens: estimate(asked) + estimate(replied), estimated: true };
 }
+
+const truncated = (): StepError =>
+  new StepError("truncated", "the model's reply was cut off at its length limit", { retryable: false });
 
 type Circumstances = {
   cancelled: boolean;
   silent: boolean;
   limits: EngineLimits;
   key: unknown;
+  /** What the model was told, which must not come back in an error. */
+  told: string[];
   retry_after_ms: number | undefined;
 };
 
 const LONGEST_RETRY_AFTER_MS = 600_000;
+const headersSchema = z.object({ "retry-after": z.string().optional() });
 
 /** What the provider's `Retry-After` asks for: seconds, or a date. */
 function retryAfter({ last }: Collector): number | undefined {
-  const headers = last?.calls.at(-1)?.httpResponse?.headers as Record<string, string> | undefined;
-  const asked = headers?.["retry-after"];
+  const headers = headersSchema.safeParse(last?.calls.at(-1)?.httpResponse?.headers);
+  const asked = headers.success ? headers.data["retry-after"] : undefined;
   if (asked === undefined) return undefined;
   const ms = /^\d+(\.\d+)?$/.test(asked) ? Number(asked) * 1000 : Date.parse(asked) - Date.now();
   return ms > 0 ? Math.min(ms, LONGEST_RETRY_AFTER_MS) : undefined;
 }
 
-const LONGEST_CAUSE = 500;
-
-/** Providers repeat the request in their errors, the key included. */
-function withoutKey(text: string, key: unknown): string {
-  return (typeof key === "string" && key !== "" ? text.replaceAll(key, "…") : text).slice(0, LONGEST_CAUSE);
-}
+const refusalSchema = z.object({ error: z.object({ message: z.string() }) });
 
 /** The provider's own words in the body of a refusal, where it has some. */
 function reasonIn(body: string | undefined): string {
   try {
-    const { error } = JSON.parse(body ?? "") as { error?: { message?: unknown } };
-    return typeof error?.message === "string" ? `: ${error.message}` : "";
+    const refusal = refusalSchema.safeParse(JSON.parse(body ?? ""));
+    return refusal.success ? `: ${refusal.data.error.message}` : "";
   } catch {
     return "";
   }
 }
 
 /** What went wrong, and whether trying again can help. */
-function toStepError(thrown: unknown, { cancelled, silent, limits, key, retry_after_ms }: Circumstances): StepError {
+function toStepError(thrown: unknown, circumstances: Circumstances): StepError {
+  const { cancelled, silent, limits, key, told, retry_after_ms } = circumstances;
   const error = toBamlError(thrown);
   const fail = (code: string, message: string, retryable: boolean) =>
-    new StepError(code, withoutKey(message, key), {
+    new StepError(code, providerWords(message, key, told), {
       retryable,
       retry_after_ms,
-      cause: new Error(withoutKey(error.message, key)),
+      cause: new Error(providerWords(error.message, key, told)),
     });
   if (cancelled) return fail("cancelled", "the call was cancelled", false);
   if (silent) return fail("timeout", `the model said nothing for ${limits.first_token_ms} ms`, true);
   if (error instanceof BamlTimeoutError) return fail("timeout", "the model took too long", true);
-  if (error instanceof BamlClientFinishReasonError)
-    return fail("truncated", "the model's reply was cut off at its length limit", false);
+  if (error instanceof BamlClientFinishReasonError) return truncated();
   if (error instanceof BamlValidationError) return fail("bad_output", "the model's reply cannot be used", false);
   if (error instanceof BamlClientHttpError) {
     const { status_code: status } = error;

@@ -52,7 +52,11 @@ export class Llm {
     { signal, emit }: Call,
     onPartial?: (reply: string) => void,
   ): Promise<string> {
-    const completed = await this.#engine.complete(name, args, { signal, ...(onPartial ? { onPartial } : {}) });
+    const completed = await this.#engine.complete(name, args, {
+      signal,
+      ...(onPartial ? { onPartial } : {}),
+      onWasted: ({ tokens, estimated }) => emit({ kind: "usage", tokens, estimated }),
+    });
     const { tokens, estimated } = completed;
     const text = withoutThoughts(completed.text);
     emit({ kind: "usage", tokens, estimated });
