@@ -1,18 +1,22 @@
 import { z } from "zod";
-import { isObject, type JsonObject } from "../../domain/json.ts";
 import type { FrameIn, FrameOut } from "../../domain/step-frame.ts";
 import { shorten } from "../extract.ts";
 import { guidanceText } from "../guidance.ts";
 import type { Llm } from "../llm/llm.ts";
 import { defineMoniker, type StepContext } from "../moniker.ts";
 import { questionWords, rankLines } from "../tools/line-pieces.ts";
-import type { Passage } from "../tools/workspace.ts";
 
 const MOST_FILES = 8;
 const QUOTES_PER_FILE = 3;
 const LONGEST_QUOTE = 1000;
 
-type Found = { path: string; quotes: Passage[] };
+/** What it knows between its steps. A list that is missing, or is none, counts as empty. */
+const passageSchema = z.object({ path: z.string(), line: z.number(), text: z.string() });
+const stateSchema = z.object({
+  wanted: z.array(z.string()).catch([]),
+  paths: z.array(z.string()).catch([]),
+  found: z.array(z.object({ path: z.string(), quotes: z.array(passageSchema) })).catch([]),
+});
 type Params = { question: string };
 
 /** Searches the workspace and its saved contexts, reads what it found, and reports with quotes and paths. */
@@ -46,9 +50,7 @@ async function search({ step, guidance = [] }: FrameIn, { params, tools }: StepC
 }
 
 async function readNext({ step, state }: FrameIn, { tools }: StepContext<Params>): Promise<FrameOut> {
-  const paths = listOf<string>(state, "paths");
-  const found = listOf<Found>(state, "found");
-  const wanted = listOf<string>(state, "wanted");
+  const { paths, found, wanted } = stateSchema.parse(state);
   const path = paths[found.length] as string;
   const quotes = (await rankLines(await tools.workspace.read(path), wanted))
     .slice(0, QUOTES_PER_FILE)
@@ -66,7 +68,7 @@ async function readNext({ step, state }: FrameIn, { tools }: StepContext<Params>
 
 async function report({ step, state }: FrameIn, context: StepContext<Params>): Promise<FrameOut> {
   const { question } = context.params;
-  const found = listOf<Found>(state, "found").filter(({ quotes }) => quotes.length > 0);
+  const found = stateSchema.parse(state).found.filter(({ quotes }) => quotes.length > 0);
   const quotes = found.flatMap((file) => file.quotes);
   const lines = quotes.map(({ path, line, text }) => `> ${text}\n  (${path}:${line})`);
   const evidence = lines.length > 0 ? lines.join("\n") : "The workspace says nothing about it.";
@@ -79,6 +81,3 @@ async function answerFrom(llm: Llm, question: string, evidence: string, context:
     "Answer the question from the quotes alone, and name the path of each quote that you use. Say so if they do not answer it.";
   return (await llm.runStep({ step: "report", state: { question, evidence } }, task, context)).text ?? evidence;
 }
-
-const listOf = <Item>(state: JsonObject, key: string): Item[] =>
-  isObject(state) && Array.isArray(state[key]) ? (state[key] as Item[]) : [];

@@ -5,6 +5,7 @@ import { defineMoniker, type StepContext, StepError } from "../moniker.ts";
 
 const CHUNK = 4000;
 const SENTENCES_PER_CHUNK = 2;
+const pickedSchema = z.array(z.string()).catch([]);
 
 /** Picks the most telling sentences of a text or a file, a chunk per step, then joins them. */
 export const summarize = defineMoniker({
@@ -23,7 +24,7 @@ export const summarize = defineMoniker({
     const text = params.text ?? (await tools.workspace.read(params.path ?? ""));
     const chunks = await splitIntoChunks(text);
     if (chunks.length === 0) throw new StepError("nothing_to_do", "the text is empty", { retryable: false });
-    const picked = Array.isArray(state["picked"]) ? (state["picked"] as string[]) : [];
+    const picked = pickedSchema.parse(state["picked"]);
     const next = [...picked, await summaryOf(chunks[picked.length] as string, context)];
     if (next.length < chunks.length) {
       const said = `Read chunk ${next.length} of ${chunks.length}: ${next.at(-1)}`;

@@ -1,3 +1,4 @@
+import { z } from "zod";
 import { type Bot, bodyText, repliedTo } from "../text/body-text.ts";
 import type { RoomEvent } from "../transport/room-event.ts";
 import type { Incoming, IncomingMessage, Origin } from "./incoming.ts";
@@ -20,9 +21,9 @@ function fromMessage(event: RoomEvent, origin: Origin, bot: Bot): Incoming | nul
   const { content } = event;
   const relation = relationOf(content);
   if (relation.rel_type === "m.replace") {
-    const renewed = content["m.new_content"] as Record<string, unknown> | undefined;
-    if (!renewed || relation.event_id === null) return null;
-    const { text } = bodyText({ ...event, content: renewed }, bot);
+    const renewed = z.record(z.string(), z.unknown()).safeParse(content["m.new_content"]);
+    if (!renewed.success || relation.event_id === null) return null;
+    const { text } = bodyText({ ...event, content: renewed.data }, bot);
     return { ...origin, kind: "callback", action: "edit", target: relation.event_id, text };
   }
   const isText = content["msgtype"] === "m.text" || content["msgtype"] === "m.emote";
@@ -56,11 +57,13 @@ function fromReaction({ content }: RoomEvent, origin: Origin): Incoming | null {
   return answer === null ? null : { ...origin, kind: "callback", action: "confirm", target: event_id, answer };
 }
 
-function relationOf(content: Record<string, unknown>): { rel_type: string; event_id: string | null; key: string } {
-  const { rel_type, event_id, key } = (content["m.relates_to"] ?? {}) as Record<string, unknown>;
-  return {
-    rel_type: typeof rel_type === "string" ? rel_type : "",
-    event_id: typeof event_id === "string" ? event_id : null,
-    key: typeof key === "string" ? key : "",
-  };
+const relationSchema = z.object({
+  rel_type: z.string().catch(""),
+  event_id: z.string().nullable().catch(null),
+  key: z.string().catch(""),
+});
+
+function relationOf(content: Record<string, unknown>): z.infer<typeof relationSchema> {
+  const relation = relationSchema.safeParse(content["m.relates_to"]);
+  return relation.success ? relation.data : { rel_type: "", event_id: null, key: "" };
 }

@@ -1,6 +1,7 @@
 import { setTimeout as wait } from "node:timers/promises";
 import { AgentApi, AgentApiError, AgentBusyError } from "../../../agent-api/agent-api.ts";
 import type { Action } from "../../../domain/action.ts";
+import { redactUrl } from "../../../domain/redact.ts";
 import type { Session } from "../../../domain/session.ts";
 import type { Control } from "../state/jobs.ts";
 import { Backoff, pause } from "../transport/backoff.ts";
@@ -16,7 +17,7 @@ import {
   type ResetOutcome,
   type SessionFollower,
 } from "./platform-client.ts";
-import { RuntimeHttp } from "./runtime-http.ts";
+import { problemSchema, RuntimeHttp } from "./runtime-http.ts";
 
 const READY_CHECK_MS = 50;
 const SETTLE_MS = 5000;
@@ -162,11 +163,11 @@ export class RealPlatform implements PlatformClient {
       const { status, body } = await this.#http.call("POST", "/reset", {});
       if (status === 200) return { kind: "reset" };
       if (status === 404) return { kind: "missing" };
-      const detail = (body as { detail?: unknown } | null)?.detail;
-      return { kind: "refused", reason: typeof detail === "string" ? detail : `HTTP ${status}` };
+      const problem = problemSchema.safeParse(body);
+      return { kind: "refused", reason: problem.success ? problem.data.detail : `HTTP ${status}` };
     } catch (error) {
-      if ((error as Error).name === "TimeoutError") return { kind: "timeout" };
-      return { kind: "refused", reason: `${this.#options.base_url} does not answer` };
+      if (error instanceof Error && error.name === "TimeoutError") return { kind: "timeout" };
+      return { kind: "refused", reason: `${redactUrl(this.#options.base_url)} does not answer` };
     }
   }
 

@@ -6,7 +6,8 @@ import { type Step, stepSchema } from "../../../domain/step.ts";
 import { PlatformError } from "./platform-client.ts";
 
 const LIMIT_MS = 5000;
-const problemSchema = z.object({ detail: z.string() });
+/** An error as the runtime tells it. */
+export const problemSchema = z.object({ detail: z.string() });
 
 export type HttpAnswer = { status: number; body: unknown };
 

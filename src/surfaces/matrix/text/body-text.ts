@@ -1,3 +1,4 @@
+import { z } from "zod";
 import type { RoomEvent } from "../transport/room-event.ts";
 
 export type Bot = { user_id: string; display_name: string | null };
@@ -13,10 +14,12 @@ export function bodyText({ content }: RoomEvent, bot: Bot): BodyText {
   return { text: named ?? text.trim(), is_addressed: named !== null || mentions(content, bot.user_id), quoted };
 }
 
+const replySchema = z.object({ "m.in_reply_to": z.object({ event_id: z.string() }) });
+const mentionsSchema = z.object({ user_ids: z.array(z.unknown()) });
+
 export function repliedTo(content: Record<string, unknown>): string | null {
-  const relation = content["m.relates_to"] as { "m.in_reply_to"?: { event_id?: unknown } } | undefined;
-  const event_id = relation?.["m.in_reply_to"]?.event_id;
-  return typeof event_id === "string" ? event_id : null;
+  const reply = replySchema.safeParse(content["m.relates_to"]);
+  return reply.success ? reply.data["m.in_reply_to"].event_id : null;
 }
 
 /** Older clients put the message that is answered before the answer, in lines that begin with `>`. */
@@ -49,6 +52,6 @@ function withoutName(text: string, { user_id, display_name }: Bot): string | nul
 }
 
 function mentions(content: Record<string, unknown>, user_id: string): boolean {
-  const { user_ids } = (content["m.mentions"] ?? {}) as { user_ids?: unknown };
-  return Array.isArray(user_ids) && user_ids.includes(user_id);
+  const mentioned = mentionsSchema.safeParse(content["m.mentions"]);
+  return mentioned.success && mentioned.data.user_ids.includes(user_id);
 }

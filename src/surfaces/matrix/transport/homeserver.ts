@@ -7,22 +7,39 @@ import {
   Method,
 } from "matrix-js-sdk/lib/http-api/index.js";
 import { TypedEventEmitter } from "matrix-js-sdk/lib/models/typed-event-emitter.js";
+import { z } from "zod";
 import type { MessageContent } from "../outgoing/content.ts";
-import type { RoomEvent } from "./room-event.ts";
+import { listOf, roomEventSchema, strippedEventSchema } from "./room-event.ts";
 
-export type SyncResponse = {
-  next_batch: string;
-  rooms?: {
-    join?: Record<string, JoinedRoom>;
-    invite?: Record<string, { invite_state?: { events?: StrippedEvent[] } }>;
-  };
-};
-type JoinedRoom = {
-  state?: { events?: RoomEvent[] };
-  timeline?: { events?: RoomEvent[]; limited?: boolean; prev_batch?: string };
-};
-export type StrippedEvent = { type: string; state_key?: string; sender: string; content: Record<string, unknown> };
-export type MessagesPage = { chunk: RoomEvent[]; end?: string };
+const roomEvents = listOf(roomEventSchema).exactOptional();
+const joinedRoomSchema = z.object({
+  state: z.object({ events: roomEvents }).exactOptional(),
+  timeline: z
+    .object({ events: roomEvents, limited: z.boolean().exactOptional(), prev_batch: z.string().exactOptional() })
+    .exactOptional(),
+});
+const invitedRoomSchema = z.object({
+  invite_state: z.object({ events: listOf(strippedEventSchema).exactOptional() }).exactOptional(),
+});
+const syncSchema = z.object({
+  next_batch: z.string(),
+  rooms: z
+    .object({
+      join: z.record(z.string(), joinedRoomSchema).exactOptional(),
+      invite: z.record(z.string(), invitedRoomSchema).exactOptional(),
+    })
+    .exactOptional(),
+});
+export type SyncResponse = z.infer<typeof syncSchema>;
+export type StrippedEvent = z.infer<typeof strippedEventSchema>;
+const messagesSchema = z.object({ chunk: listOf(roomEventSchema), end: z.string().exactOptional() });
+export type MessagesPage = z.infer<typeof messagesSchema>;
+
+const loginSchema = z.object({ access_token: z.string(), device_id: z.string() });
+const whoamiSchema = z.object({ user_id: z.string(), device_id: z.string().exactOptional() });
+const displayNameSchema = z.object({ displayname: z.string().nullish() });
+const sentSchema = z.object({ event_id: z.string() });
+const roomSchema = z.object({ room_id: z.string() });
 
 const REQUEST_LIMIT_MS = 30_000;
 const SYNC_WAIT_MS = 30_000;
@@ -64,67 +81,58 @@ export class Homeserver {
     this.#http.opts.accessToken = access_token;
   }
 
-  login(
+  async login(
     user_id: string,
     password: string,
     device_id: string | null,
   ): Promise<{ access_token: string; device_id: string }> {
-    return this.#http.request(
-      Method.Post,
-      "/login",
-      undefined,
-      {
-        type: "m.login.password",
-        identifier: { type: "m.id.user", user: user_id },
-        password,
-        initial_device_display_name: "Everstep",
-        ...(device_id === null ? {} : { device_id }),
-      },
-      within(),
-    );
+    const body = {
+      type: "m.login.password",
+      identifier: { type: "m.id.user", user: user_id },
+      password,
+      initial_device_display_name: "Everstep",
+      ...(device_id === null ? {} : { device_id }),
+    };
+    return loginSchema.parse(await this.#http.request(Method.Post, "/login", undefined, body, within()));
   }
 
-  whoami(signal?: AbortSignal): Promise<{ user_id: string; device_id?: string }> {
+  async whoami(signal?: AbortSignal): Promise<{ user_id: string; device_id?: string }> {
     const limits = within(REQUEST_LIMIT_MS, signal);
-    return this.#http.authedRequest(Method.Get, "/account/whoami", undefined, undefined, limits);
+    return whoamiSchema.parse(
+      await this.#http.authedRequest(Method.Get, "/account/whoami", undefined, undefined, limits),
+    );
   }
 
   async displayName(user_id: string): Promise<string | null> {
     const path = `/profile/${encodeURIComponent(user_id)}/displayname`;
-    return (
-      (await this.#http.authedRequest<{ displayname?: string }>(Method.Get, path, undefined, undefined, within()))
-        .displayname ?? null
-    );
+    const answer = await this.#http.authedRequest(Method.Get, path, undefined, undefined, within());
+    return displayNameSchema.parse(answer).displayname ?? null;
   }
 
   /** What is new since then, at once or as soon as there is something. Without a `since` all rooms are told, and their past is not. */
-  sync(since: string | null, waits: boolean, signal: AbortSignal): Promise<SyncResponse> {
+  async sync(since: string | null, waits: boolean, signal: AbortSignal): Promise<SyncResponse> {
     const filter = JSON.stringify(filterOf(since === null ? 1 : 50));
     // Synapse answers the same question from a cache for two minutes. Without a `since` it never waits, whatever the number.
     const timeout = since === null ? randomInt(1, 100_000) : waits ? SYNC_WAIT_MS : 0;
     const query = { filter, timeout, ...(since === null ? {} : { since }) };
-    return this.#http.authedRequest(Method.Get, "/sync", query, undefined, within(SYNC_LIMIT_MS, signal));
+    const limits = within(SYNC_LIMIT_MS, signal);
+    return syncSchema.parse(await this.#http.authedRequest(Method.Get, "/sync", query, undefined, limits));
   }
 
   /** A page of a room's past, newest first. */
-  messages(room_id: string, from: string, to: string, signal: AbortSignal): Promise<MessagesPage> {
+  async messages(room_id: string, from: string, to: string, signal: AbortSignal): Promise<MessagesPage> {
     const filter = JSON.stringify({ types: EVENT_TYPES });
     const query = { dir: "b", from, to, limit: 100, filter };
-    return this.#http.authedRequest(
-      Method.Get,
-      `${room(room_id)}/messages`,
-      query,
-      undefined,
-      within(REQUEST_LIMIT_MS, signal),
-    );
+    const path = `${room(room_id)}/messages`;
+    const limits = within(REQUEST_LIMIT_MS, signal);
+    return messagesSchema.parse(await this.#http.authedRequest(Method.Get, path, query, undefined, limits));
   }
 
   /** Cut short it may have been sent or not; sent again under the same id it is sent once. */
   async send(room_id: string, transaction_id: string, content: MessageContent, signal: AbortSignal): Promise<string> {
     const path = `${room(room_id)}/send/m.room.message/${encodeURIComponent(transaction_id)}`;
     const limits = within(REQUEST_LIMIT_MS, signal);
-    return (await this.#http.authedRequest<{ event_id: string }>(Method.Put, path, undefined, content, limits))
-      .event_id;
+    return sentSchema.parse(await this.#http.authedRequest(Method.Put, path, undefined, content, limits)).event_id;
   }
 
   async typing(room_id: string, user_id: string, timeout_ms: number): Promise<void> {
@@ -141,15 +149,14 @@ export class Homeserver {
   async createRoom(name: string, topic: string, invite: string, alias: string): Promise<string> {
     try {
       const body = { preset: "trusted_private_chat", name, topic, invite: [invite], room_alias_name: alias };
-      return (
-        await this.#http.authedRequest<{ room_id: string }>(Method.Post, "/createRoom", undefined, body, within())
-      ).room_id;
+      const made = await this.#http.authedRequest(Method.Post, "/createRoom", undefined, body, within());
+      return roomSchema.parse(made).room_id;
     } catch (error) {
       if (!(error instanceof MatrixError) || error.errcode !== "M_ROOM_IN_USE") throw error;
       const server = (await this.whoami()).user_id.split(":").slice(1).join(":");
       const path = `/directory/room/${encodeURIComponent(`#${alias}:${server}`)}`;
-      return (await this.#http.authedRequest<{ room_id: string }>(Method.Get, path, undefined, undefined, within()))
-        .room_id;
+      const known = await this.#http.authedRequest(Method.Get, path, undefined, undefined, within());
+      return roomSchema.parse(known).room_id;
     }
   }
 }
