@@ -191,6 +191,8 @@ function socketReader(client: WebSocket): Reader {
     delivered: () => connection.bytesWritten - connection.writableLength,
     drop(reason) {
       client.close(TOO_SLOW, reason.slice(0, LONGEST_REASON));
+      // What it sends on meanwhile stays with the network.
+      client.pause();
       setTimeout(() => client.terminate(), GOODBYE_MS);
     },
   };
