@@ -20,14 +20,7 @@ export const client = new QueryClient({
 
 export type { Action, Agent, Conversation, Message, Participant, Session, SessionStatus, SessionSummary };
 export type SlimStep = Omit<Step, "state">;
-export type Summaries = {
-  sessions: SessionSummary[];
-  total: number;
-  counts: Record<SessionStatus, number>;
-  /** False where there are at least as many as `total` and `counts` say. */
-  exact: boolean;
-  next: string | null;
-};
+export type Summaries = { sessions: SessionSummary[]; total: number; counts: Record<SessionStatus, number> };
 export type SummaryQuery = {
   status?: readonly string[];
   session_id?: readonly string[];
