@@ -52,10 +52,14 @@ describe("a text that is printed", () => {
     const length = 1024 * 1024;
     for (const piece of ["a:", "?", "?key=", "a://", "@", "a:@", " ", "://@"]) {
       const text = piece.repeat(length / piece.length);
-      const started = performance.now();
-      redactUrls(`${text}=`);
-      redactUrls(`${text}@`);
-      assert.ok(performance.now() - started < 500, `${piece}: ${(performance.now() - started).toFixed()} ms`);
+      // A busy machine makes some tries slow; what is not linear is slow each time.
+      const tries = Array.from({ length: 5 }, () => {
+        const started = performance.now();
+        redactUrls(`${text}=`);
+        redactUrls(`${text}@`);
+        return performance.now() - started;
+      });
+      assert.ok(Math.min(...tries) < 500, `${piece}: ${Math.min(...tries).toFixed()} ms`);
     }
   });
 });
