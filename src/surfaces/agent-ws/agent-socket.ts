@@ -101,9 +101,9 @@ export class AgentSocketServer {
     client.on("message", (data: RawData, isBinary: boolean) => {
       if (!this.#slowReaders.mayAnswer(reader, MOST_BUFFERED)) return;
       const given = isBinary ? null : parse((data as Buffer).toString());
-      const frame = clientFrameSchema.safeParse(given);
-      const tagged = requestIdOf(given);
-      if (!frame.success)
+      const frame = given === null ? null : clientFrameSchema.safeParse(given);
+      const tagged = given === null ? {} : requestIdOf(given);
+      if (!frame?.success)
         return send(client, {
           type: "error",
           code: "bad_message",
@@ -164,7 +164,9 @@ export class AgentSocketServer {
   }
 }
 
+/** Null where it is not an object as JSON. What cannot be one is told without the cost of an error: it may come on and on. */
 function parse(text: string): unknown {
+  if (!/^\s*\{/.test(text)) return null;
   try {
     return JSON.parse(text);
   } catch {
