@@ -3,6 +3,7 @@ import type { Message } from "../src/domain/conversation.ts";
 import type { Step } from "../src/domain/step.ts";
 import { Watcher } from "../test/server/watcher.ts";
 import type { Random } from "../test/store/random.ts";
+import { digested } from "./rows.ts";
 
 export type Followed = { session_id: string } | { conversation_id: string };
 
@@ -59,7 +60,7 @@ export class Follower {
     const connection: (typeof this.connections)[number] = { steps: [], messages: [] };
     const topic = this.#cursor();
     this.connections.push(connection);
-    watcher.socket.on("agent_step", (step: Step) => connection.steps.push(step));
+    watcher.socket.on("agent_step", (step: Step) => connection.steps.push({ ...step, state: digested(step.state) }));
     watcher.socket.on("conversation_message", (message: Message) => connection.messages.push(message));
     const left = new Promise((resolve) => watcher.socket.once("disconnect", resolve));
     await watcher.follow(topic);

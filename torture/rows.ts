@@ -80,7 +80,7 @@ async function read(reader: Reader): Promise<Rows> {
 }
 
 /** A large state's filler is kept as what tells it from another: thousands of them would not fit into memory. */
-function digested(state: JsonObject): JsonObject {
+export function digested(state: JsonObject): JsonObject {
   const { filler, ...rest } = state;
   if (typeof filler !== "string") return state;
   return { ...rest, filler: createHash("sha256").update(filler).digest("hex") };

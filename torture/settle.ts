@@ -27,7 +27,10 @@ export async function settle(url: string, violations: Violations): Promise<void>
     if (now !== before) changed = performance.now();
     before = now;
     if (performance.now() - changed > PATIENCE_MS) {
-      violations.add(...restless.map((session) => `stuck: ${describe(session)}`));
+      for (const session of restless) {
+        const { text } = await api.get(`/api/actions?session_id=${encodeURIComponent(session.session_id)}&limit=3`);
+        violations.add(`stuck: ${describe(session)}, told last: ${text}`);
+      }
       violations.add(...open.map((action) => `never ends: ${JSON.stringify(action)}`));
       return;
     }
@@ -43,5 +46,5 @@ async function urge(api: Api, { session_id, status, moniker }: Session): Promise
   if (verb !== null) await api.post(pathOf("sessions", session_id, verb));
 }
 
-const describe = ({ session_id, status, iteration, next_step_token, pending_action_ids }: Session): string =>
-  `${session_id} is ${status} after iteration ${iteration}, before ${next_step_token}, with ${pending_action_ids.length} pending`;
+const describe = ({ session_id, status, iteration, next_step_token, pause_reason, last_error }: Session): string =>
+  `${session_id} is ${status} after iteration ${iteration}, before ${next_step_token}: ${JSON.stringify({ pause_reason, last_error })}`;
