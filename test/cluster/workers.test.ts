@@ -8,6 +8,8 @@ import type { Member } from "./member.ts";
 
 const LAST = 60;
 const SLOW = { to: LAST, delay_ms: 50 };
+/** Longer than a worker takes to start on a busy machine. */
+const SLOWER = { to: LAST, delay_ms: 300 };
 const isDone = ({ status }: { status: string }): boolean => status === "done";
 const hasBegun = ({ iteration }: { iteration: number }): boolean => iteration >= 2;
 
@@ -19,7 +21,7 @@ await onPostgres(() => {
       async () => {
         await using cluster = await Cluster.open();
         const [first] = (await cluster.workers(1)) as [Member];
-        const running = await cluster.createMany(20, "count", SLOW);
+        const running = await cluster.createMany(20, "count", SLOWER);
         const resting = await cluster.createMany(20, "echo");
         await cluster.until("all have begun", running, hasBegun);
         assert.equal(await cluster.owned(first), 40);
