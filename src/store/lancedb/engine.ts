@@ -1,4 +1,3 @@
-import type { DatabaseSync } from "node:sqlite";
 import { EverstepError } from "../../domain/errors.ts";
 import { SESSION_STATUSES } from "../../domain/session.ts";
 import type { Chain } from "../state-chain.ts";
@@ -7,16 +6,13 @@ import { Archive, ForeignWrite } from "./archive.ts";
 import { syncPath } from "./durable-files.ts";
 import { History } from "./history.ts";
 import { Journal } from "./journal.ts";
-import { corrupt, createTables, noteClosed, openJournalFile, toStoreError, wasLeftOpen } from "./journal-file.ts";
+import { noteClosed, openJournalFile, toStoreError, wasLeftOpen } from "./journal-file.ts";
 import { LIVE } from "./journal-sql.ts";
-import type { JournalTotals } from "./journal-totals.ts";
-import { FORMAT } from "./migrations.ts";
 import { DEFAULT_TUNING, Mover, type Tuning } from "./mover.ts";
 import { type FoundSummaries, findSummaries } from "./summary-rows.ts";
 import { undoHalfSwap } from "./swap-folder.ts";
 import { toRow, type Value, type Values } from "./tables.ts";
-import { CHECKSUMS_SINCE, type Notice, upgradeFolder } from "./upgrade-folder.ts";
-import { verifyJournal } from "./verify-journal.ts";
+import { type Notice, upgradeFolder } from "./upgrade-folder.ts";
 import { measureHistory, packError, type Size, type WireBatch, type WireOutcome, type WireRows } from "./wire.ts";
 
 /** A session as the journal has it. `chain` is there while it is live, `context` where no chain is. */
@@ -38,13 +34,6 @@ export type LanceStats = {
   /** Why the last checkpoint did not come through; it is tried again. */
   failure: string | null;
 };
-
-/** Every row is what was written. What is missing shows when the totals are compared with those that were counted. */
-function requireWhole(folder: string, database: DatabaseSync): JournalTotals {
-  const { totals, damages } = verifyJournal(database);
-  for (const damage of damages) throw corrupt(folder, damage);
-  return totals;
-}
 
 const diedTwice = (): EverstepError =>
   new EverstepError(
@@ -86,15 +75,14 @@ export class Engine {
     await undoHalfSwap(folder);
     const place = { folder, wasLeftOpen: wasLeftOpen(folder) };
     const { database, format } = openJournalFile(folder);
-    let close = (): void => database.close();
     try {
-      if (format !== null && format < FORMAT) {
-        if (format >= CHECKSUMS_SINCE) requireWhole(folder, database);
-        await upgradeFolder(folder, database, format, notice);
-      }
-      createTables(database);
-      const journal = new Journal(folder, database, requireWhole(folder, database));
-      close = () => journal.close();
+      if (format !== null) await upgradeFolder(folder, database, format, notice);
+    } catch (error) {
+      database.close();
+      throw toStoreError(error, folder);
+    }
+    const journal = new Journal(folder, database);
+    try {
       await syncPath(folder);
       const archive = await Archive.open(folder, journal.archived());
       const mover = new Mover(journal, archive, { ...DEFAULT_TUNING, ...tuning }, (failure) => {
@@ -104,9 +92,8 @@ export class Engine {
       });
       return new Engine(journal, archive, mover, place);
     } catch (error) {
-      close();
-      if (!place.wasLeftOpen) noteClosed(folder);
-      throw toStoreError(error, folder);
+      journal.close();
+      throw error;
     }
   }
 

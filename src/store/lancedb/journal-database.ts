@@ -1,6 +1,6 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { folded } from "../../domain/words.ts";
-import { toStoreError } from "./journal-file.ts";
+import { createTables, toStoreError } from "./journal-file.ts";
 import { type Archived, archivedTables } from "./journal-sql.ts";
 import type { TableName, Value, Values } from "./tables.ts";
 
@@ -18,6 +18,7 @@ export class JournalDatabase {
     this.#folder = folder;
     this.#outcome = outcome;
     this.#database = database;
+    this.#guard(() => createTables(database));
     this.#database.function("folded", { deterministic: true }, (text) => folded(String(text)));
   }
 

@@ -1,4 +1,4 @@
-import { accessSync, constants, copyFileSync, existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { accessSync, constants, existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { pathToFileURL } from "node:url";
@@ -17,9 +17,8 @@ const APPLICATION_ID_AT = 68;
 const PROBE_BYTES = 256 * 1024;
 
 const JOURNAL = "journal.sqlite";
-export const counterPath = (folder: string): string => join(folder, "journal.counter");
-export const journalPath = (folder: string): string => join(folder, JOURNAL);
-export const logPath = (folder: string): string => `${journalPath(folder)}-wal`;
+const journalPath = (folder: string): string => join(folder, JOURNAL);
+const logPath = (folder: string): string => `${journalPath(folder)}-wal`;
 const ownerPath = (folder: string): string => join(folder, "owner.pid");
 
 /** `format` is null where the journal is new. */
@@ -42,7 +41,7 @@ export function openJournalFile(folder: string): JournalFile {
     database = new DatabaseSync(journalPath(folder), { timeout: 0 });
     lock(database);
     const format = checkOrigin(database, folder);
-    if (format !== null && format < FORMAT) checkStructure(database, folder);
+    checkDamage(database, folder);
     writeFileSync(ownerPath(folder), `${process.pid}\n`);
     return { database, format };
   } catch (error) {
@@ -148,8 +147,7 @@ const older = (folder: string, format: number): EverstepError =>
     "start the version that wrote it, or name another folder in EVERSTEP_STORE",
   );
 
-/** Before an upgrade, when rows may have no checksums yet. */
-function checkStructure(database: DatabaseSync, folder: string): void {
+function checkDamage(database: DatabaseSync, folder: string): void {
   const damage = database.prepare("PRAGMA quick_check(1)").get()?.["quick_check"];
   if (damage !== "ok") throw corrupt(folder, damage);
 }
@@ -161,7 +159,7 @@ export function createTables(database: DatabaseSync): void {
       "BEGIN",
       ...CREATE_TABLES,
       // What is large and seldom changes stays out of the row that every step rewrites.
-      "CREATE TABLE IF NOT EXISTS session_documents (session_id TEXT PRIMARY KEY, params TEXT NOT NULL, context TEXT, sum INTEGER)",
+      "CREATE TABLE IF NOT EXISTS session_documents (session_id TEXT PRIMARY KEY, params TEXT NOT NULL, context TEXT)",
       // A message keeps its id for good, so that a repeated post is known as one after it was moved.
       "CREATE TABLE IF NOT EXISTS message_keys (message_id TEXT PRIMARY KEY) WITHOUT ROWID",
       "CREATE TABLE IF NOT EXISTS message_numbers (conversation_id TEXT PRIMARY KEY, last INTEGER NOT NULL) WITHOUT ROWID",
@@ -223,24 +221,13 @@ export function toStoreError(error: unknown, folder: string): unknown {
   }
 }
 
-export const corrupt = (folder: string, cause: unknown): EverstepError =>
+const corrupt = (folder: string, cause: unknown): EverstepError =>
   new EverstepError(
     "store_corrupt",
     `${journalPath(folder)} is damaged (${cause instanceof Error ? cause.message : String(cause)})`,
     "restore the folder from a backup, or name another one in EVERSTEP_STORE; nothing was changed",
     cause,
   );
-
-/** What SQLite took from the log goes into the journal as it closes, so a copy of the log is kept for whoever looks at it. */
-export function lostCommits(folder: string, counted: number, found: number): EverstepError {
-  const kept = `${logPath(folder)}.damaged`;
-  if (existsSync(logPath(folder))) copyFileSync(logPath(folder), kept);
-  return new EverstepError(
-    "store_corrupt",
-    `${logPath(folder)} is damaged, cut or missing: the journal ends at position ${found}, and ${counted} was acknowledged`,
-    `restore the folder from a backup; to go on without what was lost, remove ${counterPath(folder)}`,
-  );
-}
 
 const readOnly = (where: string, cause: unknown): EverstepError =>
   new EverstepError(

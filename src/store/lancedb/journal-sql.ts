@@ -15,7 +15,7 @@ export function archivedTables(database: DatabaseSync): Map<TableName, Archived>
 
 /** `open_actions` holds the actions that are not final, in the columns of `queue`. */
 export type JournalTable = TableName | "open_actions";
-export const JOURNAL_TABLES: readonly JournalTable[] = [...HISTORY_NAMES, ...SNAPSHOT_NAMES, "open_actions"];
+const JOURNAL_TABLES: JournalTable[] = [...HISTORY_NAMES, ...SNAPSHOT_NAMES, "open_actions"];
 export const schemaOf = (table: JournalTable): TableName => (table === "open_actions" ? "queue" : table);
 const perTable = <Result>(make: (table: JournalTable) => Result): Record<JournalTable, Result> =>
   Object.fromEntries(JOURNAL_TABLES.map((table) => [table, make(table)])) as Record<JournalTable, Result>;
@@ -26,15 +26,14 @@ const stored = (table: JournalTable): string[] => [
   ...(isHistory(table) ? [] : NAMED[schemaOf(table)]),
   ...GIVEN[schemaOf(table)],
   "row",
-  "sum",
 ];
 
 const packedTable = (table: JournalTable): string => `packed_${table}`;
 
-/** What `unpack` takes, and the checksum of it. */
-export const PACKED = perTable((table) => ["row", ...GIVEN[schemaOf(table)], "sum"].join(", "));
+/** What `unpack` takes. */
+export const PACKED = perTable((table) => ["row", ...GIVEN[schemaOf(table)]].join(", "));
 
-/** Takes the named values where the table stores them, then the given ones, then the text and its checksum. */
+/** Takes the named values where the table stores them, then the given ones, then the text. */
 export const INSERT = perTable((table) => {
   const columns = stored(table);
   const insert = `INSERT INTO ${packedTable(table)} (${columns.join(", ")}) VALUES (${columns.map(() => "?").join(", ")})`;
@@ -43,29 +42,15 @@ export const INSERT = perTable((table) => {
   return `${insert} ON CONFLICT (${key}) DO UPDATE SET ${others.map((name) => `${name} = excluded.${name}`).join(", ")}`;
 });
 /** A session that goes on: what is indexed is left alone, so that a step does not rewrite the indexes. */
-export const UPDATE_SESSION = "UPDATE packed_agent_state SET pos = ?, row = ?, sum = ? WHERE session_id = ?";
-export const CLOSE_ACTION = "DELETE FROM packed_open_actions WHERE action_id = ? RETURNING sum";
+export const UPDATE_SESSION = "UPDATE packed_agent_state SET pos = ?, row = ? WHERE session_id = ?";
+export const CLOSE_ACTION = "DELETE FROM packed_open_actions WHERE action_id = ?";
 export const UPDATE_STATUS = "UPDATE packed_agent_state SET status = ? WHERE session_id = ?";
 
 /** Rows of a stretch of positions, but for some. */
 export const DELETE = perTable(
   (table) =>
-    `DELETE FROM ${packedTable(table)} WHERE pos > ? AND pos <= ? AND pos NOT IN (SELECT value FROM json_each(?)) RETURNING sum`,
+    `DELETE FROM ${packedTable(table)} WHERE pos > ? AND pos <= ? AND pos NOT IN (SELECT value FROM json_each(?))`,
 );
-
-/** The checksum of the row of a key. */
-export const SUM_OF = perTable(
-  (table) => `SELECT sum FROM ${packedTable(table)} WHERE ${NAMED[schemaOf(table)][0]} = ?`,
-);
-
-/** A row whose columns are not what its text says. */
-export const MISNAMED = perTable((table) => {
-  if (isHistory(table)) return null;
-  const schema = schemaOf(table);
-  const [key] = NAMED[schema];
-  const differs = NAMED[schema].map((name) => `${name} IS NOT row ->> ${columnIndex(schema, name)}`);
-  return `SELECT ${key} FROM ${packedTable(table)} WHERE ${differs.join(" OR ")} LIMIT 1`;
-});
 
 const SQLITE_TYPES = { text: "TEXT", integer: "INTEGER", real: "REAL", flag: "INTEGER", json: "TEXT" } as const;
 
@@ -76,7 +61,7 @@ export const CREATE_TABLES = JOURNAL_TABLES.map((table) => {
   const definitions = TABLES[schemaOf(table)]
     .filter(({ name }) => columns.includes(name))
     .map(({ name, kind }) => `${name} ${SQLITE_TYPES[kind]}${name === key ? " PRIMARY KEY" : ""}`);
-  return `CREATE TABLE IF NOT EXISTS ${packedTable(table)} (${definitions.join(", ")}, row TEXT NOT NULL, sum INTEGER)`;
+  return `CREATE TABLE IF NOT EXISTS ${packedTable(table)} (${definitions.join(", ")}, row TEXT NOT NULL)`;
 });
 
 /** What is read: a view by the table's name in which every column can be asked for. (A generated column would be computed with every insert.) */
@@ -99,15 +84,11 @@ export const CHAIN = `SELECT state_kind, base_iteration, state FROM agent_steps
   WHERE pos IN (SELECT value FROM json_each(?1)) AND status = 'ok'
   AND iteration >= (SELECT base_iteration FROM agent_state WHERE session_id = ?2) ORDER BY iteration`;
 
-/** How far the conversations of these messages were numbered so far. */
-export const NUMBERS_OF = `SELECT conversation_id, last FROM message_numbers WHERE conversation_id IN
-  (SELECT conversation_id FROM conversation_messages WHERE pos > ? AND pos <= ?)`;
-
 /** Before messages leave the journal, how far their conversations were numbered. */
 export const KEEP_NUMBERS = `INSERT INTO message_numbers (conversation_id, last)
   SELECT conversation_id, max(number) FROM conversation_messages WHERE pos > ? AND pos <= ? GROUP BY conversation_id
-  ON CONFLICT (conversation_id) DO UPDATE SET last = max(last, excluded.last) RETURNING conversation_id, last`;
+  ON CONFLICT (conversation_id) DO UPDATE SET last = max(last, excluded.last)`;
 
 /** A message keeps its id for good. While it is here its row tells; when it leaves, this does. */
 export const KEEP_KEYS =
-  "INSERT OR IGNORE INTO message_keys (message_id) SELECT message_id FROM conversation_messages WHERE pos > ? AND pos <= ? RETURNING message_id";
+  "INSERT OR IGNORE INTO message_keys (message_id) SELECT message_id FROM conversation_messages WHERE pos > ? AND pos <= ?";

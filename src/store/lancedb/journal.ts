@@ -1,9 +1,7 @@
 import type { DatabaseSync } from "node:sqlite";
 import { type Chain, readState, type StoredState } from "../state-chain.ts";
 import { checksumOf } from "./checked-rows.ts";
-import { CommitCounter } from "./commit-counter.ts";
 import { JournalDatabase } from "./journal-database.ts";
-import { corrupt, counterPath, lostCommits } from "./journal-file.ts";
 import {
   type Archived,
   CHAIN,
@@ -14,18 +12,14 @@ import {
   KEEP_KEYS,
   KEEP_NUMBERS,
   NEEDED_FOR_CONTEXT,
-  NUMBERS_OF,
   PACKED,
   RECORD_ARCHIVED,
-  SUM_OF,
   schemaOf,
   UPDATE_SESSION,
   UPDATE_STATUS,
 } from "./journal-sql.ts";
-import { JournalTotals } from "./journal-totals.ts";
-import { NAMED, type PackedRow, unpack } from "./packed-rows.ts";
+import { NAMED, type PackedRow, unpack, unpackWide } from "./packed-rows.ts";
 import { positionsOfAll } from "./positions.ts";
-import { sumOfDocuments, sumOfRow, sumOfValues } from "./row-sums.ts";
 import {
   HISTORY_NAMES,
   type HistoryName,
@@ -36,7 +30,6 @@ import {
   type Value,
   type Values,
 } from "./tables.ts";
-import { missingRows } from "./verify-journal.ts";
 import { among, toSqlite, type Where } from "./where.ts";
 import type { Size, WireBatch, WireOutcome, WireSession } from "./wire.ts";
 
@@ -54,34 +47,19 @@ export type WaitingRows = { rows: Values[]; characters: number; largest: number 
 export class Journal {
   /** Bytes of row text written since open. */
   bytes = 0;
-  readonly #folder: string;
   readonly #database: JournalDatabase;
-  readonly #totals: JournalTotals;
-  readonly #counter: CommitCounter;
-  /** The checksums of live sessions' rows, which every step replaces. */
-  readonly #sessionSums = new Map<string, number>();
   /** The last message's number of each conversation that was written to. */
   readonly #numbers = new Map<string, number>();
   readonly #positions = positionsOfAll();
   #position: number;
-  /** The position of the last commit; places after it may have been given to one that came to nothing. */
-  #counted: number;
   /** Snapshots that changed since they were copied into LanceDB. */
   readonly dirty = new Map<SnapshotName, Set<string>>(SNAPSHOT_NAMES.map((name) => [name, new Set()]));
 
-  /** `totals` are those of what it holds. */
-  constructor(folder: string, database: DatabaseSync, totals: JournalTotals) {
-    this.#folder = folder;
-    this.#totals = totals;
+  constructor(folder: string, database: DatabaseSync) {
     const waiting = Object.values(this.#positions);
     this.#database = new JournalDatabase(folder, database, {
-      onKept: () => {
-        this.#totals.keep();
-        waiting.forEach((positions) => positions.keep());
-      },
+      onKept: () => waiting.forEach((positions) => positions.keep()),
       onUndone: () => {
-        this.#totals.undo();
-        this.#sessionSums.clear();
         // A group that was undone gave numbers away that are not taken.
         this.#numbers.clear();
         waiting.forEach((positions) => positions.undo());
@@ -100,8 +78,6 @@ export class Journal {
       for (const [id] of this.#database.rows(`SELECT ${key} FROM ${name} WHERE pos > ?`, copied))
         this.dirty.get(name)?.add(id as string);
     }
-    this.#counted = this.#position;
-    this.#counter = openCounter(folder, this.#position, totals);
   }
 
   #loadPositions(): void {
@@ -118,14 +94,7 @@ export class Journal {
 
   /** J1. A batch that meets an id that is there already is left out; the others are written. */
   apply(batches: WireBatch[]): WireOutcome[] {
-    const outcomes = this.#database.transaction(() =>
-      batches.map((batch) => this.#existing(batch) ?? this.#write(batch)),
-    );
-    if (outcomes.some(({ kind }) => kind === "committed")) {
-      this.#counted = this.#position;
-      this.#counter.record(this.#counted, this.#totals);
-    }
-    return outcomes;
+    return this.#database.transaction(() => batches.map((batch) => this.#existing(batch) ?? this.#write(batch)));
   }
 
   /**
@@ -139,7 +108,7 @@ export class Journal {
     let largest = 0;
     for (const packed of this.#database.each(next, after, upTo, most.rows)) {
       const text = packed[0] as string;
-      const { values, width } = this.#unpack(table, packed);
+      const { values, width } = unpackWide(table, packed);
       rows.push([...values, checksumOf(text, width)]);
       characters += text.length;
       largest = Math.max(largest, text.length);
@@ -174,7 +143,7 @@ export class Journal {
     const rows: Values[] = [];
     let characters = 0;
     for (const packed of this.#database.each(next, ...values, most.rows)) {
-      rows.push(this.#unpack(table, packed).values);
+      rows.push(unpack(table, packed));
       characters += (packed[0] as string).length;
       if (characters >= most.characters) break;
     }
@@ -206,12 +175,11 @@ export class Journal {
   }
 
   documents(session_id: string): { params: string; context: string | null } {
-    const row = this.#database.rows(READ_DOCUMENTS, session_id)[0];
-    if (!row) return { params: "{}", context: null };
-    const [params, context, sum] = row as [string, string | null, number];
-    if (sumOfDocuments(params, context) !== sum)
-      throw corrupt(this.#folder, `the documents of session ${session_id} do not match their checksum`);
-    return { params, context };
+    const row = this.#database.rows(
+      "SELECT params, context FROM session_documents WHERE session_id = ?",
+      session_id,
+    )[0];
+    return { params: (row?.[0] as string) ?? "{}", context: (row?.[1] as string) ?? null };
   }
 
   /** J3. Null where no step of the session is at hand: then the documents hold its context. */
@@ -230,49 +198,27 @@ export class Journal {
 
   /** J2. Durable when it returns. */
   markArchived(marks: { name: TableName; version: number; pos: number }[]): void {
-    this.#takeTotalsBack();
     this.#database.transaction(() => {
-      for (const { name, version, pos } of marks) {
-        const before = this.#database.rows("SELECT version, pos FROM archived WHERE name = ?", name)[0];
-        if (before) this.#totals.remove("archived", sumOfValues(name, ...(before as number[])));
-        this.#totals.add("archived", sumOfValues(name, version, pos));
-        this.#database.run(RECORD_ARCHIVED, name, version, pos);
-      }
+      for (const { name, version, pos } of marks) this.#database.run(RECORD_ARCHIVED, name, version, pos);
     });
-    this.#counter.record(this.#counted, this.#totals);
-  }
-
-  /** N2: before rows change and the position does not. */
-  #takeTotalsBack(): void {
-    this.#counter.record(this.#counted, null);
-    this.#counter.sync();
   }
 
   /** Looks at the next moved rows of a table and removes them, but for J3. Answers how far it got; null at the end. */
   trim(table: HistoryName, after: number, upTo: number, limit: number): number | null {
     const end = this.#positions[table].nextEnd(after, upTo, limit);
     if (end === null) return null;
-    this.#takeTotalsBack();
     const kept = this.#database.lazyTransaction(() => {
-      if (table === "conversation_messages") this.#keepMessageKeys(after, end);
+      if (table === "conversation_messages") {
+        this.#database.run(KEEP_NUMBERS, after, end);
+        this.#database.run(KEEP_KEYS, after, end);
+      }
       const needed =
         table === "agent_steps" ? this.#database.rows(NEEDED_FOR_CONTEXT, after, end).map(([pos]) => Number(pos)) : [];
-      for (const [sum] of this.#database.rows(DELETE[table], after, end, JSON.stringify(needed)))
-        this.#totals.remove(table, Number(sum));
+      this.#database.run(DELETE[table], after, end, JSON.stringify(needed));
       return needed;
     });
-    this.#counter.record(this.#counted, this.#totals);
     this.#positions[table].remove(after, end, new Set(kept));
     return end;
-  }
-
-  #keepMessageKeys(after: number, end: number): void {
-    for (const [id, last] of this.#database.rows(NUMBERS_OF, after, end))
-      this.#totals.remove("message_numbers", sumOfValues(id as string, Number(last)));
-    for (const [id, last] of this.#database.rows(KEEP_NUMBERS, after, end))
-      this.#totals.add("message_numbers", sumOfValues(id as string, Number(last)));
-    for (const [id] of this.#database.rows(KEEP_KEYS, after, end))
-      this.#totals.add("message_keys", sumOfValues(id as string));
   }
 
   /** Gives the space of removed rows back to the file system. */
@@ -283,21 +229,11 @@ export class Journal {
   close(): void {
     this.#database.shrink(ALL_PAGES);
     this.#database.close();
-    this.#counter.sync();
-    this.#counter.close();
   }
 
   #unpacked(table: JournalTable, clause: string, ...values: Value[]): Values[] {
     const rows = this.#database.rows(`SELECT ${PACKED[table]} FROM ${table} ${clause}`, ...values);
-    return rows.map((row) => this.#unpack(table, row).values);
-  }
-
-  #unpack(table: JournalTable, packed: Values): { values: Values; width: number } {
-    const [row, ...numbers] = packed;
-    const sum = numbers.pop();
-    if (sumOfRow(row as string, numbers as number[]) !== sum)
-      throw corrupt(this.#folder, `the row of ${table} at position ${numbers[0]} does not match its checksum`);
-    return unpack(schemaOf(table), packed);
+    return rows.map((row) => unpack(schemaOf(table), row));
   }
 
   #existing(batch: WireBatch): WireOutcome | null {
@@ -333,8 +269,7 @@ export class Journal {
     for (const { final, packed } of batch.actions ?? []) {
       if (!final) this.#replace("open_actions", packed);
       else {
-        const [open] = this.#database.rows(CLOSE_ACTION, packed.named[0] as string);
-        if (open) this.#totals.remove("open_actions", Number(open[0]));
+        this.#database.run(CLOSE_ACTION, packed.named[0] as string);
         this.#insert("queue", packed);
       }
     }
@@ -348,53 +283,27 @@ export class Journal {
     const [id, , status] = packed.named as [string, string, string];
     if (create) {
       this.#replace("agent_state", packed);
-      this.#writeDocuments(id, params ?? "{}", context ?? null);
+      const documents = "INSERT INTO session_documents (session_id, params, context) VALUES (?, ?, ?)";
+      this.#database.run(documents, id, params ?? "{}", context ?? null);
     } else {
-      const pos = this.#place(packed);
-      const sum = sumOfRow(packed.row, [pos]);
-      this.#totals.remove("agent_state", this.#sessionSums.get(id) ?? this.#sumOf("agent_state", id));
-      this.#totals.add("agent_state", sum);
-      this.#sessionSums.set(id, sum);
-      this.#database.run(UPDATE_SESSION, pos, packed.row, sum, id);
+      this.#database.run(UPDATE_SESSION, this.#place(packed), packed.row, id);
       this.dirty.get("agent_state")?.add(id);
       if (status_changed) this.#database.run(UPDATE_STATUS, status, id);
-      if (context !== undefined) {
-        this.#sessionSums.delete(id);
-        const before = this.documents(id);
-        this.#totals.remove("session_documents", sumOfDocuments(before.params, before.context));
-        this.#writeDocuments(id, before.params, context);
-      }
+      if (context !== undefined)
+        this.#database.run("UPDATE session_documents SET context = ? WHERE session_id = ?", context, id);
     }
     this.bytes += (params?.length ?? 0) + (context?.length ?? 0);
-  }
-
-  #writeDocuments(id: string, params: string, context: string | null): void {
-    const sum = sumOfDocuments(params, context);
-    this.#totals.add("session_documents", sum);
-    this.#database.run(WRITE_DOCUMENTS, id, params, context, sum);
   }
 
   #insert(table: HistoryName, packed: PackedRow, ...given: number[]): void {
     const pos = this.#place(packed);
     this.#positions[table].add({ pos, ids: packed.named });
-    const sum = sumOfRow(packed.row, [pos, ...given]);
-    this.#totals.add(table, sum);
-    this.#database.run(INSERT[table], pos, ...given, packed.row, sum);
+    this.#database.run(INSERT[table], pos, ...given, packed.row);
   }
 
   #replace(table: SnapshotName | "open_actions", packed: PackedRow): void {
-    const key = packed.named[0] as string;
-    const before = this.#database.value(SUM_OF[table], key);
-    if (before !== undefined) this.#totals.remove(table, Number(before));
-    const pos = this.#place(packed);
-    const sum = sumOfRow(packed.row, [pos]);
-    this.#totals.add(table, sum);
-    this.#database.run(INSERT[table], ...packed.named, pos, packed.row, sum);
-    this.dirty.get(table as SnapshotName)?.add(key);
-  }
-
-  #sumOf(table: JournalTable, key: string): number {
-    return Number(this.#database.value(SUM_OF[table], key) ?? 0);
+    this.#database.run(INSERT[table], ...packed.named, this.#place(packed), packed.row);
+    this.dirty.get(table as SnapshotName)?.add(packed.named[0] as string);
   }
 
   /** The position of a row that is about to be written. */
@@ -422,21 +331,6 @@ export class Journal {
   #has(table: string, column: string, id: string): boolean {
     return this.#database.value(`SELECT 1 FROM ${table} WHERE ${column} = ?`, id) !== undefined;
   }
-}
-
-const READ_DOCUMENTS = "SELECT params, context, sum FROM session_documents WHERE session_id = ?";
-const WRITE_DOCUMENTS = `INSERT INTO session_documents (session_id, params, context, sum) VALUES (?, ?, ?, ?)
-  ON CONFLICT (session_id) DO UPDATE SET context = excluded.context, sum = excluded.sum`;
-
-/** N1, N2: a journal that ends before what was counted lost commits, one that ends there has the rows that were counted. */
-function openCounter(folder: string, position: number, totals: JournalTotals): CommitCounter {
-  const counted = CommitCounter.read(counterPath(folder));
-  if (counted && counted.position > position) throw lostCommits(folder, counted.position, position);
-  const missing = counted?.totals && counted.position === position ? missingRows(counted.totals, totals) : null;
-  if (missing) throw corrupt(folder, missing);
-  const counter = new CommitCounter(counterPath(folder));
-  counter.record(position, totals);
-  return counter;
 }
 
 const SHRINK_PAGES = 2000;

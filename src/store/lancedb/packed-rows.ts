@@ -45,8 +45,11 @@ export const pack = (table: TableName, row: Record<string, unknown>): PackedRow 
   named: NAMED[table].map((name) => row[name] as string),
 });
 
-/** The text and the given values, as a query answers them, become the row's values; `width` is how many the text has. */
-export function unpack(table: TableName, [row, ...given]: Values): { values: Values; width: number } {
+/** The text and the given values, as a query answers them, become the row's values. */
+export const unpack = (table: TableName, packed: Values): Values => unpackWide(table, packed).values;
+
+/** The same, with the number of values in the text. */
+export function unpackWide(table: TableName, [row, ...given]: Values): { values: Values; width: number } {
   const values = JSON.parse(row as string) as Values;
   const width = values.length;
   // A row that was stored before its table had these columns.
