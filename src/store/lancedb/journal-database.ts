@@ -1,7 +1,5 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
-import { parseDefensively } from "../../domain/json.ts";
-import { beginningOf, searchedText } from "../../domain/session-summary.ts";
-import { fromText } from "./exact-text.ts";
+import { folded } from "../../domain/words.ts";
 import { createTables, toStoreError } from "./journal-file.ts";
 import { type Archived, archivedTables } from "./journal-sql.ts";
 import type { TableName, Value, Values } from "./tables.ts";
@@ -21,14 +19,7 @@ export class JournalDatabase {
     this.#outcome = outcome;
     this.#database = database;
     this.#guard(() => createTables(database));
-    this.#database.function("searched_text", { deterministic: true }, (session_id, agent_id, moniker, result) =>
-      searchedText({
-        session_id: String(session_id),
-        agent_id: String(agent_id),
-        moniker: fromText(String(moniker)),
-        text: beginningOf(parseDefensively(result as string | null)),
-      }),
-    );
+    this.#database.function("folded", { deterministic: true }, (text) => folded(String(text)));
   }
 
   /** On disk when it returns. */

@@ -60,10 +60,9 @@ const MOST = 500;
 
 async function allRows(query: SummaryQuery): Promise<Selection> {
   const rows = new Map<string, SessionSummary>();
-  for (let after: string | undefined; ; ) {
-    const { sessions, next } = await get<Summaries>("/api/session-summaries", { ...query, limit: MOST, after });
+  for (let offset = 0; ; offset += MOST) {
+    const { sessions } = await get<Summaries>("/api/session-summaries", { ...query, limit: MOST, offset });
     for (const row of sessions) rows.set(row.session_id, row);
-    if (next === null) return rows;
-    after = next;
+    if (sessions.length < MOST) return rows;
   }
 }

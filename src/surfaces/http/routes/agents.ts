@@ -5,7 +5,6 @@ import { jsonObjectSchema } from "../../../domain/json.ts";
 import { sessionOptionsSchema, sessionSchema } from "../../../domain/session.ts";
 import { createPayloadSchema } from "../../../queue/payloads.ts";
 import type { Routes } from "../context.ts";
-import { nextAfter, nextSchema, orderQuery, toOrder } from "../list-order.ts";
 import { found, invalid } from "../problem.ts";
 import { acceptedSchema, answers, idParams, pageQuery } from "../schemas.ts";
 import { submit } from "../submitting.ts";
@@ -77,14 +76,13 @@ export const agentRoutes: Routes = (app, { store, queue, catalog }) => {
         tags: ["agents"],
         summary: "An agent's sessions, newest first",
         params,
-        querystring: z.object({ ...orderQuery, ...pageQuery }),
-        response: answers(200, z.object({ sessions: z.array(sessionSchema), next: nextSchema }), 400, 404),
+        querystring: z.object(pageQuery),
+        response: answers(200, z.object({ sessions: z.array(sessionSchema) }), 400, 404),
       },
     },
-    async ({ params: { agent_id }, query: { sort, after, ...page } }) => {
+    async ({ params: { agent_id }, query }) => {
       found(await store.getAgent(agent_id), "agent");
-      const sessions = await store.listSessions({ agent_id, ...page, ...toOrder({ sort, after }) });
-      return { sessions, next: nextAfter(sessions, { limit: page.limit, sort }) };
+      return { sessions: await store.listSessions({ agent_id, ...query }) };
     },
   );
 
