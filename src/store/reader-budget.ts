@@ -2,7 +2,7 @@ import { EverstepError } from "../domain/errors.ts";
 import type { CommittedEvent } from "../domain/event.ts";
 
 /** Bytes of events that may wait in memory for one reader, over all that it follows. */
-const MOST_HELD_BYTES = 8 * 1024 * 1024;
+const MOST_HELD_BYTES = 16 * 1024 * 1024;
 /** So many may wait whatever their size: one commit brings several, and a row may be larger than all that may wait. */
 const LEAST_EVENTS = 8;
 /** No more than these may wait, however small they are. */
