@@ -2,6 +2,7 @@ import type { Bench } from "./bench.ts";
 import { measureControl } from "./cluster/control.ts";
 import { measureFailover } from "./cluster/failover.ts";
 import { measureGrowth } from "./cluster/growth.ts";
+import { measureLists } from "./cluster/lists.ts";
 import { measureSteps } from "./cluster/steps.ts";
 
 export const clusterBench: Bench = {
@@ -16,6 +17,7 @@ export const clusterBench: Bench = {
       run: measureControl,
     },
     failover: { measures: "how long sessions stand still when their worker is killed", run: measureFailover },
+    lists: { measures: "first pages of the console's lists at 1,000 sessions and at 1,000,000", run: measureLists },
     growth: { measures: "claim, commit and page at 1,000 steps and at 1,000,000", run: measureGrowth },
   },
 };

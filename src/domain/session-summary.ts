@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { isObject, type JsonValue } from "./json.ts";
 import { isHeld, isLive, isStoppedByLimit, type Session, sessionSchema } from "./session.ts";
+import { folded } from "./words.ts";
 
 /** What a list of sessions shows: a session without its state, parameters and whole result. */
 export const sessionSummarySchema = sessionSchema
@@ -52,7 +53,16 @@ export const needsPerson = (
   summary: Pick<SessionSummary, "status" | "stop_reason" | "question" | "pause_reason">,
 ): boolean => summary.question !== null || summary.status === "error" || isHeld(summary) || isStoppedByLimit(summary);
 
-function beginningOf(result: JsonValue): string | null {
+/** The text in which `q` is looked for: ids, moniker and the beginning of the last result. */
+export const searchedText = ({
+  session_id,
+  agent_id,
+  moniker,
+  text,
+}: Pick<SessionSummary, "session_id" | "agent_id" | "moniker" | "text">): string =>
+  folded([session_id, agent_id, moniker, text ?? ""].join(" "));
+
+export function beginningOf(result: JsonValue): string | null {
   if (result === null) return null;
   const text = typeof result === "string" ? result : JSON.stringify(result);
   return text.length > LONGEST_TEXT ? `${text.slice(0, LONGEST_TEXT).toWellFormed()}…` : text;

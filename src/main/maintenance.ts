@@ -1,7 +1,7 @@
 import { rm } from "node:fs/promises";
 import { resolve } from "node:path";
 import { EverstepError } from "../domain/errors.ts";
-import { type Choice, copyStore, type StoreSums, sumStore } from "../store/copy-store.ts";
+import { type Choice, copyStore, everySession, type StoreSums, sumStore } from "../store/copy-store.ts";
 import { swapFolder } from "../store/lancedb/swap-folder.ts";
 import { describeStore, openStore } from "../store/open-store.ts";
 import type { Pruned, Store } from "../store/store.ts";
@@ -64,14 +64,10 @@ async function recent(store: Store, before: string): Promise<{ choice: Choice; p
   const dropped = new Map<string, string | null>();
   const kept = new Map<string, string | null>();
   const talks = new Set<string>();
-  for (let offset = 0; ; offset += PAGE) {
-    const page = await store.listSessions({ limit: PAGE, offset });
-    for (const { session_id, parent_session_id, status, ended_at, conversation_id } of page) {
-      const isOld = (status === "done" || status === "stopped") && ended_at !== null && ended_at < before;
-      (isOld ? dropped : kept).set(session_id, parent_session_id);
-      if (!isOld && conversation_id !== null) talks.add(conversation_id);
-    }
-    if (page.length < PAGE) break;
+  for await (const { session_id, parent_session_id, status, ended_at, conversation_id } of everySession(store)) {
+    const isOld = (status === "done" || status === "stopped") && ended_at !== null && ended_at < before;
+    (isOld ? dropped : kept).set(session_id, parent_session_id);
+    if (!isOld && conversation_id !== null) talks.add(conversation_id);
   }
   for (let parents = [...kept.values()]; parents.length > 0; ) {
     const needed = parents.filter((id) => id !== null && dropped.has(id)) as string[];

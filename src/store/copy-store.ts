@@ -63,12 +63,9 @@ type Visitor = {
 async function visit(store: Store, choice: Choice, visitor: Visitor): Promise<void> {
   const kept = new Set<string>();
   const bound: { session_id: string; conversation_id: string }[] = [];
-  const ids = (
-    await allOf(
-      (page) => store.listSessions(page),
-      ({ session_id }) => session_id,
-    )
-  ).toReversed();
+  const ids: string[] = [];
+  for await (const { session_id } of everySession(store)) ids.push(session_id);
+  ids.reverse();
   for (const session_id of ids) {
     const session = await store.getSession(session_id);
     if (!session || !choice.session(session)) continue;
@@ -103,6 +100,17 @@ async function visit(store: Store, choice: Choice, visitor: Visitor): Promise<vo
     (page) => store.listAgentConfigs(page),
     (agent_configs) => visitor.rows({ agent_configs }),
   );
+}
+
+/** Newest first. */
+export async function* everySession(store: Pick<Store, "listSessions">): AsyncGenerator<Session> {
+  for (let last: Session | undefined; ; ) {
+    const after = last && { session_id: last.session_id, at: last.created_at };
+    const page = await store.listSessions({ limit: PAGE, offset: 0, ...(after && { after }) });
+    yield* page;
+    if (page.length < PAGE) return;
+    last = page.at(-1);
+  }
 }
 
 /** A fork's own steps: its parent's are the parent's. */

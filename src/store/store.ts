@@ -70,10 +70,10 @@ export interface Store {
   getSession(session_id: string): Promise<Session | null>;
   /** The agent of a session, for who needs no more of it; null where it is unknown. */
   getSessionAgent(session_id: string): Promise<string | null>;
-  /** Newest first: what was written last, whatever its time says. */
+  /** Newest first: by creation what was written last, whatever its time says. */
   listSessions(filter: SessionFilter): Promise<Session[]>;
-  /** An engine that can do it without reading whole sessions; `summarize` in session-summaries.ts serves the others. */
-  summarizeSessions?(filter: SummaryFilter): Promise<SessionSummaries>;
+  /** In the order of `listSessions`. However many sessions there are, it reads about as many as it answers. */
+  summarizeSessions(filter: SummaryFilter): Promise<SessionSummaries>;
   getAgent(agent_id: string): Promise<Agent | null>;
   /** By `agent_id`. */
   listAgents(page: Page): Promise<Agent[]>;
@@ -197,19 +197,39 @@ export type CommitOutcome =
   | { kind: "exists"; table: "agent_state" | "conversations" | "conversation_messages"; id: string };
 
 export type Page = { limit: number; offset: number };
-export type SessionFilter = Page & { status?: SessionStatus; agent_id?: string };
-/** `q` is found in ids, moniker and the beginning of the last result, letter case and diacritics aside. */
-export type SummaryFilter = Page & {
-  statuses?: SessionStatus[];
-  agent_id?: string;
-  moniker?: string;
-  q?: string;
-  session_ids?: string[];
-  /** Only those that a person should look at. */
-  needs_person?: boolean;
+/** What lists of sessions go by, newest first. Those that were updated at the same time: the later created first. */
+export type SessionSort = "created_at" | "updated_at";
+/** Where a list stands: the last session of a page, and its time of `sort` as the page had it. */
+export type ListPlace = { session_id: string; at: string };
+export type SessionOrder = {
+  /** `created_at` by default. */
+  sort?: SessionSort;
+  /**
+   * Only what comes after that place; `offset` counts from there. Sessions that are created or updated meanwhile come before it,
+   * so none of the others is left out or given twice.
+   */
+  after?: ListPlace;
 };
-/** A page of summaries, newest first; `counts` by status does not heed `statuses`, `total` does. */
-export type SessionSummaries = { sessions: SessionSummary[]; total: number; counts: Record<SessionStatus, number> };
+export type SessionFilter = Page & SessionOrder & { status?: SessionStatus; agent_id?: string };
+/** `q` is found in ids, moniker and the beginning of the last result, letter case and diacritics aside. */
+export type SummaryFilter = Page &
+  SessionOrder & {
+    statuses?: SessionStatus[];
+    agent_id?: string;
+    moniker?: string;
+    q?: string;
+    session_ids?: string[];
+    /** Only those that a person should look at. */
+    needs_person?: boolean;
+  };
+/** A page of summaries; `counts` by status does not heed `statuses`, `total` does, and neither heeds `after`. */
+export type SessionSummaries = {
+  sessions: SessionSummary[];
+  total: number;
+  counts: Record<SessionStatus, number>;
+  /** False where so many fit `q` that they were not counted: there are at least `total`, and at least `counts`. */
+  exact: boolean;
+};
 export type ActionFilter = Page & { session_id?: string; agent_id?: string; processed?: boolean };
 export type ConversationFilter = Page & { status?: Conversation["status"]; tag?: string };
 /** `since` includes messages of that very time; `after` excludes the message it names, and names nothing where that is unknown. */

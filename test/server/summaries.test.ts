@@ -17,6 +17,8 @@ const summariesShape = z.strictObject({
   sessions: z.array(sessionSummarySchema.strict()),
   total: count,
   counts: countsShape,
+  exact: z.boolean(),
+  next: z.string().nullable(),
 });
 
 const summaries = async (query: Query | string) =>
@@ -66,9 +68,61 @@ describe("GET /api/session-summaries", () => {
   });
 
   test("refuses what it does not understand", TIMEOUT, async () => {
-    const wrong: Query[] = [{ status: "asleep" }, { limit: 0 }, { needs_person: "perhaps" }, { session_id: "" }];
+    const wrong: Query[] = [
+      { status: "asleep" },
+      { limit: 0 },
+      { needs_person: "perhaps" },
+      { session_id: "" },
+      { sort: "size" },
+      { after: "nothing of ours" },
+    ];
     for (const query of wrong)
       assert.deepEqual(wrongPaths(await world().api.get("/api/session-summaries", query)), Object.keys(query));
+  });
+});
+
+describe("lists of sessions", () => {
+  const paths = (agent_id: string): string[] => [
+    `/api/session-summaries?agent_id=${encodeURIComponent(agent_id)}`,
+    `/api/sessions?agent_id=${encodeURIComponent(agent_id)}`,
+    `${pathOf("agents", agent_id, "sessions")}?`,
+  ];
+  const pageShape = z.object({ sessions: z.array(z.object({ session_id: z.string() })), next: z.string().nullable() });
+  const readPage = async (path: string) => read(await world().api.get(path), 200, pageShape);
+
+  test("go on after a page while sessions are created, by creation and by update", TIMEOUT, async () => {
+    const { api } = world();
+    const agent_id = `paged ${newId()}`;
+    const made: string[] = [];
+    for (let at = 0; at < 5; at++) made.push((await api.create("echo", { agent_id })).session_id);
+    for (const id of made) await world().status(id, "waiting");
+    await world().control(made[1] as string, "pause");
+    for (const path of paths(agent_id))
+      for (const sort of ["created_at", "updated_at"]) {
+        const first = await readPage(`${path}&sort=${sort}&limit=2`);
+        const late = (await api.create("echo", { agent_id })).session_id;
+        await world().status(late, "waiting");
+        const ids = first.sessions.map(({ session_id }) => session_id);
+        for (let next = first.next; next !== null; ) {
+          const page = await readPage(`${path}&sort=${sort}&limit=2&after=${next}`);
+          ids.push(...page.sessions.map(({ session_id }) => session_id));
+          next = page.next;
+        }
+        assert.ok(!ids.includes(late) && new Set(ids).size === ids.length);
+        const old = ids.filter((id) => made.includes(id));
+        assert.equal(old.length, made.length);
+        if (sort === "created_at") assert.deepEqual(old, made.toReversed());
+        else assert.equal(old[0], made[1]);
+      }
+  });
+
+  test("refuse a place in a list of another order", TIMEOUT, async () => {
+    const agent_id = `placed ${newId()}`;
+    await world().api.create("echo", { agent_id });
+    for (const path of paths(agent_id)) {
+      const { next } = await readPage(`${path}&limit=1`);
+      assert.deepEqual(wrongPaths(await world().api.get(`${path}&sort=updated_at&after=${next}`)), ["after"]);
+    }
   });
 });
 

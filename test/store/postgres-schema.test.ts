@@ -47,12 +47,28 @@ await onPostgres(() => {
        insert into schema_migrations (number, name, breaking) values (1, 'tables', false);
        insert into agent_state (session_id, agent_id, moniker, params, options, status, iteration, next_step_token,
            pending_guidance, pending_action_ids, tokens_used, created_action_id, created_at, updated_at, context)
-         values ('old', 'agent', 'count', '{}', '{}', 'running', -1, 'token', '[]', '[]', 0, 'action', now(), now(), '{"at": 1}')`,
+         values ('old', 'agent', 'count', '{}', '{}', 'running', -1, 'token', '[]', '[]', 0, 'action', now(), now(), '{"at": 1}'),
+           ('asks', 'agent', 'chat', '{}', '{}', 'waiting', 0, 'token', '[]', '[]', 0, 'action', now(), now(), null),
+           ('failed', 'agent', 'chat', '{}', '{}', 'error', -1, 'token', '[]', '[]', 0, 'action', now(), now(), '{"question": {"text": "no more"}}');
+       update agent_state set base_iteration = 0 where session_id = 'asks';
+       insert into agent_steps (session_id, iteration, place, id, created_at, agent_id, step_token, next_step_token, status, state,
+           state_kind, base_iteration, guidance, latency_ms, tokens_used, action_ids)
+         values ('asks', 0, 2147483647, 'step', now(), 'agent', 'token', 'next', 'ok', '{"question": {"text": "may I?"}}', 'whole', 0, '[]', 1, 0, '[]')`,
     );
     const store = await openPostgresStore({ url });
     t.after(() => store.close());
     const [owned] = await store.claimSessions({ worker: WORKER, limit: 1 });
     assert.deepEqual(owned?.session.context, { at: 1 });
+    const needing = await store.summarizeSessions({ needs_person: true, limit: 10, offset: 0 });
+    assert.deepEqual(
+      needing.sessions.map(({ session_id, question }) => [session_id, question]),
+      [
+        ["failed", null],
+        ["asks", "may I?"],
+      ],
+    );
+    assert.deepEqual([needing.counts.error, needing.counts.waiting, needing.total], [1, 1, 2]);
+    assert.equal((await store.summarizeSessions({ q: "COUNT", limit: 10, offset: 0 })).sessions[0]?.session_id, "old");
     const { step } = await mustAdvance(store, owned);
     assert.deepEqual(await store.latestStep({ session_id: "old" }), step);
   });

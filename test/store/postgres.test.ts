@@ -1,3 +1,5 @@
+import { Pool } from "../../src/store/postgres/connections.ts";
+import { ListUpkeep, UPKEEP_TUNING } from "../../src/store/postgres/list-upkeep.ts";
 import { openPostgresStore } from "../../src/store/postgres/open-postgres-store.ts";
 import { onPostgres, postgresHome } from "../postgres-server.ts";
 import type { OpenedStore } from "./conformance/opened-store.ts";
@@ -10,6 +12,10 @@ async function open(): Promise<OpenedStore> {
     store,
     async reopen() {
       await store.close();
+      // What was read from rows until now is read from the index.
+      const pool = new Pool(url, 1);
+      await new ListUpkeep(pool, UPKEEP_TUNING).run();
+      await pool.close();
       store = await openPostgresStore({ url });
       return store;
     },

@@ -1,4 +1,4 @@
-import { QueryClient, useQuery } from "@tanstack/react-query";
+import { QueryClient, useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import type { Action } from "../../../src/domain/action.ts";
 import type { Agent } from "../../../src/domain/agent.ts";
 import type { Conversation, Message, Participant } from "../../../src/domain/conversation.ts";
@@ -20,7 +20,14 @@ export const client = new QueryClient({
 
 export type { Action, Agent, Conversation, Message, Participant, Session, SessionStatus, SessionSummary };
 export type SlimStep = Omit<Step, "state">;
-export type Summaries = { sessions: SessionSummary[]; total: number; counts: Record<SessionStatus, number> };
+export type Summaries = {
+  sessions: SessionSummary[];
+  total: number;
+  counts: Record<SessionStatus, number>;
+  /** False where there are at least as many as `total` and `counts` say. */
+  exact: boolean;
+  next: string | null;
+};
 export type SummaryQuery = {
   status?: readonly string[];
   session_id?: readonly string[];
@@ -136,11 +143,15 @@ export const useMonikers = () =>
     queryFn: async ({ signal }) => (await get<{ monikers: MonikerInfo[] }>("/api/monikers", {}, signal)).monikers,
   });
 
+/** Page after page, by name. */
 export const useAgents = () =>
-  useQuery({
+  useInfiniteQuery({
     queryKey: ["agents"],
     refetchInterval: 5000,
-    queryFn: async ({ signal }) => (await get<{ agents: Agent[] }>("/api/agents", { limit: 500 }, signal)).agents,
+    initialPageParam: 0,
+    getNextPageParam: (last: Agent[], pages) => (last.length < PAGE ? undefined : pages.length * PAGE),
+    queryFn: async ({ signal, pageParam: offset }) =>
+      (await get<{ agents: Agent[] }>("/api/agents", { limit: PAGE, offset }, signal)).agents,
   });
 
 export const useConversations = () =>

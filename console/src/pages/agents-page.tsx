@@ -1,5 +1,6 @@
 import { href, sessionHref } from "../app/router.ts";
 import { useAgents } from "../data/queries.ts";
+import { Button } from "../ui/button.tsx";
 import { Empty, Failure } from "../ui/empty.tsx";
 import { count, plural } from "../ui/format.ts";
 import { Link } from "../ui/link.tsx";
@@ -8,13 +9,18 @@ import { Age } from "../ui/time.tsx";
 
 /** Agents by name, each with its newest session. */
 export default function AgentsPage() {
-  const { data: agents, error } = useAgents();
+  const { data, error, hasNextPage, isFetchingNextPage, fetchNextPage } = useAgents();
+  const agents = data?.pages.flat();
   return (
     <div className="min-h-0 flex-1 overflow-y-auto">
       <header className="flex h-[49px] shrink-0 items-center border-b border-line bg-surface px-4">
         <h1 className="text-[16px] font-semibold">
           Agents
-          {agents && <span className="ml-2 text-[13px] font-normal text-muted">{plural(agents.length, "agent")}</span>}
+          {agents && (
+            <span className="ml-2 text-[13px] font-normal text-muted">
+              {plural(agents.length, "agent", "agents", !hasNextPage)}
+            </span>
+          )}
         </h1>
       </header>
       {error && <Failure error={error} />}
@@ -45,6 +51,13 @@ export default function AgentsPage() {
           </li>
         ))}
       </ul>
+      {hasNextPage && (
+        <div className="flex justify-center p-3">
+          <Button disabled={isFetchingNextPage} onClick={() => void fetchNextPage()}>
+            Show more
+          </Button>
+        </div>
+      )}
     </div>
   );
 }

@@ -3,8 +3,8 @@ const compact = new Intl.NumberFormat(undefined, { notation: "compact", maximumF
 
 export const count = (value: number): string => whole.format(value);
 export const shortCount = (value: number): string => (value < 10_000 ? whole.format(value) : compact.format(value));
-export const plural = (value: number, one: string, many = `${one}s`): string =>
-  `${whole.format(value)} ${value === 1 ? one : many}`;
+export const plural = (value: number, one: string, many = `${one}s`, exact = true): string =>
+  `${whole.format(value)}${exact ? "" : "+"} ${value === 1 && exact ? one : many}`;
 
 export function milliseconds(ms: number): string {
   if (ms === 0) return "0 ms";

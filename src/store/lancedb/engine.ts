@@ -9,7 +9,7 @@ import { Journal } from "./journal.ts";
 import { noteClosed, openJournalFile, toStoreError, wasLeftOpen } from "./journal-file.ts";
 import { LIVE } from "./journal-sql.ts";
 import { DEFAULT_TUNING, Mover, type Tuning } from "./mover.ts";
-import { type FoundSummaries, findSummaries } from "./summary-rows.ts";
+import { type FoundSummaries, findSummaries, listClause } from "./summary-rows.ts";
 import { undoHalfSwap } from "./swap-folder.ts";
 import { toRow, type Value, type Values } from "./tables.ts";
 import { type Notice, upgradeFolder } from "./upgrade-folder.ts";
@@ -37,7 +37,7 @@ export type LanceStats = {
 
 const diedTwice = (): EverstepError =>
   new EverstepError(
-    "store_refused",
+    "store_unavailable",
     "the store's thread died twice while it wrote this, most likely for want of memory; it was not written",
     "give the process more memory, or send less at once",
   );
@@ -203,20 +203,11 @@ export class Engine {
     return session_ids.flatMap((id) => this.#load(id) ?? []);
   }
 
-  /** The ids of sessions, newest first: by the number of their row, since clocks can be set back. */
-  sessionIds({ status, agent_id, limit, offset }: SessionFilter): string[] {
-    const conditions = [status === undefined ? "" : "status = ?", agent_id === undefined ? "" : "agent_id = ?"].filter(
-      Boolean,
-    );
-    const values = [status, agent_id].filter((value) => value !== undefined);
-    const where = conditions.length > 0 ? `WHERE ${conditions.join(" AND ")}` : "";
-    const rows = this.#journal.query(
-      `SELECT session_id FROM agent_state ${where} ORDER BY arrival DESC LIMIT ? OFFSET ?`,
-      ...values,
-      limit,
-      offset,
-    );
-    return rows.map(([id]) => id as string);
+  /** The ids of sessions in the list's order. */
+  sessionIds({ status, ...filter }: SessionFilter): string[] {
+    const wanted = status === undefined ? filter : { ...filter, statuses: [status] };
+    const { sql, values } = listClause(this.#journal, wanted, []);
+    return this.#journal.query(`SELECT session_id FROM agent_state ${sql}`, ...values).map(([id]) => id as string);
   }
 
   sessionSummaries(filter: SummaryFilter, asking: string[]): FoundSummaries {

@@ -1,5 +1,7 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
-import { folded } from "../../domain/words.ts";
+import { parseDefensively } from "../../domain/json.ts";
+import { beginningOf, searchedText } from "../../domain/session-summary.ts";
+import { fromText } from "./exact-text.ts";
 import { createTables, toStoreError } from "./journal-file.ts";
 import { type Archived, archivedTables } from "./journal-sql.ts";
 import type { TableName, Value, Values } from "./tables.ts";
@@ -19,7 +21,14 @@ export class JournalDatabase {
     this.#outcome = outcome;
     this.#database = database;
     this.#guard(() => createTables(database));
-    this.#database.function("folded", { deterministic: true }, (text) => folded(String(text)));
+    this.#database.function("searched_text", { deterministic: true }, (session_id, agent_id, moniker, result) =>
+      searchedText({
+        session_id: String(session_id),
+        agent_id: String(agent_id),
+        moniker: fromText(String(moniker)),
+        text: beginningOf(parseDefensively(result as string | null)),
+      }),
+    );
   }
 
   /** On disk when it returns. */

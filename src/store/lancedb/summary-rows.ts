@@ -1,6 +1,6 @@
 import { SESSION_STATUSES } from "../../domain/session.ts";
 import { folded } from "../../domain/words.ts";
-import type { StoreCounts, SummaryFilter } from "../store.ts";
+import type { ListPlace, SessionSort, StoreCounts, SummaryFilter } from "../store.ts";
 import type { Journal } from "./journal.ts";
 import type { Value, Values } from "./tables.ts";
 
@@ -8,25 +8,35 @@ export type FoundSummaries = { rows: Values[]; total: number; counts: StoreCount
 
 type Condition = { sql: string; values: Value[] };
 
-const SEARCHED =
-  "folded(session_id || ' ' || agent_id || ' ' || moniker || ' ' || substr(coalesce(result, ''), 1, 400))";
+const SEARCHED = "searched_text(session_id, agent_id, moniker, result)";
 const BY_LIMIT = "(status = 'stopped' AND stop_reason IN ('max_steps', 'max_runtime_s', 'max_tokens'))";
 
 /** `needing` are live sessions that wait for a person: memory knows them. */
 export function findSummaries(journal: Journal, filter: SummaryFilter, needing: string[]): FoundSummaries {
-  const wide = conditions(filter, needing);
-  const narrow = filter.statuses ? [...wide, among("status", filter.statuses)] : wide;
-  const { sql, values } = all(narrow);
-  const rows = journal.snapshots(
-    "agent_state",
-    `${sql} ORDER BY arrival DESC LIMIT ? OFFSET ?`,
-    ...values,
-    filter.limit,
-    filter.offset,
-  );
-  const counts = countByStatus(journal, all(wide));
-  const total = (filter.statuses ?? [...SESSION_STATUSES]).reduce((sum, status) => sum + counts[status], 0);
+  const page = listClause(journal, filter, needing);
+  const rows = journal.snapshots("agent_state", page.sql, ...page.values);
+  const counts = countByStatus(journal, all(conditions(filter, needing)));
+  const total = [...new Set(filter.statuses ?? SESSION_STATUSES)].reduce((sum, status) => sum + counts[status], 0);
   return { rows, total, counts };
+}
+
+/** The end of a statement that reads a page of `agent_state`. Rows are numbered as they are written, whatever clocks say. */
+export function listClause(journal: Journal, filter: SummaryFilter, needing: string[]): Condition {
+  const { sort = "created_at", after, statuses, limit, offset } = filter;
+  const wanted = conditions(filter, needing);
+  if (statuses) wanted.push(among("status", statuses));
+  if (after) wanted.push(beyond(journal, sort, after));
+  const { sql, values } = all(wanted);
+  const order = sort === "created_at" ? "arrival DESC" : "updated_at DESC, arrival DESC";
+  return { sql: `${sql} ORDER BY ${order} LIMIT ? OFFSET ?`, values: [...values, limit, offset] };
+}
+
+function beyond(journal: Journal, sort: SessionSort, { session_id, at }: ListPlace): Condition {
+  const [arrival] = journal.query("SELECT arrival FROM agent_state WHERE session_id = ?", session_id)[0] ?? [];
+  if (arrival === undefined) return { sql: `${sort} <= ?`, values: [at] };
+  return sort === "created_at"
+    ? { sql: "arrival < ?", values: [arrival] }
+    : { sql: "(updated_at, arrival) < (?, ?)", values: [at, arrival] };
 }
 
 function conditions(

@@ -16,5 +16,5 @@ export async function toSummaries(
     const row = toRow("agent_state", values);
     return summaryFrom(row, questions.get(row.session_id) ?? null);
   });
-  return { sessions, total, counts };
+  return { sessions, total, counts, exact: true };
 }

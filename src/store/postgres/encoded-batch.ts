@@ -5,7 +5,7 @@ import { toControlRow } from "./control-statement.ts";
 import type { SessionPlan } from "./owned-sessions.ts";
 import { toStepRow } from "./step-statement.ts";
 import { LAST_PLACE, type TableName, toValues } from "./tables.ts";
-import { type Scalar, toText } from "./values.ts";
+import { type Scalar, toQuestion, toText } from "./values.ts";
 import { toIndexedWords } from "./words.ts";
 
 /** A batch as values for the commit statement. What the caller does to its rows afterwards does not reach it. */
@@ -32,6 +32,7 @@ export const EXTRA_COLUMNS = {
     ["error_rows", "integer"],
     ["base_iteration", "integer"],
     ["context", "json"],
+    ["question", "text"],
   ],
   agent_steps: [
     ["place", "integer"],
@@ -173,7 +174,7 @@ const KEPT_AND_OPTIONS: ReadonlySet<string> = new Set([...KEPT, "options"]);
 const leftOutOf = ({ write, session, last }: SessionPlan): ReadonlySet<string> | undefined =>
   write.kind === "create" ? undefined : session.options === last.options ? KEPT_AND_OPTIONS : KEPT;
 
-function sessionExtras({ write, before, after, base_iteration, context }: SessionPlan): Scalar[] {
+function sessionExtras({ write, session, before, after, base_iteration, context }: SessionPlan): Scalar[] {
   const isNew = write.kind === "create";
   const owner = isNew ? write.worker : write.owner.worker;
   const keepsOwner = owner !== null && isLive(write.session.status);
@@ -187,6 +188,7 @@ function sessionExtras({ write, before, after, base_iteration, context }: Sessio
     after.error_rows,
     base_iteration,
     context,
+    toQuestion(session),
   ];
 }
 

@@ -154,13 +154,14 @@ const MORE = `select 'more', 0, '', i.session_id, 0 from (select distinct sessio
 const WRITES: Record<TableName, string> = {
   agent_state: `create_sessions as (${insert(
     "agent_state",
-    ", owner, node_no, epoch, error_rows, base_iteration, context",
-    ", case when i.keeps_owner then i.owner end, case when i.keeps_owner then $1 end, i.epoch, i.error_rows, i.base_iteration, i.context",
+    ", owner, node_no, epoch, error_rows, base_iteration, context, question",
+    ", case when i.keeps_owner then i.owner end, case when i.keeps_owner then $1 end, i.epoch, i.error_rows, i.base_iteration, i.context, i.question",
   )} and i.is_new),
 update_sessions as (update agent_state s set ${SESSION_CHANGES.map((name) => `${name} = ${name === "options" ? "coalesce(i.options, s.options)" : `i.${name}`}`).join(", ")},
     owner = case when i.keeps_owner then s.owner end, node_no = case when i.keeps_owner then s.node_no end,
     revision = s.revision + 1, owner_died = false, error_rows = i.error_rows, base_iteration = i.base_iteration,
-    context = case when i.base_iteration is null then coalesce(i.context, s.context) end
+    context = case when i.base_iteration is null then coalesce(i.context, s.context) end,
+    question = i.question, search_is_stale = s.search_is_stale or s.result is distinct from i.result
   from new_agent_state i where s.session_id = i.session_id and not i.is_new and ${PASSED})`,
   agent_steps: `write_steps as (${insert("agent_steps", ", place, state, state_kind, base_iteration, words", ", i.place, i.state, i.state_kind, i.base_iteration, i.words")})`,
   queue: `write_actions as (${insert("queue", ", claimed_by", `, case when i.is_birth or (${IS_ALONE}) then $1 end`)}

@@ -2,6 +2,7 @@ import { readdir, readFile } from "node:fs/promises";
 import type postgres from "postgres";
 import { EverstepError } from "../../domain/errors.ts";
 import { run } from "./connections.ts";
+import { fillInQuestions } from "./fill-in-questions.ts";
 
 const FOLDER = new URL("./migrations/", import.meta.url);
 const FILE = /^(\d{4})-([a-z0-9-]+?)(\.breaking)?\.sql$/;
@@ -43,8 +44,15 @@ export async function migrate(client: postgres.Sql): Promise<void> {
         breaking,
       ]);
     }
+    // Last, because they read as this version does.
+    for (const { number } of migrations) if (!known.has(number)) await BACKFILLS[number]?.(transaction);
   });
 }
+
+/** What a migration fills in that SQL cannot tell. */
+const BACKFILLS: Readonly<Record<number, (transaction: postgres.TransactionSql) => Promise<void>>> = {
+  7: fillInQuestions,
+};
 
 async function readMigrations(): Promise<Migration[]> {
   const files = (await readdir(FOLDER)).filter((file) => FILE.test(file)).sort();

@@ -3,16 +3,18 @@ import { setTimeout as wait } from "node:timers/promises";
 import type { EverstepError } from "../../domain/errors.ts";
 import { firstConnection, openClient, run } from "./connections.ts";
 import { requireDatabaseUrl } from "./database-url.ts";
+import { UPKEEP_TUNING, type UpkeepTuning } from "./list-upkeep.ts";
 import { MEMBERSHIP_TUNING, type MembershipTuning } from "./membership.ts";
 import { migrate } from "./migrations.ts";
 import { isOfPooler, pooled, requirePinnedConnections } from "./pinned-connections.ts";
 import { PostgresStore } from "./postgres-store.ts";
 import { isNotLetIn, toStoreError } from "./store-errors.ts";
 
-type PostgresTuning = MembershipTuning & {
-  /** Connections for reads and claims, beside one that writes and one that listens. 4 by default. */
-  pool_size: number;
-};
+type PostgresTuning = MembershipTuning &
+  UpkeepTuning & {
+    /** Connections for reads and claims, beside one that writes and one that listens. 4 by default. */
+    pool_size: number;
+  };
 
 type PostgresOptions = {
   url: string;
@@ -30,7 +32,7 @@ export async function openPostgresStore({ url, tuning, waiting }: PostgresOption
   requireDatabaseUrl(url);
   for (let tellAt = 0; ; ) {
     try {
-      return await openOnce(url, { ...MEMBERSHIP_TUNING, pool_size: 4, ...tuning });
+      return await openOnce(url, { ...MEMBERSHIP_TUNING, ...UPKEEP_TUNING, pool_size: 4, ...tuning });
     } catch (error) {
       const told = isOfPooler(error) ? pooled(error) : toStoreError(error);
       if (!waiting || told.code !== "store_unavailable" || isNotLetIn(told.cause)) throw told;

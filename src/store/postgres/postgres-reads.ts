@@ -31,6 +31,10 @@ export class PostgresReads {
     return this.reads.sessions.list(filter);
   }
 
+  summarizeSessions(filter: port.SummaryFilter): Promise<port.SessionSummaries> {
+    return this.reads.sessions.summarize(filter);
+  }
+
   async getAgent(agent_id: string): Promise<Agent | null> {
     return (await this.reads.sessions.agents(agent_id, { limit: 1, offset: 0 }))[0] ?? null;
   }

@@ -17,6 +17,7 @@ import { Pool } from "./connections.ts";
 import { encode } from "./encoded-batch.ts";
 import { Heartbeat } from "./heartbeat.ts";
 import { Link } from "./link.ts";
+import { ListUpkeep, type UpkeepTuning } from "./list-upkeep.ts";
 import { Membership, type MembershipTuning } from "./membership.ts";
 import { NewsDesk } from "./news-desk.ts";
 import { OwnedSessions } from "./owned-sessions.ts";
@@ -48,6 +49,7 @@ export class PostgresStore extends PostgresReads implements port.Store {
   readonly #claims: SessionClaims;
   readonly #actions: ActionClaims;
   readonly #locks: SharedLocks;
+  readonly #upkeep: ListUpkeep;
   readonly #feed = new CommitFeed();
   readonly #relay: Relay;
   readonly #news: NewsDesk;
@@ -66,13 +68,14 @@ export class PostgresStore extends PostgresReads implements port.Store {
   constructor(
     url: string,
     place: { node_no: number; lock: number; channel: string },
-    tuning: MembershipTuning & { pool_size: number },
+    tuning: MembershipTuning & UpkeepTuning & { pool_size: number },
   ) {
     const { node_no } = place;
     const pool = new Pool(url, tuning.pool_size);
     super(pool);
     this.#pool = pool;
     this.#queue = new CommitQueue(url, node_no);
+    this.#upkeep = new ListUpkeep(pool, tuning);
     this.#claims = new SessionClaims(this.#pool, node_no, this.reads.sessions, this.#owned);
     this.#membership = new Membership(place, tuning, {
       freed: () => {
@@ -130,6 +133,7 @@ export class PostgresStore extends PostgresReads implements port.Store {
       await this.#queue.start();
       await this.#link.start();
       this.#membership.start(this.#link.query);
+      this.#upkeep.start();
     } catch (error) {
       await this.#end();
       throw error;
@@ -254,7 +258,7 @@ export class PostgresStore extends PostgresReads implements port.Store {
     this.#actions.stop();
     for (const bell of [this.#work, this.#free, this.#surplus, this.#deltas]) bell.silence();
     this.hurry();
-    await this.#membership.stop();
+    await Promise.all([this.#membership.stop(), this.#upkeep.stop()]);
     await this.#heartbeat.stopRenewing();
     await this.#queue.drained();
     // Where the server is out of reach the others notice that this process is gone.

@@ -3,7 +3,7 @@ import type { InputColumn } from "./input-columns.ts";
 import type { SessionPlan } from "./owned-sessions.ts";
 import { namesFrom, rowStatement } from "./row-statement.ts";
 import { LAST_PLACE } from "./tables.ts";
-import { type Scalar, toJson, toText } from "./values.ts";
+import { type Scalar, toJson, toQuestion, toText } from "./values.ts";
 import { toIndexedWords } from "./words.ts";
 
 /** Most commits are a step and nothing else: its session goes on by one iteration. */
@@ -17,6 +17,7 @@ const COLUMNS: readonly InputColumn[] = [
   { name: "pending_guidance", sql_type: "jsonb", usual: "[]" },
   { name: "pending_action_ids", sql_type: "jsonb", usual: "[]" },
   { name: "session_tokens", sql_type: "bigint", usual: 0 },
+  { name: "question", sql_type: "text" },
   { name: "id", sql_type: "text" },
   { name: "created_at", sql_type: "timestamptz" },
   { name: "step_token", sql_type: "text" },
@@ -66,6 +67,7 @@ export function toStepRow(batch: Batch, plans: readonly SessionPlan[]): Scalar[]
     toJson(session.pending_guidance),
     toJson(session.pending_action_ids),
     session.tokens_used,
+    toQuestion(session),
     toText(step.id),
     step.created_at,
     toText(step.step_token),
@@ -94,7 +96,8 @@ export const stepStatement = rowStatement(COLUMNS, {
   set: `iteration = i.iteration, status = i.session_status, step_token = i.step_token,
     next_step_token = i.next_step_token, result = coalesce(i.result, s.result), pending_guidance = i.pending_guidance,
     pending_action_ids = i.pending_action_ids, last_error = null, tokens_used = i.session_tokens, updated_at = i.created_at,
-    stop_reason = null, ended_at = null, pause_reason = null, started_attempt = null, base_iteration = i.base_iteration, context = null`,
+    stop_reason = null, ended_at = null, pause_reason = null, started_attempt = null, base_iteration = i.base_iteration, context = null,
+    question = i.question, search_is_stale = s.search_is_stale or i.result is not null`,
   when: "s.iteration = i.iteration - 1",
   insert: {
     into: `agent_steps (session_id, iteration, agent_id, place, status, ${STEP_COLUMNS})`,

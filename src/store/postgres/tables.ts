@@ -179,6 +179,7 @@ function toValue(kind: Kind, value: unknown): Scalar {
   return kind === "text" ? toText(value as string) : (value as Scalar);
 }
 
+/** Columns that were not read are null. */
 export function toRow<Name extends TableName>(table: Name, stored: Record<string, unknown>): StoredRow[Name] {
   return Object.fromEntries(
     COLUMNS[table].map(([name, kind]) => [name, fromValue(kind, stored[name])]),
@@ -186,7 +187,7 @@ export function toRow<Name extends TableName>(table: Name, stored: Record<string
 }
 
 function fromValue(kind: Kind, value: unknown): unknown {
-  if (value === null) return null;
+  if (value === null || value === undefined) return null;
   if (kind === "json") return fromJson(value as JsonValue);
   return kind === "text" ? fromText(value as string) : value;
 }

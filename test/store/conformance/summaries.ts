@@ -1,27 +1,40 @@
 import assert from "node:assert/strict";
-import type { Session } from "../../../src/domain/session.ts";
-import { summaryOf } from "../../../src/domain/session-summary.ts";
-import { summarize, summarizeAll } from "../../../src/store/session-summaries.ts";
-import type { SummaryFilter } from "../../../src/store/store.ts";
-import { aSession, mustCreate } from "../fixtures.ts";
+import { SESSION_STATUSES, type Session } from "../../../src/domain/session.ts";
+import { needsPerson, type SessionSummary, searchedText, summaryOf } from "../../../src/domain/session-summary.ts";
+import { folded } from "../../../src/domain/words.ts";
+import type { SessionSort, SessionSummaries, Store, SummaryFilter } from "../../../src/store/store.ts";
+import { advance, aSession, mustAdvance, mustCommit, mustCreate, WORKER } from "../fixtures.ts";
 import { describeClaims, type OpenStore } from "./opened-store.ts";
 
-const STATUSES = ["running", "waiting", "paused", "stopping", "stopped", "done", "error"] as const;
 const REASONS = [null, "max_steps", "destroyed", "max_tokens", "max_runtime_s"] as const;
 const PAGE = { limit: 500, offset: 0 };
 
 const FILTERS: Partial<SummaryFilter>[] = [
   {},
   { statuses: ["running", "error"] },
+  { statuses: ["error", "error"] },
   { statuses: [] },
   { agent_id: "agent-1" },
+  { agent_id: "agent-1", statuses: ["stopped", "done"] },
+  { agent_id: "agent-1", moniker: "moniker-2" },
+  { agent_id: "nobody" },
+  { moniker: "moniker-2" },
   { moniker: "moniker-2", statuses: ["waiting"] },
   { q: "AGENT-1" },
   { q: "zurich" },
+  { q: "ZÜR", statuses: ["paused"] },
   { q: "50%_" },
+  { q: "%" },
+  { q: '"data":4' },
+  { q: "x" },
+  { q: "xx" },
+  { q: "\u0000" },
+  { q: "\u0301" },
+  { q: "дня" },
   { q: "nowhere to be found" },
   { needs_person: true },
   { needs_person: true, statuses: ["stopped"] },
+  { needs_person: true, moniker: "moniker-0" },
   { session_ids: [] },
   { needs_person: true, agent_id: "agent-0", q: "text" },
 ];
@@ -32,39 +45,178 @@ export function summaries(open: OpenStore): void {
       const sessions = Array.from({ length: 42 }, (_, at) => variant(at));
       for (const session of sessions) await mustCreate(store, session);
       const some = sessions.filter((_, at) => at % 5 === 0).map(({ session_id }) => session_id);
+      const known = new Set(sessions.map(({ session_id }) => session_id));
+      const everything = sessions.map(summaryOf).toReversed();
 
       return async (reader) => {
-        for (const filter of [...FILTERS, { session_ids: some, needs_person: true }]) {
-          const found = await summarize(reader, { ...PAGE, ...filter });
-          // What an engine does by its own means is what whole sessions would tell.
-          assert.deepEqual(found, await summarizeAll(reader, { ...PAGE, ...filter }), JSON.stringify(filter));
-          assert.equal(found.total, found.sessions.length);
-          const second = await summarize(reader, { ...filter, limit: 2, offset: 1 });
-          assert.deepEqual(second, { ...found, sessions: found.sessions.slice(1, 3) });
-        }
-        const everything = await summarize(reader, PAGE);
-        assert.deepEqual(everything.sessions, sessions.map(summaryOf).toReversed());
-        const asking = await summarize(reader, { ...PAGE, needs_person: true });
+        for (const filter of [...FILTERS, { session_ids: some }, { session_ids: some, needs_person: true }])
+          for (const sort of ["created_at", "updated_at"] as const) {
+            const asked: SummaryFilter = { ...PAGE, ...filter, sort };
+            const found = await reader.summarizeSessions(asked);
+            const expected = expectedOf(everything, asked);
+            const label = JSON.stringify(asked);
+            // Other claims of this store have sessions of their own.
+            assert.deepEqual(
+              found.sessions.filter(({ session_id }) => known.has(session_id)),
+              expected.sessions,
+              label,
+            );
+            assert.equal(found.exact, true);
+            const sum = [...new Set(asked.statuses ?? SESSION_STATUSES)].reduce(
+              (total, status) => total + found.counts[status],
+              0,
+            );
+            assert.deepEqual([found.total, sum], [found.sessions.length, found.sessions.length], label);
+            const second = await reader.summarizeSessions({ ...asked, limit: 2, offset: 1 });
+            assert.deepEqual(second, { ...found, sessions: found.sessions.slice(1, 3) }, label);
+          }
+        const asking = await reader.summarizeSessions({ ...PAGE, needs_person: true });
         assert.ok(asking.sessions.some(({ question }) => question === "may I?"));
         assert.ok(asking.sessions.every(({ stop_reason }) => stop_reason !== "destroyed"));
-        assert.equal((await summarize(reader, { ...PAGE, q: "zurich" })).total, 3);
+      };
+    });
+
+    claim("follow a session through its life: what it asks, says and is", async (store) => {
+      const agent_id = "followed";
+      const look = async (filter: Partial<SummaryFilter>): Promise<string> => {
+        const { sessions, counts, total } = await store.summarizeSessions({ ...PAGE, agent_id, ...filter });
+        const counted = Object.entries(counts).filter(([, count]) => count > 0);
+        return [...sessions.map(({ question, text }) => `${text} ${question}`), total, ...counted.flat()].join(" ");
+      };
+      let owned = await mustCreate(store, aSession({ agent_id, moniker: "asker" }));
+      assert.equal(await look({}), "null null 1 running 1");
+      assert.equal(await look({ needs_person: true }), "0");
+
+      owned = (await mustAdvance(store, owned, { text: "first", state: { question: { text: "may I?" } } })).owned;
+      assert.equal(await look({ needs_person: true }), "first may I? 1 running 1");
+      assert.equal(await look({ q: "FIRST" }), "first may I? 1 running 1");
+
+      owned = (await mustAdvance(store, owned, { text: "second", state: { question: null } })).owned;
+      assert.equal(await look({ needs_person: true }), "0");
+      assert.equal(await look({ q: "first" }), "0");
+      assert.equal(await look({ q: "econ", moniker: "asker" }), "second null 1 running 1");
+
+      const ended = advance(owned, {
+        text: "third",
+        state: { question: { text: "too late" } },
+        session: { status: "error", last_error: "why", ended_at: owned.session.updated_at },
+      });
+      await mustCommit(store, ended.batch);
+      assert.equal(await look({ needs_person: true }), "third null 1 error 1");
+      assert.equal(await look({ statuses: ["running"] }), "0 error 1");
+
+      const claimed = await store.claimSession({ worker: WORKER, session_id: owned.session.session_id });
+      assert.ok(claimed);
+      const resumed: Session = { ...claimed.session, status: "waiting", last_error: null, ended_at: null };
+      await mustCommit(store, { sessions: [{ kind: "update", session: resumed, owner: claimed.owner }] });
+      // The state is still the one that asks.
+      assert.equal(await look({ needs_person: true }), "third too late 1 waiting 1");
+      return async (reader) => {
+        const found = await reader.summarizeSessions({ ...PAGE, agent_id, q: "third" });
+        assert.deepEqual([found.total, found.sessions[0]?.question], [1, "too late"]);
+        assert.equal((await reader.getAgent(agent_id))?.session_count, 1);
+      };
+    });
+
+    claim("and whole sessions are listed page after page while others are made and updated", async (store) => {
+      const agent_id = "paged";
+      const create = () => mustCreate(store, aSession({ agent_id }));
+      const owned = [];
+      for (let at = 0; at < 9; at++) owned.push(await create());
+      const [first, second, , , , , , eighth] = owned;
+      assert.ok(first && second && eighth);
+      // By their last update the second one is the newest.
+      await mustAdvance(store, second);
+      const byCreation = owned.map(({ session }) => session.session_id).toReversed();
+      const byUpdate = [second.session.session_id, ...byCreation.filter((id) => id !== second.session.session_id)];
+      for (const [sort, expected] of [
+        ["created_at", byCreation],
+        ["updated_at", byUpdate],
+      ] as const) {
+        let moving = await create();
+        const seen = await readPages(store, { agent_id, sort }, async () => {
+          await create();
+          moving = (await mustAdvance(store, moving)).owned;
+        });
+        assert.deepEqual(
+          seen.filter((id) => expected.includes(id)),
+          expected,
+          sort,
+        );
+        assert.equal(new Set(seen).size, seen.length);
+      }
+      const gone = { session_id: "gone", at: first.session.created_at };
+      const left = await store.listSessions({ ...PAGE, agent_id, sort: "created_at", after: gone });
+      assert.deepEqual(
+        left.map(({ session_id }) => session_id),
+        [first.session.session_id],
+      );
+      return async (reader) => {
+        for (const sort of ["created_at", "updated_at"] as const)
+          assert.deepEqual(
+            await readPages(reader, { agent_id, sort }),
+            (await reader.listSessions({ ...PAGE, agent_id, sort })).map(({ session_id }) => session_id),
+          );
       };
     });
   });
 }
 
-/** Every status with every reason, some that ask, some with a text that must be folded or cut. */
+/** The ids of all pages, of lists with and without states, which must be the same. */
+async function readPages(
+  store: Store,
+  filter: { agent_id: string; sort: SessionSort },
+  between = async (): Promise<void> => {},
+): Promise<string[]> {
+  const ids: string[] = [];
+  for (let last: SessionSummary | undefined; ; ) {
+    const after = last && { session_id: last.session_id, at: last[filter.sort] };
+    const page = { ...filter, limit: 3, offset: 0, ...(after && { after }) };
+    const [sessions, found] = [await store.listSessions(page), await store.summarizeSessions(page)];
+    assert.deepEqual(found.sessions, sessions.map(summaryOf));
+    ids.push(...sessions.map(({ session_id }) => session_id));
+    if (sessions.length < 3) return ids;
+    last = found.sessions.at(-1);
+    await between();
+  }
+}
+
+/** What whole sessions tell, newest first. */
+function expectedOf(all: SessionSummary[], filter: SummaryFilter): Pick<SessionSummaries, "sessions"> {
+  const { statuses, agent_id, moniker, q, session_ids, needs_person, sort } = filter;
+  const sessions = all.filter(
+    (summary) =>
+      (statuses?.includes(summary.status) ?? true) &&
+      summary.agent_id === (agent_id ?? summary.agent_id) &&
+      summary.moniker === (moniker ?? summary.moniker) &&
+      (q === undefined || searchedText(summary).includes(folded(q))) &&
+      (session_ids?.includes(summary.session_id) ?? true) &&
+      (!needs_person || needsPerson(summary)),
+  );
+  return {
+    sessions:
+      sort === "updated_at" ? sessions.sort((a, b) => Date.parse(b.updated_at) - Date.parse(a.updated_at)) : sessions,
+  };
+}
+
+/** Every status with every reason, some that ask, some held, some with a text that must be folded or cut. */
 function variant(at: number): Session {
-  const status = STATUSES[at % STATUSES.length] as Session["status"];
-  const texts = [`text ${at}`, "Zürich", "50%_ off", "x".repeat(1000), null, { data: at }];
+  const status = SESSION_STATUSES[at % SESSION_STATUSES.length] as Session["status"];
+  const texts = [`text ${at}`, "Zürich", "50%_ off", "x".repeat(1000), null, { data: at }, "два дня \u0000 😀"];
+  const created_at = new Date(Date.UTC(2026, 0, 1) + at * 1000).toISOString();
+  const held = { kind: "breakpoint", step_token: at % 2 ? "3" : "\u0000" } as const;
+  const asked = { kind: "person", reason: at % 2 ? "wait" : '\u0000"kind":"breakpoint"' } as const;
   return aSession({
     agent_id: `agent-${at % 3}`,
     moniker: `moniker-${at % 4}`,
     status,
     stop_reason: status === "stopped" ? (REASONS[at % REASONS.length] ?? null) : null,
+    pause_reason: status === "paused" ? (at % 3 ? held : asked) : null,
     context: at % 4 === 0 ? { question: { text: "may I?" } } : { question: null },
-    result: at < 6 || at % 20 === 1 ? (texts[at % 20 === 1 ? 1 : at % texts.length] ?? null) : `text ${at}`,
+    result: at < 7 || at % 20 === 1 ? (texts[at % 20 === 1 ? 1 : at % texts.length] ?? null) : `text ${at}`,
     last_error: status === "error" ? "why" : null,
-    created_at: new Date(Date.UTC(2026, 0, 1) + at * 1000).toISOString(),
+    created_at,
+    // In another order than they were made, some at the same time.
+    updated_at: new Date(Date.parse(created_at) + (at % 6 === 0 ? 100_000 : (at % 10) * 3000)).toISOString(),
   });
 }

@@ -60,9 +60,10 @@ const MOST = 500;
 
 async function allRows(query: SummaryQuery): Promise<Selection> {
   const rows = new Map<string, SessionSummary>();
-  for (let offset = 0; ; offset += MOST) {
-    const { sessions } = await get<Summaries>("/api/session-summaries", { ...query, limit: MOST, offset });
+  for (let after: string | undefined; ; ) {
+    const { sessions, next } = await get<Summaries>("/api/session-summaries", { ...query, limit: MOST, after });
     for (const row of sessions) rows.set(row.session_id, row);
-    if (sessions.length < MOST) return rows;
+    if (next === null) return rows;
+    after = next;
   }
 }

@@ -39,7 +39,7 @@ export function SessionsPage() {
           <h1 className="order-1 mr-auto text-[16px] font-semibold sm:order-none">
             Sessions
             <span className="ml-2 text-[13px] font-normal text-muted" data-testid="total">
-              {plural(rows.total, "session")}
+              {plural(rows.total, "session", "sessions", rows.exact)}
             </span>
           </h1>
           <MonikerFilter value={query.moniker ?? ""} onChange={(moniker) => change({ moniker })} />
@@ -54,6 +54,7 @@ export function SessionsPage() {
         </div>
         <StatusFilter
           counts={rows.counts}
+          exact={rows.exact}
           chosen={query.status?.[0] ?? ""}
           onChoose={(status) => change({ status })}
           agent_id={query.agent_id ?? null}

@@ -7,6 +7,8 @@ const ORDER: SessionStatus[] = ["running", "waiting", "paused", "stopping", "err
 
 type StatusFilterProps = {
   counts: Record<SessionStatus, number> | undefined;
+  /** False where there are at least so many. */
+  exact: boolean;
   chosen: string;
   onChoose: (status: string) => void;
   agent_id: string | null;
@@ -14,19 +16,19 @@ type StatusFilterProps = {
 };
 
 /** How many there are of each status; a click shows only those. */
-export function StatusFilter({ counts, chosen, onChoose, agent_id, onAnyAgent }: StatusFilterProps) {
+export function StatusFilter({ counts, exact, chosen, onChoose, agent_id, onAnyAgent }: StatusFilterProps) {
   const total = counts ? Object.values(counts).reduce((sum, value) => sum + value, 0) : 0;
   const shown = ORDER.filter((status) => (counts?.[status] ?? 0) > 0 || status === chosen);
   return (
     <div role="group" aria-label="Status" className="-mx-1 flex gap-1 overflow-x-auto px-1 py-0.5">
       <Chip isOn={chosen === ""} onClick={() => onChoose("")}>
         <span className="font-medium">All</span>
-        <Figure value={total} />
+        <Figure value={total} exact={exact} />
       </Chip>
       {shown.map((status) => (
         <Chip key={status} isOn={chosen === status} onClick={() => onChoose(chosen === status ? "" : status)}>
           <Status status={status} />
-          <Figure value={counts?.[status] ?? 0} />
+          <Figure value={counts?.[status] ?? 0} exact={exact} />
         </Chip>
       ))}
       {agent_id !== null && (
@@ -51,4 +53,9 @@ const Chip = ({ isOn, onClick, children }: ChipProps) => (
   </button>
 );
 
-const Figure = ({ value }: { value: number }) => <span className="tabular-nums text-ink">{count(value)}</span>;
+const Figure = ({ value, exact }: { value: number; exact: boolean }) => (
+  <span className="tabular-nums text-ink">
+    {count(value)}
+    {!exact && "+"}
+  </span>
+);

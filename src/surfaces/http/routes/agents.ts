@@ -5,6 +5,7 @@ import { jsonObjectSchema } from "../../../domain/json.ts";
 import { sessionOptionsSchema, sessionSchema } from "../../../domain/session.ts";
 import { createPayloadSchema } from "../../../queue/payloads.ts";
 import type { Routes } from "../context.ts";
+import { nextAfter, nextSchema, orderQuery, toOrder } from "../list-order.ts";
 import { found, invalid } from "../problem.ts";
 import { acceptedSchema, answers, idParams, pageQuery } from "../schemas.ts";
 import { submit } from "../submitting.ts";
@@ -76,13 +77,14 @@ export const agentRoutes: Routes = (app, { store, queue, catalog }) => {
         tags: ["agents"],
         summary: "An agent's sessions, newest first",
         params,
-        querystring: z.object(pageQuery),
-        response: answers(200, z.object({ sessions: z.array(sessionSchema) }), 400, 404),
+        querystring: z.object({ ...orderQuery, ...pageQuery }),
+        response: answers(200, z.object({ sessions: z.array(sessionSchema), next: nextSchema }), 400, 404),
       },
     },
-    async ({ params: { agent_id }, query }) => {
+    async ({ params: { agent_id }, query: { sort, after, ...page } }) => {
       found(await store.getAgent(agent_id), "agent");
-      return { sessions: await store.listSessions({ agent_id, ...query }) };
+      const sessions = await store.listSessions({ agent_id, ...page, ...toOrder({ sort, after }) });
+      return { sessions, next: nextAfter(sessions, { limit: page.limit, sort }) };
     },
   );
 

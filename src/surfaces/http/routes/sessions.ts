@@ -4,6 +4,7 @@ import { sessionSchema, sessionStatusSchema } from "../../../domain/session.ts";
 import { stepSchema, stepStatusSchema } from "../../../domain/step.ts";
 import type { SessionOrAgent } from "../../../store/store.ts";
 import type { Routes } from "../context.ts";
+import { nextAfter, nextSchema, orderQuery, toOrder } from "../list-order.ts";
 import { found, invalid } from "../problem.ts";
 import { answers, idParams, iterationQuery, pageQuery } from "../schemas.ts";
 
@@ -16,11 +17,19 @@ export const sessionRoutes: Routes = (app, { store }) => {
       schema: {
         tags: ["sessions"],
         summary: "List sessions, newest first",
-        querystring: z.object({ status: sessionStatusSchema.optional(), agent_id: idSchema.optional(), ...pageQuery }),
-        response: answers(200, z.object({ sessions: z.array(sessionSchema) }), 400),
+        querystring: z.object({
+          status: sessionStatusSchema.optional(),
+          agent_id: idSchema.optional(),
+          ...orderQuery,
+          ...pageQuery,
+        }),
+        response: answers(200, z.object({ sessions: z.array(sessionSchema), next: nextSchema }), 400),
       },
     },
-    async ({ query }) => ({ sessions: await store.listSessions(query) }),
+    async ({ query: { sort, after, ...filter } }) => {
+      const sessions = await store.listSessions({ ...filter, ...toOrder({ sort, after }) });
+      return { sessions, next: nextAfter(sessions, { limit: filter.limit, sort }) };
+    },
   );
 
   app.get(

@@ -2,8 +2,8 @@ import { z } from "zod";
 import { idSchema } from "../../../domain/ids.ts";
 import { SESSION_STATUSES, sessionStatusSchema } from "../../../domain/session.ts";
 import { sessionSummarySchema } from "../../../domain/session-summary.ts";
-import { summarize } from "../../../store/session-summaries.ts";
 import type { Routes } from "../context.ts";
+import { nextAfter, nextSchema, orderQuery, toOrder } from "../list-order.ts";
 import { answers, pageQuery } from "../schemas.ts";
 
 const oneOrMore = <Item extends z.ZodType>(item: Item) => z.union([item, z.array(item).max(500)]).optional();
@@ -18,6 +18,7 @@ const summariesQuery = z.object({
     .stringbool()
     .optional()
     .describe("Those that ask something, failed, are held, or were stopped by a limit."),
+  ...orderQuery,
   ...pageQuery,
 });
 
@@ -28,6 +29,10 @@ const summariesSchema = z.object({
   counts: z
     .object(Object.fromEntries(SESSION_STATUSES.map((status) => [status, count])))
     .describe("How many there are of each status, whatever `status` was asked for."),
+  exact: z
+    .boolean()
+    .describe("False where so many fit `q` that they were not counted: there are at least `total`, at least `counts`."),
+  next: nextSchema,
 });
 
 export const summaryRoutes: Routes = (app, { store }) => {
@@ -41,12 +46,15 @@ export const summaryRoutes: Routes = (app, { store }) => {
         response: answers(200, summariesSchema, 400),
       },
     },
-    async ({ query: { status, session_id, q, ...filter } }) =>
-      summarize(store, {
+    async ({ query: { status, session_id, q, sort, after, ...filter } }) => {
+      const found = await store.summarizeSessions({
         ...filter,
+        ...toOrder({ sort, after }),
         ...(status === undefined ? {} : { statuses: [status].flat() }),
         ...(session_id === undefined ? {} : { session_ids: [session_id].flat() }),
         ...(q ? { q } : {}),
-      }),
+      });
+      return { ...found, next: nextAfter(found.sessions, { limit: filter.limit, sort }) };
+    },
   );
 };
