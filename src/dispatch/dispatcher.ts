@@ -4,8 +4,10 @@ import { EverstepError } from "../domain/errors.ts";
 import { isStoppedByLimit, type Session } from "../domain/session.ts";
 import { isWholeSlice } from "../sessions/guidance-slice.ts";
 import type { SessionRegistry } from "../sessions/registry.ts";
+import { describeError } from "../sessions/retry.ts";
 import type { SessionRunner } from "../sessions/session-runner.ts";
 import { GUIDANCE_SLICE } from "../store/guidance-amount.ts";
+import { isRefusal, MOST_REFUSALS } from "../store/is-refusal.ts";
 import type { CommitOutcome, Store } from "../store/store.ts";
 import { type Decision, decide } from "./decide.ts";
 import { type Outcome, settle } from "./outcome.ts";
@@ -21,7 +23,8 @@ const GATHER_MS = 100;
 /**
  * Claims actions and sees each to its end: claim, handle, settle.
  *
- * A1  Every action ends: a handler that throws ends it as failed, a store out of reach only delays it.
+ * A1  Every action ends: a handler that throws ends it as failed, so does a store that keeps refusing to write it, and a store out
+ *     of reach only delays it.
  * A2  What a handler decides and the end of its action are one commit. Guidance goes with what follows it in its session, a
  *     slice at a time, so that a flood costs few commits and no other request waits behind it.
  * A3  A request to a session that is at work here need not wait in the queue: it is written together with what it does, unless
@@ -108,19 +111,38 @@ export class Dispatcher {
 
   /** A1. A stop waits for what was claimed before it; what a store out of reach leaves then is claimed again after a start. */
   async #handle(first: Action): Promise<void> {
-    let following: Action[] | null = null;
-    let failure: string | null = null;
+    const actions = [first];
+    let isWhole = !carriesGuidance(first);
+    let refusals = 0;
     for (let tries = 0; tries < 2 || !this.#stopping.signal.aborted; tries += 1) {
+      const isRefused = refusals >= MOST_REFUSALS;
       try {
-        following ??= carriesGuidance(first) ? await this.#claimFollowing(first) : [];
-        const actions = [first, ...following];
-        if (failure === null) return await this.#handleOnce(first.session_id, actions);
-        const reason = failure;
-        return await this.#settleAlone(actions, () => ({ kind: "failed", reason }));
+        if (!isWhole && !isRefused) {
+          actions.push(...(await this.#claimFollowing(first)));
+          isWhole = true;
+        }
+        if (isRefused) return await this.#handleOneByOne(first.session_id, actions);
+        return void (await this.#handleOnce(first.session_id, actions));
       } catch (error) {
-        if (error instanceof EverstepError) await this.#waitForStore();
-        else failure = String(error);
+        if (isRefusal(error)) refusals += 1;
+        await this.#waitForStore();
       }
+    }
+  }
+
+  /** A1. What the store refuses ends as failed, and only that. Takes what is settled out of the list. */
+  async #handleOneByOne(session_id: string, actions: Action[]): Promise<void> {
+    for (let [action] = actions; action; [action] = actions) {
+      const one = [action];
+      try {
+        // What comes later must not overtake what waits for a retry.
+        if (!(await this.#handleOnce(session_id, one)))
+          return await this.#settleAlone(actions.slice(1), ownedElsewhere);
+      } catch (error) {
+        if (!isRefusal(error)) throw error;
+        await this.#settleAlone(one, () => ({ kind: "failed", reason: describeError(error) }));
+      }
+      actions.shift();
     }
   }
 
@@ -131,21 +153,24 @@ export class Dispatcher {
     return this.#store.claimFollowing(first, GUIDANCE_SLICE);
   }
 
-  async #handleOnce(session_id: string, actions: Action[]): Promise<void> {
+  /** Answers whether the actions ended; where not, they wait for a retry. */
+  async #handleOnce(session_id: string, actions: Action[]): Promise<boolean> {
     if (this.#registry.peek(session_id)) return this.#applyInTurn(session_id, actions);
     const session = this.#store.atHand(session_id) ?? (await this.#store.getSession(session_id));
-    if (!session) return this.#settleAlone(actions, () => ({ kind: "rejected", reason: "the session is unknown" }));
-    const isOver = session.status === "done" || session.status === "stopped";
+    const isOver = session?.status === "done" || session?.status === "stopped";
+    if (!session) await this.#settleAlone(actions, () => ({ kind: "rejected", reason: "the session is unknown" }));
     // No runner is needed to tell what cannot be done any more.
-    if (isOver && !actions.some((action) => mayUndo(action, session)))
-      return this.#settleAlone(actions, (action) => tooLate(action, session));
-    await this.#applyInTurn(session_id, actions);
+    else if (isOver && !actions.some((action) => mayUndo(action, session)))
+      await this.#settleAlone(actions, (action) => tooLate(action, session));
+    else return this.#applyInTurn(session_id, actions);
+    return true;
   }
 
-  async #applyInTurn(session_id: string, actions: Action[]): Promise<void> {
-    await this.#registry.withRunner(session_id, async (runner) => {
+  async #applyInTurn(session_id: string, actions: Action[]): Promise<boolean> {
+    return this.#registry.withRunner(session_id, async (runner) => {
       const written = runner ? await this.#apply(actions, runner) : "fenced";
       if (written === "fenced") await this.#settleAlone(actions, ownedElsewhere);
+      return written !== "fenced";
     });
   }
 
@@ -167,6 +192,7 @@ export class Dispatcher {
   }
 
   async #settleAlone(actions: Action[], outcomeOf: (action: Action) => Outcome): Promise<void> {
+    if (actions.length === 0) return;
     await this.#store.commit({
       actions: actions.map((action) => settle(action, outcomeOf(action), carriesGuidance(action))),
     });

@@ -1,6 +1,6 @@
-import { EverstepError } from "../domain/errors.ts";
 import { changeStatus, isLive, type Session } from "../domain/session.ts";
 import type { Moniker } from "../monikers/moniker.ts";
+import { isRefusal, MOST_REFUSALS } from "../store/is-refusal.ts";
 import type { Batch, CommitOutcome, OwnedSession, Ownership } from "../store/store.ts";
 import { type Attempt, type AttemptOutcome, attempt } from "./attempt.ts";
 import { afterCrash, isSuspect, PROBATION_MS } from "./crash-guard.ts";
@@ -30,7 +30,8 @@ type Change = { session?: Session } & Pick<Batch, "actions" | "overtakes_none">;
  * S4  Guidance leaves `pending_guidance` in the commit of the step that was given it, or is bounced in the commit that
  *     ends the session.
  * S5  A session that has nothing to do costs nothing: no timer, no loop.
- * S6  A store out of reach delays a step's commit; only where the runtime stops meanwhile the step runs again.
+ * S6  A store out of reach delays a step's commit; only where the runtime stops meanwhile the step runs again. A step that the store
+ *     refuses several times ends the session as `error` with the reason, so that nothing waits for it for good.
  * S7  A step that may have brought the process down is marked before it runs again, runs alone when it is marked already, and
  *     is held when it did so repeatedly (crash-guard.ts).
  */
@@ -253,7 +254,8 @@ export class SessionRunner {
     switch (outcome.kind) {
       case "done": {
         this.#failures = 0;
-        await this.#lane.run(() => this.#insist(() => this.#commitStep({ ...outcome, tokens })));
+        const failed = (error: unknown) => this.#commitError(describeError(error), outcome.latency_ms, tokens);
+        await this.#lane.run(() => this.#insist(() => this.#commitStep({ ...outcome, tokens }), failed));
         return this.#session.options.step_interval_ms ?? 0;
       }
       case "failed":
@@ -262,7 +264,7 @@ export class SessionRunner {
         if (outcome.reason === "out_of_time") await this.#lane.run(() => this.#end("max_runtime_s"));
         // Nobody knows of them once the process is gone.
         if (outcome.reason === "shutdown" && this.#wasted > 0)
-          await this.#lane.run(() => this.#insist(() => this.#commit(this.#withWasted(), {})));
+          await this.#lane.run(() => this.#insist(() => this.#commit(this.#withTokens(this.#wasted), {})));
         return 0;
     }
     return outcome satisfies never;
@@ -294,28 +296,46 @@ export class SessionRunner {
       if (this.#session.status === "stopping") return;
       const tokens = this.#wasted;
       this.#wasted = 0;
-      const { session, step } = errorCommit(this.#session, describeError(error), latency_ms, tokens);
-      await this.#insist(() => this.#commit(session, { steps: [step] }));
+      await this.#insist(
+        () => this.#commitError(describeError(error), latency_ms, tokens),
+        (refusal) => this.#commitError(describeError(refusal), latency_ms, tokens),
+      );
     });
     return 0;
   }
 
+  async #commitError(error: string, latency_ms: number, tokens: number): Promise<void> {
+    if (this.#session.status === "stopping") return void (await this.#commit(this.#stopped("destroyed", tokens), {}));
+    const { session, step } = errorCommit(this.#session, error, latency_ms, tokens);
+    await this.#commit(session, { steps: [step] });
+  }
+
   async #end(reason: NonNullable<Session["stop_reason"]>): Promise<void> {
-    await this.#insist(() => this.#commit(changeStatus(this.#withWasted(), "stopped", reason), {}));
+    await this.#insist(() => this.#commit(this.#stopped(reason, this.#wasted), {}));
+  }
+
+  #stopped(reason: NonNullable<Session["stop_reason"]>, tokens: number): Session {
+    return changeStatus(this.#withTokens(tokens), "stopped", reason);
   }
 
   /** The session with the tokens of attempts that came to nothing. */
-  #withWasted(): Session {
-    return { ...this.#session, tokens_used: this.#session.tokens_used + this.#wasted };
+  #withTokens(tokens: number): Session {
+    return { ...this.#session, tokens_used: this.#session.tokens_used + tokens };
   }
 
-  /** S6. What an action asked for is not written here: the dispatcher tries that again itself. */
-  async #insist(write: () => Promise<unknown>): Promise<void> {
-    for (;;) {
+  /**
+   * S6. What an action asked for is not written here: the dispatcher tries that again itself. Where the store keeps refusing,
+   * `instead` writes how that ends.
+   */
+  async #insist(write: () => Promise<unknown>, instead?: (refusal: unknown) => Promise<unknown>): Promise<void> {
+    const { revision } = this.#owner;
+    for (let refusals = 0; ; ) {
       try {
         return void (await write());
       } catch (error) {
-        if (!(error instanceof EverstepError)) throw error;
+        if (this.#owner.revision !== revision) throw error; // It was written, and what came after it failed.
+        if (isRefusal(error)) refusals += 1;
+        if (instead && isRefusal(error) && refusals >= MOST_REFUSALS && (await succeeds(() => instead(error)))) return;
         if (this.#shutDown) this.#fenced = true;
         if (this.#fenced) return;
         await this.#pause.wait(STORE_RETRY_MS);
@@ -352,3 +372,9 @@ export class SessionRunner {
     return outcome.kind;
   }
 }
+
+const succeeds = (work: () => Promise<unknown>): Promise<boolean> =>
+  work().then(
+    () => true,
+    () => false,
+  );

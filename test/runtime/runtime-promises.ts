@@ -20,6 +20,7 @@ import { rehydration } from "./promises/rehydration.ts";
 import { shutdown } from "./promises/shutdown.ts";
 import { statusMachine } from "./promises/status-machine.ts";
 import { storeOutages } from "./promises/store-outages.ts";
+import { storeRefusals } from "./promises/store-refusals.ts";
 import { submission } from "./promises/submit.ts";
 import { transcripts } from "./promises/transcripts.ts";
 import type { MakeHome } from "./runtime-fixture.ts";
@@ -45,6 +46,7 @@ const PROMISES = [
   shutdown,
   crowds,
   storeOutages,
+  storeRefusals,
   events,
   kills,
   builtIn,

@@ -37,7 +37,7 @@ export type LanceStats = {
 
 const diedTwice = (): EverstepError =>
   new EverstepError(
-    "store_unavailable",
+    "store_refused",
     "the store's thread died twice while it wrote this, most likely for want of memory; it was not written",
     "give the process more memory, or send less at once",
   );

@@ -211,6 +211,17 @@ export function toStoreError(error: unknown, folder: string): unknown {
       );
     case 14:
       return folderError(folder, error);
+    // Too large, a constraint, a value of the wrong type or out of range: it is what was to be written, not the disk.
+    case 18:
+    case 19:
+    case 20:
+    case 25:
+      return new EverstepError(
+        "store_refused",
+        `${where} does not take this (${(error as Error).message})`,
+        "make what is to be stored smaller if it is large, else report it; nothing of it was stored",
+        error,
+      );
     default:
       return new EverstepError(
         "store_unavailable",

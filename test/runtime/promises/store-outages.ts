@@ -4,6 +4,7 @@ import { EverstepError } from "../../../src/domain/errors.ts";
 import { Runtime } from "../../../src/main/runtime.ts";
 import type { Batch, Store } from "../../../src/store/store.ts";
 import { sessionThat } from "../awaited-rows.ts";
+import { failingStore } from "../failing-store.ts";
 import { type MakeHome, TIMEOUT, World } from "../runtime-fixture.ts";
 
 /** A store that cannot write for a while only delays what is to be written. */
@@ -84,17 +85,7 @@ export function storeOutages(makeHome: MakeHome): void {
   });
 }
 
-/** The real store, but that it refuses some batches as one whose disk is full does. */
-function failing(store: Store, refuses: (batch: Batch) => boolean): Store {
-  const commit: Store["commit"] = async (batch) => {
-    if (refuses(batch)) throw new EverstepError("store_full", "the disk is full", "make room; nothing was lost");
-    return store.commit(batch);
-  };
-  return new Proxy(store, {
-    get(target, name) {
-      if (name === "commit") return commit;
-      const own: unknown = Reflect.get(target, name);
-      return typeof own === "function" ? own.bind(target) : own;
-    },
-  });
-}
+const failing = (store: Store, fails: (batch: Batch) => boolean): Store =>
+  failingStore(store, (batch) =>
+    fails(batch) ? new EverstepError("store_full", "the disk is full", "make room; nothing was lost") : null,
+  );
