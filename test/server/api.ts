@@ -35,8 +35,12 @@ export const SHAPES = {
 export type Accepted = z.infer<typeof SHAPES.accepted>;
 export type Problem = z.infer<typeof SHAPES.problem>;
 
+/** Lists of sessions also say where the next page begins. */
 export const listOf = <Row extends z.ZodType>(name: string, row: Row) =>
-  zod.strictObject({ [name]: zod.array(row) }) as unknown as z.ZodType<Record<string, z.infer<Row>[]>>;
+  zod.strictObject({
+    [name]: zod.array(row),
+    ...(name === "sessions" && { next: zod.string().nullable() }),
+  }) as unknown as z.ZodType<Record<string, z.infer<Row>[]>>;
 
 export type Query = Record<string, string | number | boolean | undefined>;
 

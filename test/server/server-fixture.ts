@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { after, before } from "node:test";
 import { setTimeout as wait } from "node:timers/promises";
 import { REPOSITORY } from "../repository-files.ts";
-import { type ScratchFolder, scratchFolder } from "../store/scratch-folder.ts";
+import { type StoreHome, storeHome } from "../store-home.ts";
 
 /** A test that waits longer than this, in milliseconds, waits for something that never comes. */
 export const TIMEOUT = { timeout: 180_000 };
@@ -37,21 +37,21 @@ export function spawnEverstep(args: string[], environment: Environment, cwd: str
 /** The real program, `everstep serve`, on a folder of its own. It comes back at the same address when it is started again. */
 export class ServerProcess implements AsyncDisposable {
   readonly folder: string;
-  readonly #scratch: ScratchFolder;
+  readonly #home: StoreHome;
   readonly #environment: Environment;
   #running: Running | undefined;
   #stdout = "";
   #stderr = "";
   #url = "";
 
-  private constructor(scratch: ScratchFolder, environment: Environment) {
-    this.#scratch = scratch;
-    this.folder = scratch.path;
+  private constructor(home: StoreHome, environment: Environment) {
+    this.#home = home;
+    this.folder = home.folder;
     this.#environment = environment;
   }
 
   static async start(environment: Environment = {}): Promise<ServerProcess> {
-    const server = new ServerProcess(await scratchFolder(), environment);
+    const server = new ServerProcess(await storeHome(), environment);
     try {
       await server.start();
     } catch (error) {
@@ -90,7 +90,7 @@ export class ServerProcess implements AsyncDisposable {
   async start(): Promise<void> {
     const port = this.#url === "" ? "0" : new URL(this.#url).port;
     const environment = {
-      EVERSTEP_STORE: `lancedb:${join(this.folder, "data")}`,
+      EVERSTEP_STORE: this.#home.store,
       EVERSTEP_WORKSPACE: join(this.folder, "workspace"),
       EVERSTEP_PORT: port,
       ...this.#environment,
@@ -131,7 +131,7 @@ export class ServerProcess implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.kill();
-    await this.#scratch[Symbol.asyncDispose]();
+    await this.#home[Symbol.asyncDispose]();
   }
 
   /** Waits until it ends by itself. */

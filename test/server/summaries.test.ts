@@ -5,6 +5,7 @@ import { newId } from "../../src/domain/ids.ts";
 import { SESSION_STATUSES } from "../../src/domain/session.ts";
 import { type SessionSummary, sessionSummarySchema } from "../../src/domain/session-summary.ts";
 import { stepSchema } from "../../src/domain/step.ts";
+import { ENGINE } from "../store-home.ts";
 import { pathOf, type Query, read, wrongPaths } from "./api.ts";
 import { TIMEOUT } from "./server-fixture.ts";
 import { Watcher } from "./watcher.ts";
@@ -164,7 +165,7 @@ describe("steps without their states", () => {
 
 describe("GET /api/system", () => {
   const shape = z.strictObject({
-    store: z.literal("lancedb"),
+    store: z.literal(ENGINE),
     sessions: countsShape,
     queue_depth: count,
     queue_lag_ms: z.number().min(0),
@@ -178,6 +179,7 @@ describe("GET /api/system", () => {
         max_running_steps: count,
       }),
     ),
+    ...(ENGINE === "postgres" && { sharers: z.array(z.looseObject({ name: z.string().min(1) })).length(1) }),
     process: z.strictObject({ node: z.string(), uptime_s: z.number(), memory_bytes: count }),
     samples: z.array(
       z.strictObject({ at: z.iso.datetime(), steps: count, errors: count, tokens: count, latency_ms: z.number() }),

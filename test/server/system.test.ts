@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { z } from "zod";
 import { newId } from "../../src/domain/ids.ts";
+import { ENGINE } from "../store-home.ts";
 import { pathOf, problemOf, read, SHAPES } from "./api.ts";
 import { TIMEOUT } from "./server-fixture.ts";
 import { sharedWorld } from "./world.ts";
@@ -10,11 +11,13 @@ const world = sharedWorld();
 
 const healthShape = z.strictObject({
   status: z.literal("ok"),
-  store: z.literal("lancedb"),
+  store: z.literal(ENGINE),
   live_sessions: z.int().min(0),
   queue_depth: z.int().min(0),
   queue_lag_ms: z.number().min(0),
   problems: z.array(z.string()).length(0),
+  // Of the processes that share the store, where it can be shared.
+  ...(ENGINE === "postgres" && { workers: z.array(z.looseObject({ name: z.string().min(1) })).length(1) }),
 });
 
 describe("GET /health", () => {
