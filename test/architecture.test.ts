@@ -3,7 +3,16 @@ import { describe, test } from "node:test";
 import { brokenImportRules, type ImportRules, importsOf } from "./import-rules.ts";
 import { readFolder } from "./repository-files.ts";
 
-const SERVER_SURFACE = ["surfaces", "domain", "queue", "events", "store", "monikers/catalog.ts", "agent-api"];
+const SERVER_SURFACE = [
+  "surfaces",
+  "domain",
+  "concurrency",
+  "queue",
+  "events",
+  "store",
+  "monikers/catalog.ts",
+  "agent-api",
+];
 const NETWORK_CLIENT = ["agent-api", "domain"];
 
 /** Who may import whom. What is not here is not allowed; a layer may always import itself. */
@@ -11,16 +20,17 @@ const RULES: ImportRules = {
   layers: {
     domain: [],
     files: [],
+    concurrency: [],
     // What the bot and the console show of other people's words.
     markdown: [],
     store: ["domain"],
-    "store/lancedb": ["domain", "files", "store"],
-    "store/postgres": ["domain", "store"],
+    "store/lancedb": ["domain", "concurrency", "files", "store"],
+    "store/postgres": ["domain", "concurrency", "store"],
     "store/open-store.ts": ["domain", "store", "store/lancedb", "store/postgres"],
     // A request names a moniker, whose parameters are checked before it is taken.
-    queue: ["domain", "store", "monikers", "monikers/catalog.ts"],
+    queue: ["domain", "concurrency", "store", "monikers", "monikers/catalog.ts"],
     dispatch: ["domain", "store", "queue", "sessions", "monikers"],
-    sessions: ["domain", "store", "monikers", "monikers/catalog.ts", "events"],
+    sessions: ["domain", "concurrency", "store", "monikers", "monikers/catalog.ts", "events"],
     monikers: ["domain"],
     "monikers/catalog.ts": ["domain", "monikers"],
     events: ["domain", "store"],
@@ -121,18 +131,18 @@ describe("the checks themselves", () => {
     ["store/store.ts", 'import type {\n  LanceStore,\n} from "./lancedb/lancedb-store.ts";'],
     ["store/postgres/commit.ts", 'export * from "../lancedb/lancedb-store.ts";'],
     ["store/lancedb/lancedb-store.ts", 'new Worker(new URL("../../sessions/worker.ts", import.meta.url));'],
-    ["queue/submit.ts", 'export { commit } from "../store/lancedb/lancedb-store.ts";'],
-    ["queue/submit.ts", 'import { DatabaseSync } from "node:sqlite";'],
-    ["sessions/runner.ts", 'import { submit } from "../queue/submit.ts";'],
+    ["queue/action-queue.ts", 'export { commit } from "../store/lancedb/lancedb-store.ts";'],
+    ["queue/action-queue.ts", 'import { DatabaseSync } from "node:sqlite";'],
+    ["sessions/runner.ts", 'import { submit } from "../queue/action-queue.ts";'],
     ["dispatch/handle.ts", 'const { serve } = await import("../main/serve.ts");'],
     ["surfaces/http/routes.ts", 'import { joke } from "../../monikers/joke.ts";'],
     ["surfaces/http/routes.ts", 'import { io } from "../socket/server.ts";'],
     ["surfaces/cli/ps.ts", 'import type { Store } from "../../store/store.ts";'],
-    ["surfaces/matrix/bot.ts", 'import { submit } from "../../queue/submit.ts";'],
-    ["queue/submit.ts", "const part = await import(name);"],
-    ["queue/submit.ts", "const part = await import(`../${name}/serve.ts`);"],
-    ["queue/submit.ts", 'import { serve } from "#serve";'],
-    ["queue/submit.ts", 'import { rows } from "../../test/rows.ts";'],
+    ["surfaces/matrix/bot.ts", 'import { submit } from "../../queue/action-queue.ts";'],
+    ["queue/action-queue.ts", "const part = await import(name);"],
+    ["queue/action-queue.ts", "const part = await import(`../${name}/serve.ts`);"],
+    ["queue/action-queue.ts", 'import { serve } from "#serve";'],
+    ["queue/action-queue.ts", 'import { rows } from "../../test/rows.ts";'],
     ["helpers/anything.ts", "export {};"],
   ];
   for (const [path, text] of REFUSED) {

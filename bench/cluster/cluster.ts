@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { loadCatalog } from "../../src/monikers/catalog.ts";
-import { ActionQueue, type SubmitRequest } from "../../src/queue/submit.ts";
+import { ActionQueue, type SubmitRequest } from "../../src/queue/action-queue.ts";
 import { openStore } from "../../src/store/open-store.ts";
 import type { Store } from "../../src/store/store.ts";
 import { Child } from "../runtime/child.ts";

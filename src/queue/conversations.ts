@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { KeyedMutex } from "../concurrency/mutex.ts";
 import { type Action, newAction } from "../domain/action.ts";
 import { type Conversation, conversationStatusSchema, type Message, type Participant } from "../domain/conversation.ts";
 import { idSchema, newId, now } from "../domain/ids.ts";
@@ -7,7 +8,6 @@ import type { Session } from "../domain/session.ts";
 import { jsonBytes } from "../store/guidance-amount.ts";
 import type { Store } from "../store/store.ts";
 import { type Full, GuidanceLimit } from "./guidance-limit.ts";
-import { Turns } from "./turns.ts";
 
 export const newConversationSchema = z.object({
   conversation_id: idSchema.optional(),
@@ -62,7 +62,7 @@ export type Posted = { kind: "posted"; message: Message };
 export class Conversations {
   readonly #store: Store;
   /** A row that is read and then written whole must not change in between. */
-  readonly #turns = new Turns();
+  readonly #mutexes = new KeyedMutex();
 
   readonly #limit: GuidanceLimit;
 
@@ -71,9 +71,9 @@ export class Conversations {
     this.#limit = limit;
   }
 
-  /** In turn within this process, and where others share the store, with them. */
-  #inTurn<Result>(conversation_id: string, work: () => Promise<Result>): Promise<Result> {
-    return this.#turns.take(
+  /** One at a time within this process, and among all processes that share the store. */
+  #exclusively<Result>(conversation_id: string, work: () => Promise<Result>): Promise<Result> {
+    return this.#mutexes.run(
       conversation_id,
       () => this.#store.alone?.(`conversation ${conversation_id}`, work) ?? work(),
     );
@@ -95,7 +95,7 @@ export class Conversations {
   }
 
   async change(conversation_id: string, patch: ConversationPatch): Promise<Conversation | null> {
-    return this.#inTurn(conversation_id, () => this.#changeNow(conversation_id, patch));
+    return this.#exclusively(conversation_id, () => this.#changeNow(conversation_id, patch));
   }
 
   async #changeNow(conversation_id: string, patch: ConversationPatch): Promise<Conversation | null> {
@@ -109,7 +109,7 @@ export class Conversations {
 
   /** Who is in already is answered as they are, with the role that was asked for now. */
   async join(conversation_id: string, wanted: NewParticipant): Promise<Joined | Refusal> {
-    return this.#inTurn(conversation_id, () => this.#joinNow(conversation_id, wanted));
+    return this.#exclusively(conversation_id, () => this.#joinNow(conversation_id, wanted));
   }
 
   async #joinNow(conversation_id: string, wanted: NewParticipant): Promise<Joined | Refusal> {
@@ -136,7 +136,7 @@ export class Conversations {
   }
 
   async leave(conversation_id: string, participant_id: string): Promise<boolean> {
-    return this.#inTurn(conversation_id, () => this.#leaveNow(conversation_id, participant_id));
+    return this.#exclusively(conversation_id, () => this.#leaveNow(conversation_id, participant_id));
   }
 
   async #leaveNow(conversation_id: string, participant_id: string): Promise<boolean> {

@@ -5,7 +5,7 @@ import type { Session, SessionOptions, SessionStatus } from "../domain/session.t
 import type { Step } from "../domain/step.ts";
 import type { Catalog } from "../monikers/catalog.ts";
 import type { Moniker } from "../monikers/moniker.ts";
-import type { Problem } from "./submit.ts";
+import type { Problem } from "./action-queue.ts";
 
 type Wanted = { agent_id: string; session_id?: string | undefined; payload: JsonObject };
 

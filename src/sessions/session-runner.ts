@@ -1,19 +1,19 @@
+import { Mutex } from "../concurrency/mutex.ts";
 import { changeStatus, isLive, type Session } from "../domain/session.ts";
 import type { Moniker } from "../monikers/moniker.ts";
 import { isRefusal, MOST_REFUSALS } from "../store/is-refusal.ts";
 import type { Batch, CommitOutcome, OwnedSession, Ownership } from "../store/store.ts";
-import { type Attempt, type AttemptOutcome, attempt } from "./attempt.ts";
 import { afterCrash, isSuspect, PROBATION_MS } from "./crash-guard.ts";
+import { deliverToAgents } from "./deliver-to-agents.ts";
 import { DeliveredGuidance } from "./delivered-guidance.ts";
-import { Inbox } from "./inbox.ts";
-import { Lane } from "./lane.ts";
+import { InterruptibleDelay } from "./interruptible-delay.ts";
 import { reachedLimit, waitWithin } from "./limits.ts";
-import { deliverToListeners } from "./listeners.ts";
-import { Pause } from "./pause.ts";
 import { describeError, nextAttemptIn } from "./retry.ts";
+import { type RunningStep, runStep, type StepOutcome } from "./run-step.ts";
 import type { RunnerDependencies } from "./runner-dependencies.ts";
 import { bouncedFrom, consumedBy, errorCommit, stepCommit } from "./step-commit.ts";
 import type { Slot, StepSlots } from "./step-slots.ts";
+import { UnreadMessages } from "./unread-messages.ts";
 
 const STORE_RETRY_MS = 500;
 
@@ -23,9 +23,9 @@ type Change = { session?: Session } & Pick<Batch, "actions" | "overtakes_none">;
 /**
  * Advances one session, alone.
  *
- * S1  Every change of the session goes through one lane, so that each is made from the row that the one before left. The
+ * S1  Every change of the session is made under one mutex, so that each is made from the row that the one before left. The
  *     store refuses any other.
- * S2  A step starts in the lane as well: after a pause was taken in, no step starts.
+ * S2  A step starts under the mutex as well: after a pause was taken in, no step starts.
  * S3  A step that finishes is committed, whatever was asked meanwhile, unless it was cut short.
  * S4  Guidance leaves `pending_guidance` in the commit of the step that was given it, or is bounced in the commit that
  *     ends the session.
@@ -39,14 +39,14 @@ export class SessionRunner {
   readonly #dependencies: RunnerDependencies;
   readonly #moniker: Moniker;
   #owner: Ownership;
-  readonly #lane = new Lane();
+  readonly #mutex = new Mutex();
   readonly #delivered: DeliveredGuidance;
   #session: Session;
-  #attempt: Attempt | undefined;
+  #runningStep: RunningStep | undefined;
   #failures = 0;
   /** Tokens of attempts that came to nothing; the next row counts them. */
   #wasted = 0;
-  #pause = new Pause();
+  #delay = new InterruptibleDelay();
   #loop: Promise<void> | undefined;
   #slot: Slot | undefined;
   #woken = false;
@@ -89,7 +89,7 @@ export class SessionRunner {
 
   /** A change begins at once: nothing else is being written. */
   get isFree(): boolean {
-    return this.#lane.isFree;
+    return this.#mutex.isFree;
   }
 
   /** Looks at the session again: takes up the work if there is some, ends a wait that is no longer wanted. */
@@ -97,7 +97,7 @@ export class SessionRunner {
     this.#woken = true;
     const { status } = this.#session;
     // What is new does not shorten the wait before a retry: it would use up the attempts.
-    if (this.#failures === 0 || status !== "running") this.#pause.end();
+    if (this.#failures === 0 || status !== "running") this.#delay.interrupt();
     if (status !== "running") this.#slot?.cancel();
     if (this.#shutDown || this.isOver) return;
     this.#loop ??= this.#run().finally(() => {
@@ -117,7 +117,7 @@ export class SessionRunner {
    * and says what to write, or null for nothing.
    */
   async change(decide: (session: Session) => Change | null): Promise<CommitOutcome["kind"] | "nothing"> {
-    return this.#lane.run(async () => {
+    return this.#mutex.run(async () => {
       const decided = decide(this.#session);
       if (!decided) return "nothing";
       const { session, ...batch } = decided;
@@ -127,14 +127,14 @@ export class SessionRunner {
 
   /** Cuts the step in flight short; it runs again with whatever guidance is there then. */
   interrupt(): void {
-    this.#attempt?.cut("interrupted");
-    this.#pause.end();
+    this.#runningStep?.cut("interrupted");
+    this.#delay.interrupt();
   }
 
   /** The session is `stopping`: its step may finish within the grace period. */
   destroy(): void {
-    if (this.#attempt) {
-      this.#destroyTimer ??= setTimeout(() => this.#attempt?.cut("destroyed"), this.#dependencies.destroy_grace_ms);
+    if (this.#runningStep) {
+      this.#destroyTimer ??= setTimeout(() => this.#runningStep?.cut("destroyed"), this.#dependencies.destroy_grace_ms);
     }
     this.wake();
   }
@@ -142,8 +142,8 @@ export class SessionRunner {
   /** Starts no further step. `cut` also ends the one in flight, which then runs again after a restart. */
   shutDown(cut: boolean): void {
     this.#shutDown = true;
-    if (cut) this.#attempt?.cut("shutdown");
-    this.#pause.end();
+    if (cut) this.#runningStep?.cut("shutdown");
+    this.#delay.interrupt();
   }
 
   /** The session is not this runner's any more: what it does from now on comes to nothing, so it stops. */
@@ -157,7 +157,7 @@ export class SessionRunner {
     while (!this.#shutDown && !this.#fenced) {
       // S5: a session that rests or ended meanwhile waits for nothing.
       if (interval > 0 && this.#session.status === "running")
-        await this.#pause.wait(waitWithin(this.#session, interval));
+        await this.#delay.wait(waitWithin(this.#session, interval));
       interval = 0;
       const next = await this.#advance();
       if (next !== null) interval = next;
@@ -195,9 +195,9 @@ export class SessionRunner {
   }
 
   /** Runs the next step, or answers null where there is nothing to run. */
-  async #step(): Promise<AttemptOutcome | null> {
-    // S2: what the session is to do is decided in the lane, and the step is under way before the lane is left.
-    const started = await this.#lane.run(async () => {
+  async #step(): Promise<StepOutcome | null> {
+    // S2: what the session is to do is decided under the mutex, and the step is under way before it is released.
+    const started = await this.#mutex.run(async () => {
       this.#woken = false;
       const { status } = this.#session;
       if (this.#shutDown || this.#fenced) return null;
@@ -213,14 +213,14 @@ export class SessionRunner {
         return null;
       }
       if (this.#afterCrash && !(await this.#maySurvive())) return null;
-      this.#attempt = this.#newAttempt();
-      return this.#attempt;
+      this.#runningStep = this.#startStep();
+      return this.#runningStep;
     });
     if (!started) return null;
     try {
       return await started.outcome;
     } finally {
-      this.#attempt = undefined;
+      this.#runningStep = undefined;
       clearTimeout(this.#destroyTimer);
       this.#destroyTimer = undefined;
     }
@@ -233,21 +233,21 @@ export class SessionRunner {
     return !this.#fenced && this.#session.status === "running";
   }
 
-  #newAttempt(): Attempt {
+  #startStep(): RunningStep {
     const session = this.#session;
     const { store, llm, tools, watch, onDelta } = this.#dependencies;
     let event_seq = 0;
-    return attempt(session, this.#moniker, {
+    return runStep(session, this.#moniker, {
       llm,
       tools,
       watch,
-      inbox: new Inbox(store, session),
+      unreadMessages: new UnreadMessages(store, session),
       onShown: (shown) => onDelta({ ...shown, session, iteration: session.iteration + 1, event_seq: event_seq++ }),
     });
   }
 
   /** Writes what came of a step, if there was one. Answers how long to wait before the next one, in milliseconds. */
-  async #settle(outcome: AttemptOutcome | null): Promise<number | null> {
+  async #settle(outcome: StepOutcome | null): Promise<number | null> {
     if (!outcome) return null;
     const tokens = this.#wasted + outcome.tokens;
     this.#wasted = outcome.kind === "done" ? 0 : tokens;
@@ -255,25 +255,25 @@ export class SessionRunner {
       case "done": {
         this.#failures = 0;
         const failed = (error: unknown) => this.#commitError(describeError(error), outcome.latency_ms, tokens);
-        await this.#lane.run(() => this.#insist(() => this.#commitStep({ ...outcome, tokens }), failed));
+        await this.#mutex.run(() => this.#insist(() => this.#commitStep({ ...outcome, tokens }), failed));
         return this.#session.options.step_interval_ms ?? 0;
       }
       case "failed":
         return this.#retryOrFail(outcome.error, outcome.latency_ms);
       case "cut":
-        if (outcome.reason === "out_of_time") await this.#lane.run(() => this.#end("max_runtime_s"));
+        if (outcome.reason === "out_of_time") await this.#mutex.run(() => this.#end("max_runtime_s"));
         // Nobody knows of them once the process is gone.
         if (outcome.reason === "shutdown" && this.#wasted > 0)
-          await this.#lane.run(() => this.#insist(() => this.#commit(this.#withTokens(this.#wasted), {})));
+          await this.#mutex.run(() => this.#insist(() => this.#commit(this.#withTokens(this.#wasted), {})));
         return 0;
     }
     return outcome satisfies never;
   }
 
-  async #commitStep(result: Extract<AttemptOutcome, { kind: "done" }>): Promise<void> {
+  async #commitStep(result: Extract<StepOutcome, { kind: "done" }>): Promise<void> {
     const { session, step, message } = stepCommit(this.#session, this.#moniker.kind, result);
     const used = (await this.#delivered.get(step.action_ids)).map((action) => consumedBy(action, step.iteration));
-    const said = message && (await deliverToListeners(this.#dependencies, message, step.guidance));
+    const said = message && (await deliverToAgents(this.#dependencies, message, step.guidance));
     await this.#commit(session, {
       steps: [step],
       actions: [...used, ...(said?.actions ?? [])],
@@ -291,7 +291,7 @@ export class SessionRunner {
       return wait;
     }
     this.#failures = 0;
-    await this.#lane.run(async () => {
+    await this.#mutex.run(async () => {
       // A session that is being destroyed ends as destroyed, not as failed.
       if (this.#session.status === "stopping") return;
       const tokens = this.#wasted;
@@ -338,7 +338,7 @@ export class SessionRunner {
         if (instead && isRefusal(error) && refusals >= MOST_REFUSALS && (await succeeds(() => instead(error)))) return;
         if (this.#shutDown) this.#fenced = true;
         if (this.#fenced) return;
-        await this.#pause.wait(STORE_RETRY_MS);
+        await this.#delay.wait(STORE_RETRY_MS);
       }
     }
   }

@@ -12,7 +12,7 @@ import type { Step } from "../../src/domain/step.ts";
 import { Runtime, type RuntimeOptions } from "../../src/main/runtime.ts";
 import { loadCatalog } from "../../src/monikers/catalog.ts";
 import type { Moniker } from "../../src/monikers/moniker.ts";
-import type { SubmitOutcome } from "../../src/queue/submit.ts";
+import type { SubmitOutcome } from "../../src/queue/action-queue.ts";
 import { openStore } from "../../src/store/open-store.ts";
 import type { Store } from "../../src/store/store.ts";
 import { actionThat, sessionThat } from "./awaited-rows.ts";

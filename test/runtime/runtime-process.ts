@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 import type { JsonValue } from "../../src/domain/json.ts";
 import type { SessionStatus } from "../../src/domain/session.ts";
-import type { SubmitOutcome } from "../../src/queue/submit.ts";
+import type { SubmitOutcome } from "../../src/queue/action-queue.ts";
 import type { WorldOptions } from "./runtime-fixture.ts";
 
 export type ChildOrder = WorldOptions & { url: string; workspace: string };

@@ -1,3 +1,4 @@
+import { Mutex } from "../../concurrency/mutex.ts";
 import { EverstepError } from "../../domain/errors.ts";
 import { SESSION_STATUSES } from "../../domain/session.ts";
 import type { Chain } from "../state-chain.ts";
@@ -55,7 +56,7 @@ export class Engine {
   readonly history: History;
   readonly #folder: string;
   readonly #wasLeftOpen: boolean;
-  #lastGroup = Promise.resolve();
+  readonly #writes = new Mutex();
 
   private constructor(
     journal: Journal,
@@ -99,12 +100,10 @@ export class Engine {
 
   /** Groups are written one after the other, in the order they came. */
   apply(batches: WireBatch[]): Promise<WireOutcome[]> {
-    const written = this.#lastGroup.then(async () => {
+    return this.#writes.run(async () => {
       await this.#mover.room();
       return this.#applyGroup(batches);
     });
-    this.#lastGroup = written.then(() => {});
-    return written;
   }
 
   /**
@@ -112,7 +111,7 @@ export class Engine {
    * are written now, unless they may be what it died of.
    */
   reapply(batches: WireBatch[], mayWrite: boolean): Promise<WireOutcome[]> {
-    const written = this.#lastGroup.then(async () => {
+    return this.#writes.run(async () => {
       const outcomes: WireOutcome[] = [];
       for (const batch of batches) {
         if (await this.#wasWritten(batch)) outcomes.push({ kind: "committed" });
@@ -121,11 +120,6 @@ export class Engine {
       }
       return outcomes;
     });
-    this.#lastGroup = written.then(
-      () => {},
-      () => {},
-    );
-    return written;
   }
 
   /** By its first row: nobody but a later batch can have replaced it, and that was written after this one. */
@@ -301,7 +295,7 @@ export class Engine {
 
   /** Leaves everything in LanceDB. Where that fails, on a full disk say, the journal keeps the rows for the next start. */
   async close(): Promise<void> {
-    await this.#lastGroup;
+    await this.#writes.run(async () => {});
     try {
       await this.#mover.checkpoint({ compact: false });
     } catch {

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { setTimeout as wait } from "node:timers/promises";
+import { KeyedMutex } from "../../concurrency/mutex.ts";
 import { Bell } from "./bell.ts";
 import type { Link } from "./link.ts";
 import { closed, toStoreError } from "./store-errors.ts";
@@ -15,7 +16,7 @@ export class SharedLocks {
   readonly #link: Link;
   readonly #lock: number;
   readonly #unlocked = new Bell<[name: string]>();
-  readonly #lines = new Map<string, Promise<unknown>>();
+  readonly #mutexes = new KeyedMutex();
 
   constructor(link: Link, lock: number) {
     this.#link = link;
@@ -28,11 +29,7 @@ export class SharedLocks {
   }
 
   alone<Result>(name: string, work: () => Promise<Result>, signal: AbortSignal): Promise<Result> {
-    const turn = (this.#lines.get(name) ?? Promise.resolve()).then(() => this.#locked(name, work, signal));
-    const settled = turn.catch(() => {});
-    this.#lines.set(name, settled);
-    void settled.then(() => this.#lines.get(name) === settled && this.#lines.delete(name));
-    return turn;
+    return this.#mutexes.run(name, () => this.#locked(name, work, signal));
   }
 
   async #locked<Result>(name: string, work: () => Promise<Result>, signal: AbortSignal): Promise<Result> {

@@ -1,7 +1,8 @@
+import { Mutex } from "../../concurrency/mutex.ts";
 import { newId } from "../../domain/ids.ts";
 import type { Session } from "../../domain/session.ts";
 import type { Events, RuntimeEvent } from "../../events/events.ts";
-import type { ActionQueue } from "../../queue/submit.ts";
+import type { ActionQueue } from "../../queue/action-queue.ts";
 import type { Store } from "../../store/store.ts";
 
 const AGENT_ID = "default";
@@ -25,8 +26,8 @@ export class DefaultChat {
   readonly #queue: ActionQueue;
   readonly #events: Events;
   readonly #resetListeners = new Set<(session_id: string) => void>();
-  #line: Promise<unknown> = Promise.resolve();
-  #looking: Promise<unknown> = Promise.resolve();
+  readonly #questions = new Mutex();
+  readonly #lookUps = new Mutex();
   #reset = new AbortController();
   /** The session that was the chat when it was last looked for. */
   #known: string | undefined;
@@ -113,9 +114,7 @@ export class DefaultChat {
 
   /** Looks for the chat, and changes of it, happen one after the other: two that find none must not make two. */
   #alone<Result>(work: () => Promise<Result>): Promise<Result> {
-    const done = this.#looking.then(() => this.#store.alone?.("default chat", work) ?? work());
-    this.#looking = done.catch(() => {});
-    return done;
+    return this.#lookUps.run(() => this.#store.alone?.("default chat", work) ?? work());
   }
 
   onReset(listener: (session_id: string) => void): () => void {
@@ -126,9 +125,7 @@ export class DefaultChat {
   /** Waits for its turn, asks, and tells the answer as it comes. A question that was asked stays asked if the asker leaves. */
   ask(question: Asked, tell: (event: AnswerEvent) => void | Promise<void>): Promise<void> {
     const ask = () => this.#ask(question, tell);
-    const turn = this.#line.then(() => this.#store.alone?.("default chat questions", ask) ?? ask());
-    this.#line = turn.catch(() => {});
-    return turn;
+    return this.#questions.run(() => this.#store.alone?.("default chat questions", ask) ?? ask());
   }
 
   async #ask({ text, user_id, request_id }: Asked, tell: (event: AnswerEvent) => void | Promise<void>): Promise<void> {

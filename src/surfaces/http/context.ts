@@ -3,8 +3,8 @@ import type { FastifyBaseLogger, FastifyInstance, FastifyRequest, RawServerDefau
 import type { ZodTypeProvider } from "fastify-type-provider-zod";
 import type { Events } from "../../events/events.ts";
 import type { Catalog } from "../../monikers/catalog.ts";
+import type { ActionQueue } from "../../queue/action-queue.ts";
 import type { Conversations } from "../../queue/conversations.ts";
-import type { ActionQueue } from "../../queue/submit.ts";
 import type { Store } from "../../store/store.ts";
 import type { Metrics } from "./metrics.ts";
 

@@ -1,4 +1,4 @@
-import type { ActionQueue, SubmitOutcome } from "../../queue/submit.ts";
+import type { ActionQueue, SubmitOutcome } from "../../queue/action-queue.ts";
 import { full, invalid, Problem, unknown } from "./problem.ts";
 
 type Accepted = { action_id: string; agent_id: string; session_id: string };

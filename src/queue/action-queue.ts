@@ -7,9 +7,9 @@ import type { Session } from "../domain/session.ts";
 import type { Catalog } from "../monikers/catalog.ts";
 import { jsonBytes } from "../store/guidance-amount.ts";
 import type { Batch, Store } from "../store/store.ts";
-import { Arrivals } from "./arrivals.ts";
 import { type Full, GuidanceLimit, type Room } from "./guidance-limit.ts";
 import { newFork, newSession } from "./new-session.ts";
+import { OrderedAdmission } from "./ordered-admission.ts";
 import { PAYLOADS } from "./payloads.ts";
 
 export const submitSchema = z.object({
@@ -56,7 +56,7 @@ export class ActionQueue {
   readonly #catalog: Catalog;
   readonly #applyAtOnce: ApplyAtOnce;
   readonly #limit: GuidanceLimit;
-  readonly #arrivals = new Arrivals();
+  readonly #admission = new OrderedAdmission();
 
   constructor(
     store: Store,
@@ -79,19 +79,19 @@ export class ActionQueue {
     const full = this.#refusal(checked);
     if (full) return full;
     const key = checked.session_id ?? checked.agent_id ?? "";
-    const wish = AT_ONCE.has(checked.action_type) ? "alone" : "side by side";
-    return this.#arrivals.inOrder(key, wish, this.#lookUp(checked), (found, isAlone) =>
-      this.#submitTo(checked, found, isAlone),
+    const mode = AT_ONCE.has(checked.action_type) ? "exclusive" : "shared";
+    return this.#admission.admit(key, mode, this.#lookUp(checked), (context, isExclusive) =>
+      this.#submitTo(checked, context, isExclusive),
     );
   }
 
-  /** Q3: what comes alone overtakes nothing that is on its way into the queue. */
-  async #submitTo(request: Checked, { target, room }: Found, isAlone: boolean): Promise<SubmitOutcome> {
+  /** Q3: an exclusive request overtakes nothing that is on its way into the queue. */
+  async #submitTo(request: Checked, { target, room }: Found, isExclusive: boolean): Promise<SubmitOutcome> {
     if (!target) return { kind: "unknown", what: request.session_id ? "session" : "agent" };
     if (request.action_type === "agent_fork") return this.#fork(request, target.session_id);
     const action = actionOf(request, target);
     if (room?.kind === "full") return room; // Q4
-    const isApplied = isAlone && (await this.#applyAtOnce(action));
+    const isApplied = isExclusive && (await this.#applyAtOnce(action));
     if (!isApplied) await this.#store.commit({ actions: [action] }).finally(() => room?.written());
     return accepted(action, target);
   }

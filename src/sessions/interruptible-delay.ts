@@ -1,5 +1,7 @@
-/** A wait between two steps that news can end early. */
-export class Pause {
+const LONGEST_TIMER_MS = 2 ** 31 - 1;
+
+/** A delay that can be ended early. */
+export class InterruptibleDelay {
   #end: (() => void) | undefined;
 
   async wait(ms: number): Promise<void> {
@@ -13,9 +15,7 @@ export class Pause {
     this.#end = undefined;
   }
 
-  end(): void {
+  interrupt(): void {
     this.#end?.();
   }
 }
-
-const LONGEST_TIMER_MS = 2 ** 31 - 1;

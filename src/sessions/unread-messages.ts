@@ -7,7 +7,7 @@ import type { Store } from "../store/store.ts";
  * What is new in a session's conversation, for monikers that pull. How far it read is committed with the step, so a step
  * that runs again reads the same messages again.
  */
-export class Inbox {
+export class UnreadMessages {
   readonly #store: Store;
   readonly #session: Session;
   #last: string | undefined;

@@ -11,7 +11,7 @@ const MOST_HOPS = 4;
  * What an agent says is heard by another agent only where that one joined the conversation with the role `listener`,
  * and only so many hops from a person: two agents cannot talk each other into a loop.
  */
-export async function deliverToListeners(
+export async function deliverToAgents(
   { store, limit }: Pick<RunnerDependencies, "store" | "limit">,
   message: Message,
   guidance: JsonValue[],

@@ -7,24 +7,24 @@ import type { Moniker, StepContext } from "../monikers/moniker.ts";
 import { StepError } from "../monikers/moniker.ts";
 import { checkFrame } from "./check-frame.ts";
 import { firstSlice } from "./guidance-slice.ts";
-import type { Inbox } from "./inbox.ts";
 import { runtimeLeftMs } from "./limits.ts";
 import type { RunnerDependencies } from "./runner-dependencies.ts";
 import type { Taken } from "./step-commit.ts";
 import { inStepScope, outsideStepScope, type StepScope } from "./step-scope.ts";
+import type { UnreadMessages } from "./unread-messages.ts";
 
 /** Why a step was cut short from outside; none of these is the step's own failure. */
 type CutReason = "interrupted" | "destroyed" | "shutdown" | "out_of_time";
 
-export type AttemptOutcome =
+export type StepOutcome =
   | { kind: "done"; frame: FrameOut; taken: Taken; latency_ms: number; tokens: number; cursor: SessionCursor | null }
   | { kind: "failed"; error: unknown; latency_ms: number; tokens: number }
   | { kind: "cut"; reason: CutReason; tokens: number };
 
-export type Attempt = { outcome: Promise<AttemptOutcome>; cut: (reason: CutReason) => void };
+export type RunningStep = { outcome: Promise<StepOutcome>; cut: (reason: CutReason) => void };
 
-export type AttemptTools = Pick<StepContext, "llm" | "tools"> &
-  Pick<RunnerDependencies, "watch"> & { inbox: Inbox; onShown: (shown: Shown) => void };
+export type StepEnvironment = Pick<StepContext, "llm" | "tools"> &
+  Pick<RunnerDependencies, "watch"> & { unreadMessages: UnreadMessages; onShown: (shown: Shown) => void };
 
 /** What a step shows while it runs: text, or the name of a tool, and whose guidance it has. */
 type Shown = Pick<StepDelta, "text" | "tool" | "action_ids">;
@@ -38,8 +38,8 @@ class Cut extends Error {
 }
 
 /** Runs a session's next step once, with as much guidance as it takes. It ends when the moniker ends or the signal aborts, whichever comes first. */
-export function attempt(session: Session, moniker: Moniker, given: AttemptTools): Attempt {
-  const { llm, tools, watch, inbox, onShown } = given;
+export function runStep(session: Session, moniker: Moniker, given: StepEnvironment): RunningStep {
+  const { llm, tools, watch, unreadMessages, onShown } = given;
   const controller = new AbortController();
   const taken = firstSlice(session);
   const { action_ids } = taken;
@@ -57,7 +57,7 @@ export function attempt(session: Session, moniker: Moniker, given: AttemptTools)
     },
     llm,
     tools,
-    unread: (limit) => inbox.unread(limit),
+    unread: (limit) => unreadMessages.unread(limit),
     emit(news) {
       if (over) return;
       if (news.kind === "usage") tokens += tokenCount(news.tokens);
@@ -80,7 +80,7 @@ export function attempt(session: Session, moniker: Moniker, given: AttemptTools)
       return !over;
     },
   };
-  const run = async (): Promise<AttemptOutcome> => {
+  const run = async (): Promise<StepOutcome> => {
     const timer = deadline(session, abort);
     const unwatch = watch(session.session_id);
     let step: unknown;
@@ -88,7 +88,7 @@ export function attempt(session: Session, moniker: Moniker, given: AttemptTools)
       step = inStepScope(scope, () => moniker.step(frameOf(session, taken), context));
       const returned = await Promise.race([aborted.promise, step]);
       const latency_ms = performance.now() - started;
-      return { kind: "done", frame: checkFrame(returned), taken, latency_ms, tokens, cursor: inbox.cursor };
+      return { kind: "done", frame: checkFrame(returned), taken, latency_ms, tokens, cursor: unreadMessages.cursor };
     } catch (error) {
       // A model that is cut off tells what it cost a moment later.
       if (llm && controller.signal.aborted) await settled(step, LAST_WORDS_MS);

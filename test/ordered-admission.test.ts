@@ -1,16 +1,16 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { Arrivals } from "../src/queue/arrivals.ts";
+import { OrderedAdmission } from "../src/queue/ordered-admission.ts";
 
-/** Works on one key, and what began so far; those that are alone in capitals. */
+/** Works on one key, and what began so far; exclusive ones in capitals. */
 function watched() {
-  const arrivals = new Arrivals();
+  const admission = new OrderedAdmission();
   const began: string[] = [];
   const ends = new Map<string, () => void>();
-  const arrive = (name: string, wish: "side by side" | "alone", lookUp: Promise<unknown> = Promise.resolve()) =>
-    arrivals.inOrder("key", wish, lookUp, async (_, isAlone) => {
-      began.push(isAlone ? name.toUpperCase() : name);
+  const arrive = (name: string, mode: "shared" | "exclusive", lookUp: Promise<unknown> = Promise.resolve()) =>
+    admission.admit("key", mode, lookUp, async (_, isExclusive) => {
+      began.push(isExclusive ? name.toUpperCase() : name);
       await new Promise<void>((resolve) => ends.set(name, resolve));
     });
   const end = async (name: string) => {
@@ -20,11 +20,11 @@ function watched() {
   return { arrive, began, end };
 }
 
-describe("arrivals", () => {
+describe("ordered admission: requests", () => {
   test("begin side by side, in their order, however long each looks something up", async () => {
     const { arrive, began, end } = watched();
     const slow = Promise.withResolvers<void>();
-    const all = [arrive("first", "side by side", slow.promise), arrive("second", "side by side")];
+    const all = [arrive("first", "shared", slow.promise), arrive("second", "shared")];
     await nextTurn();
     assert.deepEqual(began, []);
     slow.resolve();
@@ -34,28 +34,28 @@ describe("arrivals", () => {
     await Promise.all(all);
   });
 
-  test("that are alone hold up those after them until their end", async () => {
+  test("that are exclusive hold up those after them until their end", async () => {
     const { arrive, began, end } = watched();
-    const all = [arrive("first", "alone"), arrive("second", "alone"), arrive("third", "side by side")];
+    const all = [arrive("first", "exclusive"), arrive("second", "exclusive"), arrive("third", "shared")];
     await nextTurn();
     assert.deepEqual(began, ["FIRST"]);
     await end("first");
-    assert.deepEqual(began, ["FIRST", "second", "third"], "of those that waited none is alone");
+    assert.deepEqual(began, ["FIRST", "second", "third"], "none of those that waited is exclusive");
     for (const name of ["second", "third"]) await end(name);
     await Promise.all(all);
-    const next = arrive("next", "alone");
+    const next = arrive("next", "exclusive");
     await nextTurn();
     await end("next");
     await next;
     assert.equal(began.at(-1), "NEXT");
   });
 
-  test("are not alone while any is under way, also where a later one ended", async () => {
+  test("are not exclusive while any is under way, also where a later one ended", async () => {
     const { arrive, began, end } = watched();
-    const all = [arrive("first", "side by side"), arrive("second", "side by side")];
+    const all = [arrive("first", "shared"), arrive("second", "shared")];
     await nextTurn();
     await end("second");
-    all.push(arrive("third", "alone"));
+    all.push(arrive("third", "exclusive"));
     await nextTurn();
     assert.deepEqual(began, ["first", "second", "third"]);
     for (const name of ["first", "third"]) await end(name);
@@ -67,10 +67,10 @@ describe("arrivals", () => {
     const unhandled: unknown[] = [];
     const note = (error: unknown) => unhandled.push(error);
     process.on("unhandledRejection", note);
-    const first = arrive("first", "alone");
+    const first = arrive("first", "exclusive");
     const lost = Promise.reject(new Error("out of reach"));
-    const failing = assert.rejects(arrive("failing", "alone", lost), /out of reach/);
-    const last = arrive("last", "alone");
+    const failing = assert.rejects(arrive("failing", "exclusive", lost), /out of reach/);
+    const last = arrive("last", "exclusive");
     await nextTurn();
     await end("first");
     await failing;
