@@ -1,16 +1,11 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import {
-  ACTION_TYPES,
-  type Action,
-  actionSchema,
-  byUrgencyThenArrival,
-  carriesGuidance,
-  isFinal,
-} from "../src/domain/action.ts";
+import { type Action, actionSchema, byUrgencyThenArrival } from "../src/domain/action.ts";
+import { ACTION_TYPES, carriesGuidance } from "../src/domain/action-type.ts";
 import { ERROR_CODES, EverstepError } from "../src/domain/errors.ts";
 import { idSchema, newId, now, timeSchema } from "../src/domain/ids.ts";
 import { copyJson, isObject, type JsonObject, parseDefensively } from "../src/domain/json.ts";
+import { isFinal } from "../src/domain/receipt.ts";
 import { changeStatus, isLive, retrySchema, SESSION_STATUSES, sessionOptionsSchema } from "../src/domain/session.ts";
 import { frameOutSchema } from "../src/domain/step-frame.ts";
 import { aSession } from "./store/fixtures.ts";

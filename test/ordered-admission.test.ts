@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { OrderedAdmission } from "../src/queue/ordered-admission.ts";
+import { OrderedAdmission } from "../src/actions/ordered-admission.ts";
 
 /** Works on one key, and what began so far; exclusive ones in capitals. */
 function watched() {

@@ -1,6 +1,7 @@
 import { join } from "node:path";
+import { ActionQueue } from "../../src/actions/action-queue.ts";
+import type { SubmitRequest } from "../../src/actions/action-request.ts";
 import { loadCatalog } from "../../src/monikers/catalog.ts";
-import { ActionQueue, type SubmitRequest } from "../../src/queue/action-queue.ts";
 import { openStore } from "../../src/store/open-store.ts";
 import type { Store } from "../../src/store/store.ts";
 import { Child } from "../runtime/child.ts";

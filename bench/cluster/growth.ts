@@ -1,5 +1,5 @@
-import { settle } from "../../src/dispatch/outcome.ts";
 import { type Action, newAction } from "../../src/domain/action.ts";
+import { settle } from "../../src/domain/receipt.ts";
 import { openPostgresStore } from "../../src/store/postgres/open-postgres-store.ts";
 import type { Store } from "../../src/store/store.ts";
 import type { BenchContext } from "../bench.ts";
@@ -64,7 +64,7 @@ async function measureCosts(store: Store, sessions: number): Promise<Costs> {
     const session_id = `session-${time % (sessions / 2)}`;
     const request = { action_type: "agent_pause", agent_id: "agent", session_id, payload: {} } as const;
     const [first, second] = [newAction(request), newAction(request)];
-    const end = (action: Action) => store.commit({ actions: [settle(action, { kind: "ok" }, false)] });
+    const end = (action: Action) => store.commit({ actions: [settle(action, { kind: "ok" })] });
     if (claimed) await end(claimed);
     await store.commit({ actions: [first] });
     await store.claimActions({ worker: WORKER, limit: 10 });

@@ -1,8 +1,9 @@
 import { join } from "node:path";
+import type { SubmitOutcome } from "../../src/actions/action-queue.ts";
+import type { SubmitRequest } from "../../src/actions/action-request.ts";
 import { Runtime } from "../../src/main/runtime.ts";
 import { loadCatalog } from "../../src/monikers/catalog.ts";
 import type { Moniker } from "../../src/monikers/moniker.ts";
-import type { SubmitOutcome, SubmitRequest } from "../../src/queue/action-queue.ts";
 import { type LanceStore, openLanceStore } from "../../src/store/lancedb/lancedb-store.ts";
 import type { Batch } from "../../src/store/store.ts";
 import { hear } from "./hear.ts";

@@ -1,11 +1,11 @@
 import fastify from "fastify";
 import { validatorCompiler, type ZodTypeProvider } from "fastify-type-provider-zod";
 import { z } from "zod";
+import { newMessageSchema } from "../../src/actions/conversations.ts";
+import { interrupt } from "../../src/actions/types/interrupt.ts";
 import type { Message } from "../../src/domain/conversation.ts";
 import { idSchema, newId, now, timeSchema } from "../../src/domain/ids.ts";
 import { stepStatusSchema } from "../../src/domain/step.ts";
-import { newMessageSchema } from "../../src/queue/conversations.ts";
-import { interruptPayloadSchema } from "../../src/queue/payloads.ts";
 import { idParams, iterationQuery, pageQuery } from "../../src/surfaces/http/schemas.ts";
 import { askedToStop, say } from "../runtime/child.ts";
 import { newLoadSession, nextStep } from "../store/load.ts";
@@ -21,7 +21,7 @@ app.setSerializerCompiler(() => (data) => JSON.stringify(data));
 
 app.post(
   "/api/sessions/:session_id/interrupt",
-  { schema: { params: idParams("session_id"), body: interruptPayloadSchema } },
+  { schema: { params: idParams("session_id"), body: interrupt.payload } },
   async ({ params: { session_id } }, reply) =>
     reply.code(202).send({ action_id: newId(), agent_id: "bench", session_id }),
 );

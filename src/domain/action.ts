@@ -1,23 +1,10 @@
 import { z } from "zod";
+import { actionTypeSchema } from "./action-type.ts";
 import { idSchema, newId, now, timeSchema } from "./ids.ts";
 import { jsonObjectSchema } from "./json.ts";
-
-export const ACTION_TYPES = [
-  "agent_create",
-  "agent_pause",
-  "agent_resume",
-  "agent_interrupt",
-  "agent_input",
-  "agent_destroy",
-  "agent_fork",
-] as const;
-export const actionTypeSchema = z.enum(ACTION_TYPES);
-export type ActionType = z.infer<typeof actionTypeSchema>;
+import { receiptSchema } from "./receipt.ts";
 
 const outcomeSchema = z.enum(["ok", "rejected", "failed"]);
-
-/** What became of a person's word: in the queue, with the session, used by a step, or returned because the session ended first. */
-const receiptSchema = z.enum(["accepted", "delivered", "consumed", "bounced"]);
 
 /** A row of the table `queue`: one request, from submission to its end. */
 export const actionSchema = z.object({
@@ -62,13 +49,6 @@ export function newAction(request: ActionRequest, action_id = newId()): Action {
     consumed_iteration: null,
   };
 }
-
-export const GUIDANCE_TYPES: ReadonlySet<ActionType> = new Set(["agent_interrupt", "agent_input"]);
-export const carriesGuidance = (action: Action): boolean => GUIDANCE_TYPES.has(action.action_type);
-
-/** A final action never changes again: it is processed, and if it brought guidance, that was consumed or bounced. */
-export const isFinal = (action: Action): boolean =>
-  action.processed && !(carriesGuidance(action) && action.outcome === "ok" && action.receipt === "delivered");
 
 /** The order within a session: urgency first, then arrival. */
 export const byUrgencyThenArrival = (a: Action, b: Action): number =>

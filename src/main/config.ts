@@ -1,6 +1,6 @@
 import { z } from "zod";
+import { DEFAULT_GUIDANCE_LIMIT } from "../actions/guidance-limit.ts";
 import { EverstepError } from "../domain/errors.ts";
-import { DEFAULT_GUIDANCE_LIMIT } from "../queue/guidance-limit.ts";
 import { isLoopback } from "../surfaces/access.ts";
 
 const secret = z.string().min(1).optional();

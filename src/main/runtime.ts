@@ -1,11 +1,11 @@
-import { Dispatcher } from "../dispatch/dispatcher.ts";
+import { ActionQueue } from "../actions/action-queue.ts";
+import { Dispatcher } from "../actions/dispatcher.ts";
+import { GuidanceLimit } from "../actions/guidance-limit.ts";
 import { newId, now } from "../domain/ids.ts";
 import { Events } from "../events/events.ts";
 import type { Catalog } from "../monikers/catalog.ts";
 import type { Llm } from "../monikers/llm/llm.ts";
 import { Workspace } from "../monikers/tools/workspace.ts";
-import { ActionQueue } from "../queue/action-queue.ts";
-import { GuidanceLimit } from "../queue/guidance-limit.ts";
 import { SessionRegistry } from "../sessions/registry.ts";
 import type { RunnerDependencies, RunnerObserver } from "../sessions/runner-dependencies.ts";
 import { StepSlots } from "../sessions/step-slots.ts";

@@ -1,6 +1,7 @@
 import { type Action, newAction } from "../domain/action.ts";
 import type { Message } from "../domain/conversation.ts";
 import { isObject, type JsonObject, type JsonValue } from "../domain/json.ts";
+import { bouncedAtOnce } from "../domain/receipt.ts";
 import { jsonBytes } from "../store/guidance-amount.ts";
 import type { RunnerDependencies } from "./runner-dependencies.ts";
 
@@ -43,21 +44,12 @@ export async function deliverToAgents(
       metadata: { message_id, conversation_id },
     });
     const room = await limit.take(action.session_id, jsonBytes(said));
-    actions.push(room.kind === "full" ? returned(action, room.detail) : action);
+    // A listener that has no room for more is not told, and the action says so; the message is in the conversation.
+    actions.push(room.kind === "full" ? bouncedAtOnce(action, room.detail) : action);
     if (room.kind === "room") room.written();
   }
   return { message: { ...message, action_ids: actions.map(({ action_id }) => action_id) }, actions };
 }
-
-/** A listener that has no room for more is not told, and the action says so; what was said is in the conversation. */
-const returned = (action: Action, error: string): Action => ({
-  ...action,
-  processed: true,
-  processed_at: action.created_at,
-  outcome: "rejected",
-  error,
-  receipt: "bounced",
-});
 
 const hopsOf = (guidance: JsonValue): number =>
   isObject(guidance) && typeof guidance["hops"] === "number" ? guidance["hops"] : 0;

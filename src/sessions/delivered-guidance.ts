@@ -1,4 +1,5 @@
-import { type Action, isFinal } from "../domain/action.ts";
+import type { Action } from "../domain/action.ts";
+import { isFinal } from "../domain/receipt.ts";
 import type { Store } from "../store/store.ts";
 
 /** The actions whose guidance a session has and no step used yet: their receipts change with the step that does. */

@@ -1,4 +1,5 @@
 import { Mutex } from "../concurrency/mutex.ts";
+import { bouncedFrom, consumedBy } from "../domain/receipt.ts";
 import { changeStatus, isLive, type Session } from "../domain/session.ts";
 import type { Moniker } from "../monikers/moniker.ts";
 import { isRefusal, MOST_REFUSALS } from "../store/is-refusal.ts";
@@ -11,7 +12,7 @@ import { reachedLimit, waitWithin } from "./limits.ts";
 import { describeError, nextAttemptIn } from "./retry.ts";
 import { type RunningStep, runStep, type StepOutcome } from "./run-step.ts";
 import type { RunnerDependencies } from "./runner-dependencies.ts";
-import { bouncedFrom, consumedBy, errorCommit, stepCommit } from "./step-commit.ts";
+import { errorCommit, stepCommit } from "./step-commit.ts";
 import type { Slot, StepSlots } from "./step-slots.ts";
 import { UnreadMessages } from "./unread-messages.ts";
 

@@ -1,4 +1,3 @@
-import type { Action } from "../domain/action.ts";
 import type { Message } from "../domain/conversation.ts";
 import { newId, now } from "../domain/ids.ts";
 import { changeStatus, type Session, type SessionStatus, type StopReason } from "../domain/session.ts";
@@ -81,18 +80,6 @@ export function errorCommit(session: Session, error: string, latency_ms: number,
     message: null,
   };
 }
-
-export const consumedBy = (action: Action, iteration: number): Action => ({
-  ...action,
-  receipt: "consumed",
-  consumed_iteration: iteration,
-});
-
-export const bouncedFrom = (action: Action, session: Session): Action => ({
-  ...action,
-  receipt: "bounced",
-  error: `the session ended first: it is ${session.status}${session.stop_reason ? ` (${session.stop_reason})` : ""}`,
-});
 
 const stepBase = (session: Session, created_at: string, latency_ms: number) => ({
   id: newId(),

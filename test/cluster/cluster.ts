@@ -1,10 +1,11 @@
 import assert from "node:assert/strict";
+import { ActionQueue } from "../../src/actions/action-queue.ts";
+import type { SubmitRequest } from "../../src/actions/action-request.ts";
 import type { Action } from "../../src/domain/action.ts";
 import type { JsonObject } from "../../src/domain/json.ts";
 import type { Session } from "../../src/domain/session.ts";
 import type { Step } from "../../src/domain/step.ts";
 import { loadCatalog } from "../../src/monikers/catalog.ts";
-import { ActionQueue, type SubmitRequest } from "../../src/queue/action-queue.ts";
 import { openPostgresStore } from "../../src/store/postgres/open-postgres-store.ts";
 import type { Store, WorkerInfo } from "../../src/store/store.ts";
 import { postgresHome } from "../postgres-server.ts";

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { guide } from "../../src/dispatch/handlers/guide.ts";
+import { addGuidance } from "../../src/actions/add-guidance.ts";
+import { GuidanceLimit } from "../../src/actions/guidance-limit.ts";
 import { Workspace } from "../../src/monikers/tools/workspace.ts";
-import { GuidanceLimit } from "../../src/queue/guidance-limit.ts";
 import { SessionRegistry } from "../../src/sessions/registry.ts";
 import { StepSlots } from "../../src/sessions/step-slots.ts";
 import { openStore } from "../../src/store/open-store.ts";
@@ -74,7 +74,7 @@ test("guidance taken in while a claim of many sessions loads their states is in 
   await mustCommit(store, { actions: [action] });
   const written = await registry.withRunner(session_id, async (runner) =>
     runner?.change((row) => {
-      const outcome = guide(action, row, runner.moniker);
+      const outcome = addGuidance(row, action.action_id, "hear me", "next");
       assert.ok(outcome.kind === "ok" && outcome.session);
       return { session: outcome.session, actions: [settled(action)] };
     }),

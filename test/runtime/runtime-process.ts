@@ -2,9 +2,9 @@ import assert from "node:assert/strict";
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
+import type { SubmitOutcome } from "../../src/actions/action-queue.ts";
 import type { JsonValue } from "../../src/domain/json.ts";
 import type { SessionStatus } from "../../src/domain/session.ts";
-import type { SubmitOutcome } from "../../src/queue/action-queue.ts";
 import type { WorldOptions } from "./runtime-fixture.ts";
 
 export type ChildOrder = WorldOptions & { url: string; workspace: string };

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
-import { type Action, carriesGuidance } from "../../src/domain/action.ts";
+import type { Action } from "../../src/domain/action.ts";
+import { carriesGuidance } from "../../src/domain/action-type.ts";
 import type { JsonValue } from "../../src/domain/json.ts";
 import type { Step } from "../../src/domain/step.ts";
 import type { Rows } from "../rows.ts";

@@ -1,4 +1,5 @@
-import { type Action, byUrgencyThenArrival, carriesGuidance } from "../../domain/action.ts";
+import { type Action, byUrgencyThenArrival } from "../../domain/action.ts";
+import { carriesGuidance } from "../../domain/action-type.ts";
 import type { JsonObject } from "../../domain/json.ts";
 import { type GuidanceAmount, jsonBytes } from "../guidance-amount.ts";
 

@@ -1,4 +1,4 @@
-import { isFinal } from "../../domain/action.ts";
+import { isFinal } from "../../domain/receipt.ts";
 import type { Batch } from "../store.ts";
 import type { SessionPlan } from "./live-sessions.ts";
 import { pack } from "./packed-rows.ts";

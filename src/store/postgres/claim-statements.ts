@@ -1,4 +1,4 @@
-import { GUIDANCE_TYPES } from "../../domain/action.ts";
+import { GUIDANCE_TYPES } from "../../domain/action-type.ts";
 import { LIVE } from "./session-reads.ts";
 import { selected } from "./tables.ts";
 

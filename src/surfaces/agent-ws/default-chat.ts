@@ -1,8 +1,8 @@
+import type { ActionQueue } from "../../actions/action-queue.ts";
 import { Mutex } from "../../concurrency/mutex.ts";
 import { newId } from "../../domain/ids.ts";
 import type { Session } from "../../domain/session.ts";
 import type { Events, RuntimeEvent } from "../../events/events.ts";
-import type { ActionQueue } from "../../queue/action-queue.ts";
 import type { Store } from "../../store/store.ts";
 
 const AGENT_ID = "default";

@@ -1,10 +1,10 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { FastifyBaseLogger, FastifyInstance, FastifyRequest, RawServerDefault } from "fastify";
 import type { ZodTypeProvider } from "fastify-type-provider-zod";
+import type { ActionQueue } from "../../actions/action-queue.ts";
+import type { Conversations } from "../../actions/conversations.ts";
 import type { Events } from "../../events/events.ts";
 import type { Catalog } from "../../monikers/catalog.ts";
-import type { ActionQueue } from "../../queue/action-queue.ts";
-import type { Conversations } from "../../queue/conversations.ts";
 import type { Store } from "../../store/store.ts";
 import type { Metrics } from "./metrics.ts";
 

@@ -1,28 +1,46 @@
-import type { ActionQueue, SubmitOutcome } from "../../queue/action-queue.ts";
+import { z } from "zod";
+import type { ActionQueue } from "../../actions/action-queue.ts";
+import type { Refusal } from "../../actions/refusal.ts";
+import { type JsonObject, jsonObjectSchema } from "../../domain/json.ts";
 import { full, invalid, Problem, unknown } from "./problem.ts";
 
-type Accepted = { action_id: string; agent_id: string; session_id: string };
+type AcceptedIds = { action_id: string; agent_id: string; session_id: string };
 
-/** Puts a request into the queue; what the queue refuses becomes a problem. */
-export async function submit(queue: ActionQueue, request: Parameters<ActionQueue["submit"]>[0]): Promise<Accepted> {
-  return accepted(await queue.submit(request));
+/** Submits a request; a refusal becomes a problem. */
+export async function submit(queue: ActionQueue, request: unknown): Promise<AcceptedIds> {
+  const outcome = await queue.submit(request);
+  if (outcome.kind !== "accepted") throw refused(outcome);
+  const { kind: _, ...ids } = outcome;
+  return ids;
 }
 
-function accepted(outcome: SubmitOutcome): Accepted {
-  switch (outcome.kind) {
-    case "accepted": {
-      const { kind: _, ...ids } = outcome;
-      return ids;
-    }
+export function refused(refusal: Refusal): Problem {
+  switch (refusal.kind) {
     case "invalid":
       // Within the API the payload's fields are the body's own.
-      throw invalid(outcome.errors.map(({ path, message }) => ({ path: path.replace(/^payload\./, ""), message })));
+      return invalid(refusal.errors.map(({ path, message }) => ({ path: path.replace(/^payload\./, ""), message })));
     case "unknown":
-      throw unknown(outcome.what);
+      return unknown(refusal.what);
     case "conflict":
-      throw new Problem(409, outcome.detail);
+      return new Problem(409, refusal.detail);
     case "full":
-      throw full(outcome);
+      return full(refusal);
   }
-  return outcome satisfies never;
+  return refusal satisfies never;
+}
+
+/** What every route that submits an action takes beside its payload: who asks, and what else the action is to carry. */
+export const senderFields = {
+  user_id: z.string().min(1).max(500).optional().describe("Who asks; kept as `metadata.user_id`."),
+  metadata: jsonObjectSchema.optional().describe("Kept with the action."),
+};
+
+type Sender = { user_id?: string | undefined; metadata?: JsonObject | undefined };
+
+/** A body's payload, and the metadata of its action. */
+export function splitBody<Body extends Sender>(
+  body: Body,
+): { payload: Omit<Body, keyof Sender>; metadata: JsonObject } {
+  const { user_id, metadata, ...payload } = body;
+  return { payload, metadata: user_id === undefined ? (metadata ?? {}) : { ...metadata, user_id } };
 }

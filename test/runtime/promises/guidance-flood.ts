@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { GuidanceLimit } from "../../../src/queue/guidance-limit.ts";
+import { GuidanceLimit } from "../../../src/actions/guidance-limit.ts";
 import { GUIDANCE_SLICE } from "../../../src/store/guidance-amount.ts";
 import { type MakeHome, sharedWorld, TIMEOUT, World } from "../runtime-fixture.ts";
 

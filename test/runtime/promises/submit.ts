@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import type { SubmitOutcome } from "../../../src/queue/action-queue.ts";
+import type { SubmitOutcome } from "../../../src/actions/action-queue.ts";
 import { type MakeHome, sharedWorld, TIMEOUT, type World } from "../runtime-fixture.ts";
 
 /** A request that must be refused, what refuses it, and the field that the refusal names. */

@@ -1,7 +1,7 @@
 import { z } from "zod";
+import { submitSchema } from "../../../actions/action-request.ts";
 import { actionSchema } from "../../../domain/action.ts";
 import { idSchema } from "../../../domain/ids.ts";
-import { submitSchema } from "../../../queue/action-queue.ts";
 import type { Routes } from "../context.ts";
 import { found } from "../problem.ts";
 import { acceptedSchema, answers, idParams, pageQuery } from "../schemas.ts";

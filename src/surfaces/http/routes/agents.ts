@@ -1,26 +1,20 @@
 import { z } from "zod";
+import { newAgentConfigSchema, setAgentConfig } from "../../../actions/set-agent-config.ts";
+import { create } from "../../../actions/types/create.ts";
 import { agentConfigSchema, agentSchema } from "../../../domain/agent.ts";
-import { idSchema, now } from "../../../domain/ids.ts";
-import { jsonObjectSchema } from "../../../domain/json.ts";
-import { sessionOptionsSchema, sessionSchema } from "../../../domain/session.ts";
-import { createPayloadSchema } from "../../../queue/payloads.ts";
+import { idSchema } from "../../../domain/ids.ts";
+import { sessionSchema } from "../../../domain/session.ts";
 import type { Routes } from "../context.ts";
 import { nextAfter, nextSchema, orderQuery, toOrder } from "../list-order.ts";
-import { found, invalid } from "../problem.ts";
+import { found } from "../problem.ts";
 import { acceptedSchema, answers, idParams, pageQuery } from "../schemas.ts";
-import { submit } from "../submitting.ts";
+import { refused, senderFields, splitBody, submit } from "../submitting.ts";
 
-const createBody = createPayloadSchema.extend({
+const createBody = create.payload.extend({
   agent_id: idSchema,
   session_id: idSchema.optional(),
   urgency: z.int().min(0).max(9).optional(),
-});
-
-const configBody = z.object({
-  moniker: z.string().min(1).max(200),
-  params: jsonObjectSchema.optional(),
-  options: sessionOptionsSchema.optional(),
-  description: z.string().max(2000).nullish(),
+  ...senderFields,
 });
 
 const params = idParams("agent_id");
@@ -37,10 +31,15 @@ export const agentRoutes: Routes = (app, { store, queue, catalog }) => {
       },
     },
     async (request, reply) => {
-      const { agent_id, session_id, urgency, ...payload } = request.body;
-      return reply
-        .code(202)
-        .send(await submit(queue, { action_type: "agent_create", agent_id, session_id, urgency, payload }));
+      const { agent_id, session_id, urgency, ...body } = request.body;
+      const accepted = await submit(queue, {
+        action_type: "agent_create",
+        agent_id,
+        session_id,
+        urgency,
+        ...splitBody(body),
+      });
+      return reply.code(202).send(accepted);
     },
   );
 
@@ -108,23 +107,14 @@ export const agentRoutes: Routes = (app, { store, queue, catalog }) => {
         tags: ["agents"],
         summary: "Set what later sessions of the agent get where their request leaves something out",
         params,
-        body: configBody,
+        body: newAgentConfigSchema,
         response: answers(200, agentConfigSchema, 400),
       },
     },
     async ({ params: { agent_id }, body }) => {
-      if (!catalog.has(body.moniker))
-        throw invalid([{ path: "moniker", message: `no moniker is named ${JSON.stringify(body.moniker)}` }]);
-      const config = {
-        agent_id,
-        moniker: body.moniker,
-        params: body.params ?? {},
-        options: body.options ?? {},
-        description: body.description ?? null,
-        updated_at: now(),
-      };
-      await store.commit({ agent_configs: [config] });
-      return config;
+      const outcome = await setAgentConfig(agent_id, body, { store, catalog });
+      if (outcome.kind !== "set") throw refused(outcome);
+      return outcome.config;
     },
   );
 };

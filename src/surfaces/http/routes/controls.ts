@@ -1,82 +1,37 @@
-import { z } from "zod";
-import type { ActionType } from "../../../domain/action.ts";
-import {
-  controlPayloadSchema,
-  forkPayloadSchema,
-  interruptPayloadSchema,
-  resumePayloadSchema,
-} from "../../../queue/payloads.ts";
-import type { App, Routes } from "../context.ts";
+import type { z } from "zod";
+import { ACTIONS } from "../../../actions/action-table.ts";
+import { ACTION_TYPES, carriesGuidance } from "../../../domain/action-type.ts";
+import type { JsonObject } from "../../../domain/json.ts";
+import type { Routes } from "../context.ts";
 import { acceptedSchema, answers, idParams } from "../schemas.ts";
-import { submit } from "../submitting.ts";
+import { senderFields, splitBody, submit } from "../submitting.ts";
 
-type Control = { verb: string; action_type: ActionType; summary: string; body: z.ZodType };
-
-const CONTROLS: Control[] = [
-  {
-    verb: "pause",
-    action_type: "agent_pause",
-    summary: "Start no further step; the one that runs is kept",
-    body: controlPayloadSchema.nullish(),
-  },
-  {
-    verb: "resume",
-    action_type: "agent_resume",
-    summary: "Go on, try a failed step again, or go on past a limit that the given options lift",
-    body: resumePayloadSchema.nullish(),
-  },
-  {
-    verb: "destroy",
-    action_type: "agent_destroy",
-    summary: "End the session for good",
-    body: controlPayloadSchema.nullish(),
-  },
-  {
-    verb: "interrupt",
-    action_type: "agent_interrupt",
-    summary: "Give guidance to the next step, or to the running one now",
-    body: interruptPayloadSchema,
-  },
-];
-
-/** The same controls for a session, and for an agent's latest one. */
+/** A route for each type of action that has one: for a session, and where that makes sense for an agent's latest one. */
 export const controlRoutes: Routes = (app, { queue }) => {
-  for (const target of ["session_id", "agent_id"] as const) {
-    for (const control of CONTROLS) addControl(app, target, control);
-  }
-
-  app.post(
-    "/api/sessions/:session_id/fork",
-    {
-      schema: {
-        tags: ["sessions"],
-        summary: "Start a session that goes on from one of this one's steps",
-        params: idParams("session_id"),
-        body: forkPayloadSchema,
-        response: answers(202, acceptedSchema, 400, 404, 409),
-      },
-    },
-    async ({ params: { session_id }, body }, reply) =>
-      reply.code(202).send(await submit(queue, { action_type: "agent_fork", session_id, payload: body })),
-  );
-
-  function addControl(to: App, target: "session_id" | "agent_id", { verb, action_type, summary, body }: Control): void {
-    const path = target === "session_id" ? "sessions" : "agents";
-    to.post(
-      `/api/${path}/:${target}/${verb}`,
-      {
-        schema: {
-          tags: [path],
-          summary,
-          params: idParams(target),
-          body,
-          response: answers(202, acceptedSchema, 400, 404, ...(verb === "interrupt" ? [429] : [])),
+  for (const action_type of ACTION_TYPES) {
+    const { route, payload } = ACTIONS[action_type];
+    if (!route) continue;
+    const { verb, summary, targets, may_conflict } = route;
+    const problems = [400, 404, ...(may_conflict ? [409] : []), ...(carriesGuidance({ action_type }) ? [429] : [])];
+    for (const target of targets) {
+      const folder = target === "session_id" ? "sessions" : "agents";
+      const params = idParams(target);
+      const response = answers(202, acceptedSchema, ...problems);
+      app.post(
+        `/api/${folder}/:${target}/${verb}`,
+        { schema: { tags: [folder], summary, params, body: bodyOf(payload), response } },
+        async (request, reply) => {
+          const id = (request.params as Record<string, string>)[target];
+          const body = splitBody((request.body ?? {}) as JsonObject);
+          return reply.code(202).send(await submit(queue, { action_type, [target]: id, ...body }));
         },
-      },
-      async (request, reply) => {
-        const id = (request.params as Record<string, string>)[target];
-        return reply.code(202).send(await submit(queue, { action_type, [target]: id, payload: request.body ?? {} }));
-      },
-    );
+      );
+    }
   }
 };
+
+/** A body may be absent where nothing in it is required. */
+function bodyOf(payload: z.ZodObject): z.ZodType {
+  const body = payload.extend(senderFields);
+  return body.safeParse({}).success ? body.nullish() : body;
+}

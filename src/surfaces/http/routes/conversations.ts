@@ -1,21 +1,21 @@
 import { z } from "zod";
 import {
+  conversationPatchSchema,
+  newConversationSchema,
+  newMessageSchema,
+  newParticipantSchema,
+} from "../../../actions/conversations.ts";
+import {
   conversationSchema,
   conversationStatusSchema,
   messageSchema,
   participantSchema,
 } from "../../../domain/conversation.ts";
 import { idSchema, timeSchema } from "../../../domain/ids.ts";
-import {
-  conversationPatchSchema,
-  newConversationSchema,
-  newMessageSchema,
-  newParticipantSchema,
-  type Refusal,
-} from "../../../queue/conversations.ts";
 import type { Routes } from "../context.ts";
-import { found, full, invalid, Problem, unknown } from "../problem.ts";
+import { found, unknown } from "../problem.ts";
 import { answers, idParams, pageQuery } from "../schemas.ts";
+import { refused } from "../submitting.ts";
 
 const params = idParams("conversation_id");
 const tags = ["conversations"];
@@ -156,17 +156,3 @@ export const conversationRoutes: Routes = (app, { store, conversations }) => {
     },
   );
 };
-
-function refused(refusal: Refusal): Problem {
-  switch (refusal.kind) {
-    case "unknown":
-      return unknown(refusal.what);
-    case "conflict":
-      return new Problem(409, refusal.detail);
-    case "invalid":
-      return invalid([{ path: refusal.path, message: refusal.message }]);
-    case "full":
-      return full(refusal);
-  }
-  return refusal satisfies never;
-}

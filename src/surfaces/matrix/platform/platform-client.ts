@@ -25,6 +25,9 @@ export type Asked = { request_id: string; session_id: string | null };
 
 export type ControlOutcome = { kind: "done" } | { kind: "rejected"; reason: string };
 
+/** Who says something, and the id by which it can be found again. */
+export type Sender = { user_id: string; request_id: string };
+
 /** The call could not be made; the reason is for a person. */
 export class PlatformError extends Error {
   override readonly name = "PlatformError";
@@ -67,9 +70,9 @@ export interface PlatformClient {
   sessions(): Promise<Session[]>;
   /** By its id, its agent's id, or the beginning of its id. */
   findSessions(name: string): Promise<Session[]>;
-  control(session_id: string, verb: Control): Promise<ControlOutcome>;
-  /** Once, however often it is called with the same id. */
-  guide(session_id: string, text: string, request_id: string): Promise<ControlOutcome>;
+  control(session_id: string, verb: Control, user_id: string): Promise<ControlOutcome>;
+  /** Once, however often it is called with the same `request_id`. */
+  guide(session_id: string, text: string, sender: Sender): Promise<ControlOutcome>;
   /** Steps after an iteration and those to come, until the session ends. */
   watch(session_id: string, after_iteration: number, follower: SessionFollower): Disposable;
 }

@@ -15,6 +15,7 @@ import {
   PlatformError,
   type Recovered,
   type ResetOutcome,
+  type Sender,
   type SessionFollower,
 } from "./platform-client.ts";
 import { problemSchema, RuntimeHttp } from "./runtime-http.ts";
@@ -155,7 +156,7 @@ export class RealPlatform implements PlatformClient {
   async stop(): Promise<void> {
     const session_id = this.#api.session_id;
     if (session_id === null) return;
-    await this.#http.submit(session_id, "interrupt", { guidance: STOP_WORDS, mode: "now" });
+    await this.#http.submit(session_id, "interrupt", { guidance: STOP_WORDS, mode: "now" }, {});
   }
 
   async reset(): Promise<ResetOutcome> {
@@ -179,13 +180,14 @@ export class RealPlatform implements PlatformClient {
     return this.#http.findSessions(name);
   }
 
-  async control(session_id: string, verb: Control): Promise<ControlOutcome> {
-    return this.#settled(await this.#http.submit(session_id, verb, {}));
+  async control(session_id: string, verb: Control, user_id: string): Promise<ControlOutcome> {
+    return this.#settled(await this.#http.submit(session_id, verb, {}, { user_id }));
   }
 
-  async guide(session_id: string, text: string, request_id: string): Promise<ControlOutcome> {
-    const before = await this.#findAction(session_id, request_id);
-    return this.#settled(before?.action_id ?? (await this.#http.guide(session_id, text, request_id)));
+  async guide(session_id: string, text: string, sender: Sender): Promise<ControlOutcome> {
+    const before = await this.#findAction(session_id, sender.request_id);
+    const guidance = { guidance: text, mode: "next" };
+    return this.#settled(before?.action_id ?? (await this.#http.submit(session_id, "interrupt", guidance, sender)));
   }
 
   async #settled(action_id: string): Promise<ControlOutcome> {

@@ -9,6 +9,9 @@ const LIMIT_MS = 5000;
 /** An error as the runtime tells it. */
 export const problemSchema = z.object({ detail: z.string() });
 
+/** The person behind a request, and the id under which its action can be found again. */
+type Sender = { user_id?: string; request_id?: string };
+
 export type HttpAnswer = { status: number; body: unknown };
 
 /** The HTTP API of the runtime behind the agent, as far as the bot needs it. */
@@ -50,19 +53,17 @@ export class RuntimeHttp {
     return sessions.filter(({ session_id }) => session_id.startsWith(name));
   }
 
-  async submit(session_id: string, verb: string, body: object): Promise<string> {
+  /** Who asked, and under which id, is kept with the action, so that its receipt says so. */
+  async submit(session_id: string, verb: string, payload: object, sender: Sender): Promise<string> {
     const path = `/api/sessions/${encodeURIComponent(session_id)}/${verb}`;
+    const { user_id, request_id } = sender;
+    const metadata = { surface: "matrix", ...(request_id === undefined ? {} : { request_id }) };
+    const body = { ...payload, ...(user_id === undefined ? {} : { user_id }), metadata };
     return (await this.#read(z.object({ action_id: z.string() }), "POST", path, body)).action_id;
   }
 
   action(action_id: string): Promise<Action> {
     return this.#read(actionSchema, "GET", `/api/actions/${encodeURIComponent(action_id)}`);
-  }
-
-  async guide(session_id: string, guidance: string, request_id: string): Promise<string> {
-    const payload = { guidance, mode: "next" };
-    const body = { action_type: "agent_interrupt", session_id, payload, metadata: { request_id } };
-    return (await this.#read(z.object({ action_id: z.string() }), "POST", "/api/actions", body)).action_id;
   }
 
   /** The newest ones, newest first. */

@@ -146,7 +146,10 @@ export class SideJobs {
 
   async #guide(job: SideJob, { session_id }: Session, text: string): Promise<void> {
     const say = wordsFor(this.#context, job);
-    const outcome = await this.#context.platform.guide(session_id, text, requestIdOf(job));
+    const outcome = await this.#context.platform.guide(session_id, text, {
+      user_id: job.user_id,
+      request_id: requestIdOf(job),
+    });
     finish(
       this.#context,
       job,
@@ -156,7 +159,7 @@ export class SideJobs {
 
   async #control(job: SideJob, { session_id }: Session, verb: SideControl): Promise<void> {
     const say = wordsFor(this.#context, job);
-    const outcome = await this.#context.platform.control(session_id, verb);
+    const outcome = await this.#context.platform.control(session_id, verb, job.user_id);
     finish(
       this.#context,
       job,

@@ -5,49 +5,41 @@ import type { Session, SessionOptions, SessionStatus } from "../domain/session.t
 import type { Step } from "../domain/step.ts";
 import type { Catalog } from "../monikers/catalog.ts";
 import type { Moniker } from "../monikers/moniker.ts";
-import type { Problem } from "./action-queue.ts";
+import type { Target } from "./action-request.ts";
+import { fieldErrors, invalidField, type Refusal } from "./refusal.ts";
 
-type Wanted = { agent_id: string; session_id?: string | undefined; payload: JsonObject };
+type SessionRequest = Target & {
+  moniker?: string | undefined;
+  params?: JsonObject | undefined;
+  options?: SessionOptions | undefined;
+  conversation_id?: string | undefined;
+};
 
 /** A session as it is before its first step. What the request leaves out comes from the agent's configuration, then the moniker. */
 export function newSession(
-  { agent_id, session_id, payload }: Wanted,
+  request: SessionRequest,
   config: AgentConfig | null,
   catalog: Catalog,
-): { session: Session } | { errors: Problem[] } {
-  const name = (payload["moniker"] as string | undefined) ?? config?.moniker;
-  if (name === undefined)
-    return { errors: [{ path: "moniker", message: "is required: the agent has no configuration that names one" }] };
+): { kind: "session"; session: Session } | Refusal {
+  const { agent_id, session_id, conversation_id } = request;
+  const name = request.moniker ?? config?.moniker;
+  if (name === undefined) return invalidField("moniker", "is required: the agent has no configuration that names one");
   const moniker = catalog.get(name);
   if (!moniker)
-    return {
-      errors: [
-        { path: "moniker", message: `no moniker is named ${JSON.stringify(name)}; GET /api/monikers lists them` },
-      ],
-    };
-  const given = {
-    ...(config?.moniker === name ? config.params : {}),
-    ...(payload["params"] as JsonObject | undefined),
-  };
-  const params = moniker.params.safeParse(given);
-  if (!params.success)
-    return {
-      errors: params.error.issues.map(({ path, message }) => ({ path: ["params", ...path].join("."), message })),
-    };
-  const options = {
-    ...defaultOptions(moniker),
-    ...config?.options,
-    ...(payload["options"] as SessionOptions | undefined),
-  };
+    return invalidField("moniker", `no moniker is named ${JSON.stringify(name)}; GET /api/monikers lists them`);
+  const defaults = config?.moniker === name ? config.params : {};
+  const params = moniker.params.safeParse({ ...defaults, ...request.params });
+  if (!params.success) return { kind: "invalid", errors: fieldErrors(params.error, "params") };
   const at = now();
   return {
+    kind: "session",
     session: {
       agent_id,
-      session_id: session_id ?? newId(),
-      conversation_id: (payload["conversation_id"] as string | undefined) ?? null,
+      session_id,
+      conversation_id: conversation_id ?? null,
       moniker: name,
       params: params.data as JsonObject,
-      options,
+      options: { ...defaultOptions(moniker), ...config?.options, ...request.options },
       status: firstStatus(moniker),
       stop_reason: null,
       iteration: -1,
@@ -105,7 +97,7 @@ export function newFork(
   };
 }
 
-/** Until it is told something, a reactive session has nothing to do. */
+/** A reactive session has nothing to do until guidance arrives. */
 const firstStatus = ({ kind }: Moniker): SessionStatus => (kind === "reactive" ? "waiting" : "running");
 
 /** A finite task stops when it is done; the others go on. */

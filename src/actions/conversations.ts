@@ -7,7 +7,8 @@ import { type JsonObject, jsonSchema } from "../domain/json.ts";
 import type { Session } from "../domain/session.ts";
 import { jsonBytes } from "../store/guidance-amount.ts";
 import type { Store } from "../store/store.ts";
-import { type Full, GuidanceLimit } from "./guidance-limit.ts";
+import { GuidanceLimit } from "./guidance-limit.ts";
+import { invalidField, type Refusal } from "./refusal.ts";
 
 export const newConversationSchema = z.object({
   conversation_id: idSchema.optional(),
@@ -50,11 +51,6 @@ type NewConversation = z.infer<typeof newConversationSchema>;
 type NewParticipant = z.infer<typeof newParticipantSchema>;
 type NewMessage = z.infer<typeof newMessageSchema>;
 
-export type Refusal =
-  | { kind: "unknown"; what: string }
-  | { kind: "conflict"; detail: string }
-  | { kind: "invalid"; path: string; message: string }
-  | Full;
 type Joined = { kind: "joined"; participant: Participant };
 export type Posted = { kind: "posted"; message: Message };
 
@@ -208,8 +204,7 @@ export class Conversations {
   async #addressed(conversation_id: string, to: string[] | undefined): Promise<Session[] | Refusal> {
     const present = (await this.#present(conversation_id)).flatMap(({ session_id }) => session_id ?? []);
     const stranger = to?.find((id) => !present.includes(id));
-    if (stranger !== undefined)
-      return { kind: "invalid", path: "to", message: `session ${stranger} is not in the conversation` };
+    if (stranger !== undefined) return invalidField("to", `session ${stranger} is not in the conversation`);
     const found = await Promise.all([...new Set(to ?? present)].map((id) => this.#store.getSession(id)));
     const sessions = found.filter((session) => session !== null);
     return to ? sessions : sessions.filter(({ status }) => status !== "done" && status !== "stopped");

@@ -1,23 +1,9 @@
-import { type Action, type ActionType, carriesGuidance } from "../domain/action.ts";
+import type { Action } from "../domain/action.ts";
+import { settle } from "../domain/receipt.ts";
 import type { Session } from "../domain/session.ts";
 import type { Moniker } from "../monikers/moniker.ts";
-import { create } from "./handlers/create.ts";
-import { destroy } from "./handlers/destroy.ts";
-import { fork } from "./handlers/fork.ts";
-import { guide } from "./handlers/guide.ts";
-import { pause } from "./handlers/pause.ts";
-import { resume } from "./handlers/resume.ts";
-import { type Effect, type Handler, type Outcome, settle } from "./outcome.ts";
-
-const HANDLERS: Readonly<Record<ActionType, Handler>> = {
-  agent_create: create,
-  agent_pause: pause,
-  agent_resume: resume,
-  agent_interrupt: guide,
-  agent_input: guide,
-  agent_destroy: destroy,
-  agent_fork: fork,
-};
+import type { Effect, Outcome } from "./action-definition.ts";
+import { ACTIONS } from "./action-table.ts";
 
 export type Decision = {
   /** The session as it is to be, where that changes. */
@@ -34,7 +20,7 @@ export function decide(actions: readonly Action[], session: Session, moniker: Mo
   const effects = new Set<Effect>();
   for (const action of actions) {
     const outcome = outcomeOf(action, next, moniker);
-    settled.push(settle(action, outcome, carriesGuidance(action)));
+    settled.push(settle(action, outcome));
     if (outcome.kind !== "ok") continue;
     next = outcome.session ?? next;
     if (outcome.effect) effects.add(outcome.effect);
@@ -42,10 +28,22 @@ export function decide(actions: readonly Action[], session: Session, moniker: Mo
   return { session: next === session ? undefined : next, actions: settled, effects };
 }
 
+/** The actions as they end where their session is over and no runner is needed to tell; null where one is. */
+export function decideEnded(actions: readonly Action[], session: Session): Action[] | null {
+  if (session.status !== "done" && session.status !== "stopped") return null;
+  const settled: Action[] = [];
+  for (const action of actions) {
+    const outcome = ACTIONS[action.action_type].handleEnded(session);
+    if (outcome === null) return null;
+    settled.push(settle(action, outcome));
+  }
+  return settled;
+}
+
 /** A handler that throws ends its action as failed. */
 function outcomeOf(action: Action, session: Session, moniker: Moniker): Outcome {
   try {
-    return HANDLERS[action.action_type](action, session, moniker);
+    return ACTIONS[action.action_type].handle(action, session, moniker);
   } catch (error) {
     return { kind: "failed", reason: String(error) };
   }

@@ -1,7 +1,8 @@
 import { setTimeout as wait } from "node:timers/promises";
-import { type Action, carriesGuidance } from "../domain/action.ts";
+import type { Action } from "../domain/action.ts";
+import { carriesGuidance } from "../domain/action-type.ts";
 import { EverstepError } from "../domain/errors.ts";
-import { isStoppedByLimit, type Session } from "../domain/session.ts";
+import { settle, type Verdict } from "../domain/receipt.ts";
 import { isWholeSlice } from "../sessions/guidance-slice.ts";
 import type { SessionRegistry } from "../sessions/registry.ts";
 import { describeError } from "../sessions/retry.ts";
@@ -9,8 +10,7 @@ import type { SessionRunner } from "../sessions/session-runner.ts";
 import { GUIDANCE_SLICE } from "../store/guidance-amount.ts";
 import { isRefusal, MOST_REFUSALS } from "../store/is-refusal.ts";
 import type { CommitOutcome, Store } from "../store/store.ts";
-import { type Decision, decide } from "./decide.ts";
-import { type Outcome, settle } from "./outcome.ts";
+import { type Decision, decide, decideEnded } from "./decide.ts";
 
 /** Actions under way at once, over all sessions. It only bounds memory: a pause that waits its turn here would let a step start. */
 const MOST_UNDER_WAY = 2000;
@@ -157,12 +157,13 @@ export class Dispatcher {
   async #handleOnce(session_id: string, actions: Action[]): Promise<boolean> {
     if (this.#registry.peek(session_id)) return this.#applyInTurn(session_id, actions);
     const session = this.#store.atHand(session_id) ?? (await this.#store.getSession(session_id));
-    const isOver = session?.status === "done" || session?.status === "stopped";
-    if (!session) await this.#settleAlone(actions, () => ({ kind: "rejected", reason: "the session is unknown" }));
-    // No runner is needed to tell what cannot be done any more.
-    else if (isOver && !actions.some((action) => mayUndo(action, session)))
-      await this.#settleAlone(actions, (action) => tooLate(action, session));
-    else return this.#applyInTurn(session_id, actions);
+    if (!session) {
+      await this.#settleAlone(actions, () => ({ kind: "rejected", reason: "the session is unknown" }));
+      return true;
+    }
+    const settled = decideEnded(actions, session);
+    if (!settled) return this.#applyInTurn(session_id, actions);
+    await this.#store.commit({ actions: settled });
     return true;
   }
 
@@ -191,11 +192,9 @@ export class Dispatcher {
     return written;
   }
 
-  async #settleAlone(actions: Action[], outcomeOf: (action: Action) => Outcome): Promise<void> {
+  async #settleAlone(actions: Action[], verdictOn: (action: Action) => Verdict): Promise<void> {
     if (actions.length === 0) return;
-    await this.#store.commit({
-      actions: actions.map((action) => settle(action, outcomeOf(action), carriesGuidance(action))),
-    });
+    await this.#store.commit({ actions: actions.map((action) => settle(action, verdictOn(action))) });
   }
 
   #waitForStore(): Promise<void> {
@@ -207,17 +206,7 @@ export class Dispatcher {
   }
 }
 
-/** What a limit stopped can be set going again, or be ended for good. */
-const mayUndo = ({ action_type }: Action, session: Session): boolean =>
-  isStoppedByLimit(session) && (action_type === "agent_resume" || action_type === "agent_destroy");
-
-/** A creation whose session is through already went well. */
-const tooLate = ({ action_type }: Action, { status }: Session): Outcome =>
-  action_type === "agent_create" || action_type === "agent_fork"
-    ? { kind: "ok" }
-    : { kind: "rejected", reason: `the session is ${status}` };
-
-const ownedElsewhere = ({ attempts }: Action): Outcome => ({
+const ownedElsewhere = ({ attempts }: Action): Verdict => ({
   kind: "retry",
   reason: "another worker has the session",
   after_ms: Math.min(OWNED_ELSEWHERE_RETRY_MS * 2 ** attempts, LONGEST_RETRY_MS),

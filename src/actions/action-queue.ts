@@ -1,0 +1,148 @@
+import type { Action } from "../domain/action.ts";
+import { carriesGuidance } from "../domain/action-type.ts";
+import { newId } from "../domain/ids.ts";
+import type { JsonObject } from "../domain/json.ts";
+import type { Session } from "../domain/session.ts";
+import type { Catalog } from "../monikers/catalog.ts";
+import { jsonBytes } from "../store/guidance-amount.ts";
+import type { Store } from "../store/store.ts";
+import type { Prepared, RequestParts, RequestRows } from "./action-definition.ts";
+import { type CheckedRequest, submitSchema, type Target } from "./action-request.ts";
+import { ACTIONS } from "./action-table.ts";
+import { type Full, GuidanceLimit, type Room } from "./guidance-limit.ts";
+import { OrderedAdmission } from "./ordered-admission.ts";
+import { fieldErrors, invalidField, type Refusal } from "./refusal.ts";
+
+type Accepted = { kind: "accepted"; action_id: string; agent_id: string; session_id: string };
+export type SubmitOutcome = Accepted | Refusal;
+
+/** Writes a request together with its effect, or answers false: then it has to queue. */
+type ApplyAtOnce = (action: Action) => Promise<boolean>;
+type QueueOptions = { applyAtOnce?: ApplyAtOnce; limit?: GuidanceLimit };
+
+/** A request that can be written; for guidance, with the room that was taken for it. */
+type Ready = Prepared & { room: Room | null };
+
+/**
+ * The only way to submit a request: it is checked, gets its ids, is written and answered. Once it is answered `accepted` it
+ * survives any crash, and the commit itself has woken the dispatcher.
+ *
+ * Q1  A request that names no known session or agent writes nothing.
+ * Q2  A creation writes the session together with the action, so that its id can be used at once. The same id again gets the
+ *     first answer again, or is refused if it means another agent or moniker.
+ * Q3  Requests for a session enter the queue, or take effect at once, in the order they were made here.
+ * Q4  Guidance is refused while a session has too much of it that no step has used; nothing else is.
+ */
+export class ActionQueue {
+  readonly #store: Store;
+  readonly #parts: RequestParts;
+  readonly #applyAtOnce: ApplyAtOnce;
+  readonly #limit: GuidanceLimit;
+  readonly #admission = new OrderedAdmission();
+
+  constructor(
+    store: Store,
+    catalog: Catalog,
+    { applyAtOnce = async () => false, limit = new GuidanceLimit(store) }: QueueOptions = {},
+  ) {
+    this.#store = store;
+    this.#parts = { store, catalog };
+    this.#applyAtOnce = applyAtOnce;
+    this.#limit = limit;
+  }
+
+  async submit(request: unknown): Promise<SubmitOutcome> {
+    const checked = checkRequest(request);
+    if (checked.kind !== "checked") return checked;
+    const { target, takes_effect_at_once } = ACTIONS[checked.request.action_type];
+    if (target === "new") return this.#write(await this.#prepare(checked.request), false);
+    const full = this.#refusal(checked.request);
+    if (full) return full;
+    const key = checked.request.session_id ?? checked.request.agent_id ?? "";
+    const mode = takes_effect_at_once ? "exclusive" : "shared";
+    return this.#admission.admit(key, mode, this.#prepare(checked.request), (ready, isExclusive) =>
+      this.#write(ready, isExclusive),
+    );
+  }
+
+  /** Q4. A flood costs next to nothing while the session is known to be full. */
+  #refusal(request: CheckedRequest<JsonObject>): Full | null {
+    if (request.session_id === undefined || !carriesGuidance(request)) return null;
+    return this.#limit.refusal(request.session_id, jsonBytes(request.payload));
+  }
+
+  /** Q3: everything that has to be waited for is done before the request takes its place among the others. */
+  async #prepare(request: CheckedRequest<JsonObject>): Promise<Ready | Refusal> {
+    const definition = ACTIONS[request.action_type];
+    const target = definition.target === "new" ? newTarget(request) : await this.#findTarget(request);
+    if ("kind" in target) return target;
+    const prepared = await definition.prepare(request, target, this.#parts);
+    if (prepared.kind !== "prepared") return prepared;
+    if (!carriesGuidance(request)) return { ...prepared, room: null };
+    const room = await this.#limit.take(target.session_id, jsonBytes(request.payload));
+    return room.kind === "full" ? room : { ...prepared, room };
+  }
+
+  /** Q1. A request by `agent_id` alone means the agent's latest session. */
+  async #findTarget({ agent_id, session_id }: CheckedRequest): Promise<Target | Refusal> {
+    if (session_id !== undefined) {
+      const owner = this.#store.atHand(session_id)?.agent_id ?? (await this.#store.getSessionAgent(session_id));
+      const isMeant = owner !== null && (agent_id ?? owner) === owner;
+      return isMeant ? { agent_id: owner, session_id } : { kind: "unknown", what: "session" };
+    }
+    const latest = agent_id === undefined ? null : (await this.#store.getAgent(agent_id))?.latest;
+    return latest ? { agent_id: latest.agent_id, session_id: latest.session_id } : { kind: "unknown", what: "agent" };
+  }
+
+  /** Q3: an exclusive request overtakes nothing that is on its way into the queue. */
+  async #write(ready: Ready | Refusal, isExclusive: boolean): Promise<SubmitOutcome> {
+    if (ready.kind !== "prepared") return ready;
+    const rows = ready.rows();
+    if (rows.kind === "session") return this.#writeSession(rows);
+    const { action } = rows;
+    const isApplied = isExclusive && (await this.#applyAtOnce(action));
+    if (!isApplied) await this.#store.commit({ actions: [action] }).finally(() => ready.room?.written());
+    return accepted(action.action_id, rows.target);
+  }
+
+  /** Q2. The moniker counts if the request itself names it: the agent's configuration may have changed since the first time. */
+  async #writeSession({
+    session,
+    batch,
+    named_moniker,
+  }: Extract<RequestRows, { kind: "session" }>): Promise<SubmitOutcome> {
+    const outcome = await this.#store.commit({ ...batch, sessions: [{ kind: "create", session, worker: null }] });
+    if (outcome.kind === "committed") return acceptedSession(session);
+    const first = await this.#store.getSession(session.session_id);
+    const isSame =
+      first?.agent_id === session.agent_id &&
+      first.moniker === (named_moniker ?? first.moniker) &&
+      first.parent_session_id === session.parent_session_id;
+    if (first && isSame) return acceptedSession(first);
+    return { kind: "conflict", detail: `session ${session.session_id} belongs to another agent or moniker` };
+  }
+}
+
+function checkRequest(request: unknown): { kind: "checked"; request: CheckedRequest<JsonObject> } | Refusal {
+  const parsed = submitSchema.safeParse(request);
+  if (!parsed.success) return { kind: "invalid", errors: fieldErrors(parsed.error) };
+  const payload = ACTIONS[parsed.data.action_type].payload.safeParse(parsed.data.payload ?? {});
+  if (!payload.success) return { kind: "invalid", errors: fieldErrors(payload.error, "payload") };
+  return { kind: "checked", request: { ...parsed.data, payload: withoutAbsent(payload.data) } };
+}
+
+function newTarget({ agent_id, session_id }: CheckedRequest): Target | Refusal {
+  if (agent_id === undefined) return invalidField("agent_id", "is required");
+  return { agent_id, session_id: session_id ?? newId() };
+}
+
+const accepted = (action_id: string, { agent_id, session_id }: Target): Accepted => ({
+  kind: "accepted",
+  action_id,
+  agent_id,
+  session_id,
+});
+const acceptedSession = (session: Session): Accepted => accepted(session.created_action_id, session);
+
+const withoutAbsent = (payload: object): JsonObject =>
+  Object.fromEntries(Object.entries(payload).filter(([, value]) => value !== undefined));

@@ -1,0 +1,25 @@
+import { z } from "zod";
+
+/**
+ * Every type of action. One that carries guidance brings words for a step: its receipt ends as `consumed` or `bounced`.
+ * What a type does is in `src/actions/`, whose table does not compile where one is missing.
+ */
+const TYPES = {
+  agent_create: { carries_guidance: false },
+  agent_pause: { carries_guidance: false },
+  agent_resume: { carries_guidance: false },
+  agent_interrupt: { carries_guidance: true },
+  agent_input: { carries_guidance: true },
+  agent_destroy: { carries_guidance: false },
+  agent_fork: { carries_guidance: false },
+} as const;
+
+export type ActionType = keyof typeof TYPES;
+export const ACTION_TYPES = Object.keys(TYPES) as ActionType[];
+export const actionTypeSchema = z.enum(ACTION_TYPES);
+
+export const GUIDANCE_TYPES: ReadonlySet<ActionType> = new Set(
+  ACTION_TYPES.filter((type) => TYPES[type].carries_guidance),
+);
+export const carriesGuidance = ({ action_type }: { action_type: ActionType }): boolean =>
+  GUIDANCE_TYPES.has(action_type);
