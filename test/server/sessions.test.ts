@@ -48,6 +48,42 @@ describe("a control of a session", () => {
     assert.equal(stop_reason, "destroyed");
   });
 
+  test("keeps who asked and what else the caller says with the action", TIMEOUT, async () => {
+    const { api } = world();
+    const metadata = { surface: "a test", user_id: "somebody else" };
+    const sender = { user_id: "ann", metadata };
+    const { session_id, action_id } = await api.create("echo", sender);
+    assert.deepEqual((await api.action(action_id)).metadata, { surface: "a test", user_id: "ann" });
+    const bodies = { pause: { reason: "lunch" }, resume: {}, interrupt: { guidance: "hello" } };
+    for (const [verb, body] of Object.entries(bodies)) {
+      const action = await world().control(session_id, verb, { ...body, ...sender });
+      assert.deepEqual([action.metadata, action.payload], [{ surface: "a test", user_id: "ann" }, body], verb);
+    }
+    const paused = await world().control(session_id, "pause", { reason: "tea", metadata: { surface: "a test" } });
+    assert.deepEqual(paused.metadata, { surface: "a test" });
+    assert.deepEqual((await api.session(session_id)).pause_reason, { kind: "person", reason: "tea" });
+    await world().control(session_id, "resume", {});
+    await world().control(session_id, "pause", sender);
+    assert.deepEqual((await api.session(session_id)).pause_reason, { kind: "person", user_id: "ann" });
+  });
+
+  test("that forks keeps who asked with the fork and with its guidance", TIMEOUT, async () => {
+    const { api } = world();
+    const parent = await api.create("count", { params: { to: 1 } });
+    await world().status(parent.session_id, "done");
+    const body = { iteration: 0, guidance: "go on", user_id: "ann" };
+    const answer = await api.post(pathOf("sessions", parent.session_id, "fork"), body);
+    const { session_id } = read(answer, 202, SHAPES.accepted);
+    const actions = await api.all("/api/actions", "actions", SHAPES.action, { session_id });
+    assert.deepEqual(
+      actions.map(({ action_type, metadata }) => [action_type, metadata]),
+      [
+        ["agent_interrupt", { user_id: "ann" }],
+        ["agent_fork", { user_id: "ann" }],
+      ],
+    );
+  });
+
   test("answers with the action and the session", TIMEOUT, async () => {
     const { api } = world();
     const { session_id, agent_id } = await api.create("echo");
@@ -88,6 +124,7 @@ describe("a control of a session", () => {
     const wrong = async (verb: string, body: object) =>
       wrongPaths(await api.post(pathOf("sessions", session_id, verb), body as never));
     assert.deepEqual(await wrong("pause", { reason: 5 }), ["reason"]);
+    assert.deepEqual(await wrong("pause", { user_id: 5, metadata: "x" }), ["user_id", "metadata"]);
     assert.deepEqual(await wrong("interrupt", {}), ["guidance"]);
     assert.deepEqual(await wrong("interrupt", { guidance: "x", mode: "later" }), ["mode"]);
     assert.deepEqual(await wrong("fork", {}), ["iteration"]);

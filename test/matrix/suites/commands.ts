@@ -100,7 +100,9 @@ export function commandsSuite(): void {
       await olga.ask(room, "!guide joker-1 penguins", /`joker-1` has it/);
       await olga.hears(room, /joker-1 #\d+\*\* .*penguins/s);
       await olga.ask(room, "!pause joker", /`joker-1` is paused/);
-      assert.equal((await api("/api/sessions/joker-1"))["status"], "paused");
+      const paused = await api("/api/sessions/joker-1");
+      assert.equal(paused["status"], "paused");
+      assert.deepEqual(paused["pause_reason"], { kind: "person", user_id: olga.user_id }, "it says who paused it");
       await olga.ask(room, "!resume joker-1", /`joker-1` is resumed/);
       await olga.ask(room, "!destroy joker-1", /will end for good/);
       assert.notEqual((await api("/api/sessions/joker-1"))["status"], "stopped", "it is asked first");
