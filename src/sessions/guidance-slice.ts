@@ -1,9 +1,11 @@
 import type { Session } from "../domain/session.ts";
 import { GUIDANCE_SLICE, jsonBytes } from "../store/guidance-amount.ts";
-import type { Taken } from "./step-commit.ts";
+
+/** Guidance for one step, and the actions that brought it, in the same order. */
+export type GuidanceSlice = { guidance: Session["pending_guidance"]; action_ids: string[] };
 
 /** The guidance that the next step is given: all that is pending, or as much of the oldest as one step takes. */
-export function firstSlice({ pending_guidance, pending_action_ids }: Session): Taken {
+export function firstSlice({ pending_guidance, pending_action_ids }: Session): GuidanceSlice {
   let bytes = 0;
   let count = 0;
   while (count < Math.min(pending_guidance.length, GUIDANCE_SLICE.count)) {

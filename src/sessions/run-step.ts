@@ -6,10 +6,9 @@ import type { FrameIn, FrameOut } from "../domain/step-frame.ts";
 import type { Moniker, StepContext } from "../monikers/moniker.ts";
 import { StepError } from "../monikers/moniker.ts";
 import { checkFrame } from "./check-frame.ts";
-import { firstSlice } from "./guidance-slice.ts";
+import { firstSlice, type GuidanceSlice } from "./guidance-slice.ts";
 import { runtimeLeftMs } from "./limits.ts";
 import type { RunnerDependencies } from "./runner-dependencies.ts";
-import type { Taken } from "./step-commit.ts";
 import { inStepScope, outsideStepScope, type StepScope } from "./step-scope.ts";
 import type { UnreadMessages } from "./unread-messages.ts";
 
@@ -17,7 +16,14 @@ import type { UnreadMessages } from "./unread-messages.ts";
 type CutReason = "interrupted" | "destroyed" | "shutdown" | "out_of_time";
 
 export type StepOutcome =
-  | { kind: "done"; frame: FrameOut; taken: Taken; latency_ms: number; tokens: number; cursor: SessionCursor | null }
+  | {
+      kind: "done";
+      frame: FrameOut;
+      slice: GuidanceSlice;
+      latency_ms: number;
+      tokens: number;
+      cursor: SessionCursor | null;
+    }
   | { kind: "failed"; error: unknown; latency_ms: number; tokens: number }
   | { kind: "cut"; reason: CutReason; tokens: number };
 
@@ -38,70 +44,99 @@ class Cut extends Error {
 }
 
 /** Runs a session's next step once, with as much guidance as it takes. It ends when the moniker ends or the signal aborts, whichever comes first. */
-export function runStep(session: Session, moniker: Moniker, given: StepEnvironment): RunningStep {
-  const { llm, tools, watch, unreadMessages, onShown } = given;
-  const controller = new AbortController();
-  const taken = firstSlice(session);
-  const { action_ids } = taken;
-  const started = performance.now();
-  let tokens = 0;
-  let over = false;
-  const context: StepContext = {
-    params: copyJson(session.params),
-    signal: controller.signal,
-    ids: {
-      agent_id: session.agent_id,
-      session_id: session.session_id,
-      conversation_id: session.conversation_id,
-      iteration: session.iteration + 1,
-    },
-    llm,
-    tools,
-    unread: (limit) => unreadMessages.unread(limit),
-    emit(news) {
-      if (over) return;
-      if (news.kind === "usage") tokens += tokenCount(news.tokens);
-      else
-        outsideStepScope(() =>
-          onShown({ ...(news.kind === "tool" ? { text: "", tool: news.name } : { text: news.text }), action_ids }),
-        );
-    },
-  };
-  const aborted = Promise.withResolvers<never>();
-  const abort = (reason: Error): void => {
-    controller.abort(reason);
-    aborted.reject(reason);
-  };
-  const scope: StepScope = {
-    session_id: session.session_id,
-    iteration: session.iteration + 1,
-    fail(error) {
-      if (!over) abort(strayError(error));
-      return !over;
-    },
-  };
-  const run = async (): Promise<StepOutcome> => {
-    const timer = deadline(session, abort);
-    const unwatch = watch(session.session_id);
+export function runStep(session: Session, moniker: Moniker, environment: StepEnvironment): RunningStep {
+  const run = new StepRun(session, environment);
+  return { outcome: run.start(moniker), cut: (reason) => run.abort(new Cut(reason)) };
+}
+
+class StepRun {
+  readonly #session: Session;
+  readonly #environment: StepEnvironment;
+  readonly #slice: GuidanceSlice;
+  readonly #controller = new AbortController();
+  readonly #aborted = Promise.withResolvers<never>();
+  readonly #started = performance.now();
+  #tokens = 0;
+  #isOver = false;
+
+  constructor(session: Session, environment: StepEnvironment) {
+    this.#session = session;
+    this.#environment = environment;
+    this.#slice = firstSlice(session);
+  }
+
+  abort(reason: Error): void {
+    if (this.#isOver) return;
+    this.#controller.abort(reason);
+    this.#aborted.reject(reason);
+  }
+
+  async start(moniker: Moniker): Promise<StepOutcome> {
+    const { llm, watch, unreadMessages } = this.#environment;
+    const timer = deadline(this.#session, (reason) => this.abort(reason));
+    const unwatch = watch(this.#session.session_id);
     let step: unknown;
     try {
-      step = inStepScope(scope, () => moniker.step(frameOf(session, taken), context));
-      const returned = await Promise.race([aborted.promise, step]);
-      const latency_ms = performance.now() - started;
-      return { kind: "done", frame: checkFrame(returned), taken, latency_ms, tokens, cursor: unreadMessages.cursor };
+      step = inStepScope(this.#scope(), () => moniker.step(frameOf(this.#session, this.#slice), this.#context()));
+      const returned = await Promise.race([this.#aborted.promise, step]);
+      const latency_ms = this.#latency();
+      const frame = checkFrame(returned);
+      const { cursor } = unreadMessages;
+      return { kind: "done", frame, slice: this.#slice, latency_ms, tokens: this.#tokens, cursor };
     } catch (error) {
+      const { signal } = this.#controller;
       // A model that is cut off tells what it cost a moment later.
-      if (llm && controller.signal.aborted) await settled(step, LAST_WORDS_MS);
-      const cause: unknown = controller.signal.aborted ? controller.signal.reason : error;
-      if (cause instanceof Cut) return { kind: "cut", reason: cause.reason, tokens };
-      return { kind: "failed", error: cause, latency_ms: performance.now() - started, tokens };
+      if (llm && signal.aborted) await settled(step, LAST_WORDS_MS);
+      const cause: unknown = signal.aborted ? signal.reason : error;
+      if (cause instanceof Cut) return { kind: "cut", reason: cause.reason, tokens: this.#tokens };
+      return { kind: "failed", error: cause, latency_ms: this.#latency(), tokens: this.#tokens };
     } finally {
-      over = true;
+      this.#isOver = true;
       unwatch();
       clearTimeout(timer);
     }
-  };
-  return { outcome: run(), cut: (reason) => abort(new Cut(reason)) };
+  }
+
+  #latency(): number {
+    return performance.now() - this.#started;
+  }
+
+  #context(): StepContext {
+    const { agent_id, session_id, conversation_id, iteration, params } = this.#session;
+    const { llm, tools, unreadMessages } = this.#environment;
+    return {
+      params: copyJson(params),
+      signal: this.#controller.signal,
+      ids: { agent_id, session_id, conversation_id, iteration: iteration + 1 },
+      llm,
+      tools,
+      unread: (limit) => unreadMessages.unread(limit),
+      emit: (progress) => this.#emit(progress),
+    };
+  }
+
+  #emit(progress: Parameters<StepContext["emit"]>[0]): void {
+    if (this.#isOver) return;
+    if (progress.kind === "usage") {
+      this.#tokens += tokenCount(progress.tokens);
+      return;
+    }
+    const { action_ids } = this.#slice;
+    const { onShown } = this.#environment;
+    const shown = progress.kind === "tool" ? { text: "", tool: progress.name } : { text: progress.text };
+    outsideStepScope(() => onShown({ ...shown, action_ids }));
+  }
+
+  #scope(): StepScope {
+    return {
+      session_id: this.#session.session_id,
+      iteration: this.#session.iteration + 1,
+      fail: (error) => {
+        this.abort(strayError(error));
+        return !this.#isOver;
+      },
+    };
+  }
 }
 
 /** With the stack, since nothing else tells where in the moniker it came from. */
@@ -111,11 +146,11 @@ const strayError = (error: unknown): StepError => {
   return new StepError("stray_error", message, { retryable: true, cause: error });
 };
 
-/** What a moniker tells is not checked by a compiler; what is no count must not spoil the sum. */
+/** A moniker is not checked by a compiler; a value that is no count must not spoil the sum. */
 const tokenCount = (tokens: number): number => (Number.isFinite(tokens) && tokens > 0 ? Math.round(tokens) : 0);
 
 /** The moniker gets a copy of the state: what it does to it in place must not reach the stored one. */
-function frameOf(session: Session, { guidance }: Taken): FrameIn {
+function frameOf(session: Session, { guidance }: GuidanceSlice): FrameIn {
   const frame: FrameIn = { step: session.next_step_token, state: copyJson(session.context) };
   return guidance.length > 0 ? { ...frame, guidance: copyJson(guidance) } : frame;
 }
@@ -132,7 +167,7 @@ function deadline({ options, created_at }: Session, abort: (reason: Error) => vo
   return setTimeout(() => abort(reason), soonest);
 }
 
-/** Milliseconds that a step which was cut short has to tell the tokens it used. */
+/** Milliseconds that a step has after it was cut short to report the tokens it used. */
 const LAST_WORDS_MS = 100;
 
 /** Waits until work has ended either way, but not longer. */

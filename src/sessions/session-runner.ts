@@ -21,46 +21,77 @@ const STORE_RETRY_MS = 500;
 /** What an action writes: the session as it is to be, where that changes, and how the action ends. */
 type Change = { session?: Session } & Pick<Batch, "actions" | "overtakes_none">;
 
+/** What the runner does right now, and what it holds for it: outside calls reach a wait only through this. */
+type Activity =
+  | { kind: "resting" }
+  | { kind: "deciding" }
+  | { kind: "delayed"; delay: InterruptibleDelay }
+  | { kind: "queued"; slot: Slot }
+  | { kind: "stepping"; step: RunningStep; destroyTimer: NodeJS.Timeout | undefined }
+  | { kind: "writing"; delay: InterruptibleDelay | undefined };
+
+const RESTING: Activity = { kind: "resting" };
+const DECIDING: Activity = { kind: "deciding" };
+const WRITING: Activity = { kind: "writing", delay: undefined };
+
+/** What is known of attempts at the next step that came to nothing. */
+type EarlierAttempts = {
+  failures: number;
+  /** The tokens they used; the next row counts them. */
+  tokens: number;
+  /** RUNNER-7. Whether the last owner died while the session ran. */
+  may_have_crashed: boolean;
+};
+
 /**
- * Advances one session, alone.
+ * Advances one session, alone. Its activity is one of these:
  *
- * S1  Every change of the session is made under one mutex, so that each is made from the row that the one before left. The
- *     store refuses any other.
- * S2  A step starts under the mutex as well: after a pause was taken in, no step starts.
- * S3  A step that finishes is committed, whatever was asked meanwhile, unless it was cut short.
- * S4  Guidance leaves `pending_guidance` in the commit of the step that was given it, or is bounced in the commit that
- *     ends the session.
- * S5  A session that has nothing to do costs nothing: no timer, no loop.
- * S6  A store out of reach delays a step's commit; only where the runtime stops meanwhile the step runs again. A step that the store
- *     refuses several times ends the session as `error` with the reason, so that nothing waits for it for good.
- * S7  A step that may have brought the process down is marked before it runs again, runs alone when it is marked already, and
- *     is held when it did so repeatedly (crash-guard.ts).
+ * - `resting`: no loop runs. The session waits, is paused or has ended, or the runner has left it. `wake` starts the loop, which
+ *   goes through the others until there is nothing to do.
+ * - `deciding`: it is about to look, under the mutex, at what the session is to do. A session that is `stopping` is ended, one
+ *   that is `running` goes on as `queued`, any other rests.
+ * - `queued`: it waits for one of the slots that bound how many steps run at once. A wake that finds the session no longer
+ *   `running` cancels the request. With the slot granted it decides, and starts the step. The slot is released when the step is
+ *   over; for a step on probation, when that is written.
+ * - `stepping`: the moniker runs. `interrupt` and `shutDown` cut it short, `destroy` does so after a grace period.
+ * - `writing`: what came of the step is committed. While the store does not take it, it is tried again after a delay.
+ * - `delayed`: the next step is due after the session's interval, or after a backoff if this one failed. News ends an interval
+ *   early, but not a backoff; a session that is no longer `running` has nothing to wait for.
+ *
+ * Changes by actions (`change`) are made beside all of these, in their turn at the mutex. Its standing only ever goes from
+ * `owner` to `leaving`, which starts no step any more, and to `fenced`, after which nothing that it does counts.
+ *
+ * RUNNER-1  Every change of the session is made under one mutex, so that each is made from the row that the one before left.
+ *           The store refuses any other.
+ * RUNNER-2  A step starts under the mutex as well: after a pause was taken in, no step starts.
+ * RUNNER-3  A step that finishes is committed, whatever was asked meanwhile, unless it was cut short.
+ * RUNNER-4  Guidance leaves `pending_guidance` in the commit of the step that was given it, or is bounced in the commit that
+ *           ends the session.
+ * RUNNER-5  A session that has nothing to do costs nothing: no timer, no loop.
+ * RUNNER-6  A store out of reach delays a step's commit; only if the runtime stops meanwhile the step runs again. A step that
+ *           the store refuses several times ends the session as `error` with the reason, so that nothing waits for it for good.
+ * RUNNER-7  A step that may have brought the process down is marked before it runs again, runs alone when it is marked already,
+ *           and is held when it did so repeatedly (crash-guard.ts).
  */
 export class SessionRunner {
   readonly #dependencies: RunnerDependencies;
   readonly #moniker: Moniker;
-  #owner: Ownership;
   readonly #mutex = new Mutex();
   readonly #delivered: DeliveredGuidance;
   #session: Session;
-  #runningStep: RunningStep | undefined;
-  #failures = 0;
-  /** Tokens of attempts that came to nothing; the next row counts them. */
-  #wasted = 0;
-  #delay = new InterruptibleDelay();
+  #owner: Ownership;
+  #standing: "owner" | "leaving" | "fenced" = "owner";
+  #activity: Activity = RESTING;
+  /** Runs while the activity is any but `resting`. */
   #loop: Promise<void> | undefined;
-  #slot: Slot | undefined;
-  #woken = false;
-  #destroyTimer: NodeJS.Timeout | undefined;
-  #fenced = false;
-  #shutDown = false;
-  /** S7. Whether the last owner died while the session ran. */
-  #afterCrash: boolean;
+  /** Whether there may be something new since the loop last looked at the session. */
+  #isWoken = false;
+  readonly #earlier: EarlierAttempts;
 
   constructor({ session, owner, after_crash }: OwnedSession, moniker: Moniker, dependencies: RunnerDependencies) {
     this.#session = session;
     this.#owner = owner;
-    this.#afterCrash = after_crash && session.status === "running";
+    this.#earlier = { failures: 0, tokens: 0, may_have_crashed: after_crash && session.status === "running" };
     this.#moniker = moniker;
     this.#dependencies = dependencies;
     this.#delivered = new DeliveredGuidance(dependencies.store);
@@ -74,18 +105,18 @@ export class SessionRunner {
     return this.#moniker;
   }
 
-  /** Told apart by it: the session may have been lost and claimed again meanwhile. */
+  /** Tells runners of one session apart: it may have been lost and claimed again meanwhile. */
   get epoch(): number {
     return this.#owner.epoch;
   }
 
   /** Nothing runs and nothing more will happen to the session here. */
   get isOver(): boolean {
-    return this.#fenced || !isLive(this.#session.status);
+    return this.#standing === "fenced" || !isLive(this.#session.status);
   }
 
   get isIdle(): boolean {
-    return this.#loop === undefined;
+    return this.#activity.kind === "resting";
   }
 
   /** A change begins at once: nothing else is being written. */
@@ -93,18 +124,20 @@ export class SessionRunner {
     return this.#mutex.isFree;
   }
 
-  /** Looks at the session again: takes up the work if there is some, ends a wait that is no longer wanted. */
+  /** Looks at the session again: takes up the work if there is some, ends a wait that has lost its purpose. */
   wake(): void {
-    this.#woken = true;
+    this.#isWoken = true;
     const { status } = this.#session;
-    // What is new does not shorten the wait before a retry: it would use up the attempts.
-    if (this.#failures === 0 || status !== "running") this.#delay.interrupt();
-    if (status !== "running") this.#slot?.cancel();
-    if (this.#shutDown || this.isOver) return;
-    this.#loop ??= this.#run().finally(() => {
+    // What is new does not shorten a backoff: it would use up the attempts.
+    if (this.#earlier.failures === 0 || status !== "running") this.#endDelay();
+    if (status !== "running" && this.#activity.kind === "queued") this.#activity.slot.cancel();
+    if (this.#standing !== "owner" || this.isOver || this.#loop) return;
+    this.#activity = DECIDING;
+    this.#loop = this.#run().finally(() => {
+      this.#activity = RESTING;
       this.#loop = undefined;
       // A call that came after the loop's last look at the session must not be lost.
-      if (this.#woken) this.wake();
+      if (this.#isWoken) this.wake();
     });
   }
 
@@ -128,55 +161,62 @@ export class SessionRunner {
 
   /** Cuts the step in flight short; it runs again with whatever guidance is there then. */
   interrupt(): void {
-    this.#runningStep?.cut("interrupted");
-    this.#delay.interrupt();
+    if (this.#activity.kind === "stepping") this.#activity.step.cut("interrupted");
+    this.#endDelay();
   }
 
   /** The session is `stopping`: its step may finish within the grace period. */
   destroy(): void {
-    if (this.#runningStep) {
-      this.#destroyTimer ??= setTimeout(() => this.#runningStep?.cut("destroyed"), this.#dependencies.destroy_grace_ms);
-    }
+    const activity = this.#activity;
+    if (activity.kind === "stepping")
+      activity.destroyTimer ??= setTimeout(() => activity.step.cut("destroyed"), this.#dependencies.destroy_grace_ms);
     this.wake();
   }
 
   /** Starts no further step. `cut` also ends the one in flight, which then runs again after a restart. */
   shutDown(cut: boolean): void {
-    this.#shutDown = true;
-    if (cut) this.#runningStep?.cut("shutdown");
-    this.#delay.interrupt();
+    if (this.#standing === "owner") this.#standing = "leaving";
+    if (cut && this.#activity.kind === "stepping") this.#activity.step.cut("shutdown");
+    this.#endDelay();
   }
 
   /** The session is not this runner's any more: what it does from now on comes to nothing, so it stops. */
   fence(): void {
-    this.#fenced = true;
+    this.#standing = "fenced";
     this.shutDown(true);
+  }
+
+  #endDelay(): void {
+    if (this.#activity.kind === "delayed" || this.#activity.kind === "writing") this.#activity.delay?.interrupt();
   }
 
   async #run(): Promise<void> {
     let interval = 0;
-    while (!this.#shutDown && !this.#fenced) {
-      // S5: a session that rests or ended meanwhile waits for nothing.
-      if (interval > 0 && this.#session.status === "running")
-        await this.#delay.wait(waitWithin(this.#session, interval));
-      interval = 0;
+    while (this.#standing === "owner") {
+      // RUNNER-5: a session that rests or ended meanwhile waits for nothing.
+      if (interval > 0 && this.#session.status === "running") {
+        const delay = new InterruptibleDelay();
+        this.#activity = { kind: "delayed", delay };
+        await delay.wait(waitWithin(this.#session, interval));
+      }
+      this.#activity = DECIDING;
       const next = await this.#advance();
-      if (next !== null) interval = next;
-      else if (!this.#woken) return;
+      if (next === null && !this.#isWoken) return;
+      interval = next ?? 0;
     }
   }
 
   /** Runs the next step and writes what came of it. Answers how long to wait then; null where there is nothing to run. */
   async #advance(): Promise<number | null> {
-    if (this.#session.status !== "running") return this.#settle(await this.#step());
+    if (this.#session.status !== "running") return this.#settle(await this.#step(null));
     const { slots, probation } = this.#dependencies;
-    if (!this.#afterCrash || !isSuspect(this.#session))
-      return this.#settle(await this.#inSlot(slots, () => this.#step()));
-    // S7: alone until it is written, since others would be marked along with it.
+    if (!this.#earlier.may_have_crashed || !isSuspect(this.#session))
+      return this.#settle(await this.#inSlot(slots, (slot) => this.#step(slot)));
+    // RUNNER-7: alone until it is written, since others would be marked along with it.
     return this.#inSlot(probation, async (slot) => {
       const timer = setTimeout(() => slot.release(), PROBATION_MS);
       try {
-        return await this.#settle(await this.#step());
+        return await this.#settle(await this.#step(slot));
       } finally {
         clearTimeout(timer);
       }
@@ -185,56 +225,59 @@ export class SessionRunner {
 
   async #inSlot<Result>(slots: StepSlots, work: (slot: Slot) => Promise<Result>): Promise<Result> {
     const slot = slots.request();
-    this.#slot = slot;
+    this.#activity = { kind: "queued", slot };
     try {
       await slot.granted;
       return await work(slot);
     } finally {
-      this.#slot = undefined;
       slot.release();
     }
   }
 
   /** Runs the next step, or answers null where there is nothing to run. */
-  async #step(): Promise<StepOutcome | null> {
-    // S2: what the session is to do is decided under the mutex, and the step is under way before it is released.
-    const started = await this.#mutex.run(async () => {
-      this.#woken = false;
-      const { status } = this.#session;
-      if (this.#shutDown || this.#fenced) return null;
-      if (status === "stopping") await this.#end("destroyed");
-      if (status !== "running") return null;
-      if (!this.#slot?.isGranted) {
-        this.#woken = true;
-        return null;
-      }
-      const limit = reachedLimit(this.#session, Date.now());
-      if (limit) {
-        await this.#end(limit);
-        return null;
-      }
-      if (this.#afterCrash && !(await this.#maySurvive())) return null;
-      this.#runningStep = this.#startStep();
-      return this.#runningStep;
-    });
-    if (!started) return null;
+  async #step(slot: Slot | null): Promise<StepOutcome | null> {
+    // RUNNER-2: what the session is to do is decided under the mutex, and the step is under way before it is released.
+    const stepping = await this.#mutex.run(() => this.#startStep(slot));
+    if (!stepping) return null;
     try {
-      return await started.outcome;
+      return await stepping.step.outcome;
     } finally {
-      this.#runningStep = undefined;
-      clearTimeout(this.#destroyTimer);
-      this.#destroyTimer = undefined;
+      clearTimeout(stepping.destroyTimer);
+      this.#activity = WRITING;
     }
   }
 
-  /** S7. Answers whether the step may run. */
-  async #maySurvive(): Promise<boolean> {
-    await this.#insist(() => this.#commit(afterCrash(this.#session), {}));
-    this.#afterCrash = false;
-    return !this.#fenced && this.#session.status === "running";
+  async #startStep(slot: Slot | null): Promise<Extract<Activity, { kind: "stepping" }> | null> {
+    this.#isWoken = false;
+    const { status } = this.#session;
+    if (this.#standing !== "owner") return null;
+    if (status === "stopping") await this.#end("destroyed");
+    if (status !== "running") return null;
+    if (!slot?.isGranted) {
+      // It runs again by now; the loop asks for another slot.
+      this.#isWoken = true;
+      return null;
+    }
+    const limit = reachedLimit(this.#session, Date.now());
+    if (limit) {
+      await this.#end(limit);
+      return null;
+    }
+    if (this.#earlier.may_have_crashed && !(await this.#markAttempt())) return null;
+    const stepping = { kind: "stepping" as const, step: this.#runStep(), destroyTimer: undefined };
+    this.#activity = stepping;
+    return stepping;
   }
 
-  #startStep(): RunningStep {
+  /** RUNNER-7. Answers whether the step may run. */
+  async #markAttempt(): Promise<boolean> {
+    await this.#insist(() => this.#commit(afterCrash(this.#session), {}));
+    this.#earlier.may_have_crashed = false;
+    // It may have been fenced meanwhile.
+    return !this.isOver && this.#session.status === "running";
+  }
+
+  #runStep(): RunningStep {
     const session = this.#session;
     const { store, llm, tools, watch, onDelta } = this.#dependencies;
     let event_seq = 0;
@@ -250,11 +293,11 @@ export class SessionRunner {
   /** Writes what came of a step, if there was one. Answers how long to wait before the next one, in milliseconds. */
   async #settle(outcome: StepOutcome | null): Promise<number | null> {
     if (!outcome) return null;
-    const tokens = this.#wasted + outcome.tokens;
-    this.#wasted = outcome.kind === "done" ? 0 : tokens;
+    const tokens = this.#earlier.tokens + outcome.tokens;
+    this.#earlier.tokens = outcome.kind === "done" ? 0 : tokens;
     switch (outcome.kind) {
       case "done": {
-        this.#failures = 0;
+        this.#earlier.failures = 0;
         const failed = (error: unknown) => this.#commitError(describeError(error), outcome.latency_ms, tokens);
         await this.#mutex.run(() => this.#insist(() => this.#commitStep({ ...outcome, tokens }), failed));
         return this.#session.options.step_interval_ms ?? 0;
@@ -264,8 +307,8 @@ export class SessionRunner {
       case "cut":
         if (outcome.reason === "out_of_time") await this.#mutex.run(() => this.#end("max_runtime_s"));
         // Nobody knows of them once the process is gone.
-        if (outcome.reason === "shutdown" && this.#wasted > 0)
-          await this.#mutex.run(() => this.#insist(() => this.#commit(this.#withTokens(this.#wasted), {})));
+        if (outcome.reason === "shutdown" && tokens > 0)
+          await this.#mutex.run(() => this.#insist(() => this.#commit(this.#withTokens(tokens), {})));
         return 0;
     }
     return outcome satisfies never;
@@ -273,30 +316,30 @@ export class SessionRunner {
 
   async #commitStep(result: Extract<StepOutcome, { kind: "done" }>): Promise<void> {
     const { session, step, message } = stepCommit(this.#session, this.#moniker.kind, result);
-    const used = (await this.#delivered.get(step.action_ids)).map((action) => consumedBy(action, step.iteration));
-    const said = message && (await deliverToAgents(this.#dependencies, message, step.guidance));
+    const consumed = (await this.#delivered.get(step.action_ids)).map((action) => consumedBy(action, step.iteration));
+    const delivery = message && (await deliverToAgents(this.#dependencies, message, step.guidance));
     await this.#commit(session, {
       steps: [step],
-      actions: [...used, ...(said?.actions ?? [])],
-      ...(said ? { messages: [said.message] } : {}),
+      actions: [...consumed, ...(delivery?.actions ?? [])],
+      ...(delivery ? { messages: [delivery.message] } : {}),
       ...(result.cursor ? { cursors: [result.cursor] } : {}),
     });
   }
 
   async #retryOrFail(error: unknown, latency_ms: number): Promise<number> {
     const { status, options } = this.#session;
-    this.#failures += 1;
-    const wait = nextAttemptIn(options, error, this.#failures);
+    this.#earlier.failures += 1;
+    const wait = nextAttemptIn(options, error, this.#earlier.failures);
     if (wait !== null && (status === "running" || status === "paused")) {
       this.#dependencies.observer.retried(this.#session, error);
       return wait;
     }
-    this.#failures = 0;
+    this.#earlier.failures = 0;
     await this.#mutex.run(async () => {
       // A session that is being destroyed ends as destroyed, not as failed.
       if (this.#session.status === "stopping") return;
-      const tokens = this.#wasted;
-      this.#wasted = 0;
+      const { tokens } = this.#earlier;
+      this.#earlier.tokens = 0;
       await this.#insist(
         () => this.#commitError(describeError(error), latency_ms, tokens),
         (refusal) => this.#commitError(describeError(refusal), latency_ms, tokens),
@@ -312,7 +355,7 @@ export class SessionRunner {
   }
 
   async #end(reason: NonNullable<Session["stop_reason"]>): Promise<void> {
-    await this.#insist(() => this.#commit(this.#stopped(reason, this.#wasted), {}));
+    await this.#insist(() => this.#commit(this.#stopped(reason, this.#earlier.tokens), {}));
   }
 
   #stopped(reason: NonNullable<Session["stop_reason"]>, tokens: number): Session {
@@ -325,10 +368,11 @@ export class SessionRunner {
   }
 
   /**
-   * S6. What an action asked for is not written here: the dispatcher tries that again itself. Where the store keeps refusing,
+   * RUNNER-6. What an action asked for is not written here: the dispatcher tries that again itself. Where the store keeps refusing,
    * `instead` writes how that ends.
    */
   async #insist(write: () => Promise<unknown>, instead?: (refusal: unknown) => Promise<unknown>): Promise<void> {
+    this.#activity = WRITING;
     const { revision } = this.#owner;
     for (let refusals = 0; ; ) {
       try {
@@ -337,14 +381,18 @@ export class SessionRunner {
         if (this.#owner.revision !== revision) throw error; // It was written, and what came after it failed.
         if (isRefusal(error)) refusals += 1;
         if (instead && isRefusal(error) && refusals >= MOST_REFUSALS && (await succeeds(() => instead(error)))) return;
-        if (this.#shutDown) this.#fenced = true;
-        if (this.#fenced) return;
-        await this.#delay.wait(STORE_RETRY_MS);
+        if (this.#standing !== "owner") {
+          this.#standing = "fenced";
+          return;
+        }
+        const delay = new InterruptibleDelay();
+        this.#activity = { kind: "writing", delay };
+        await delay.wait(STORE_RETRY_MS);
       }
     }
   }
 
-  /** Commits the session as it is to be, with what belongs to it. S4: an end for good bounces what was not used. */
+  /** Commits the session as it is to be, with what belongs to it. RUNNER-4: an end for good bounces what was not used. */
   async #commit(
     session: Session,
     batch: Omit<Batch, "sessions">,
@@ -369,7 +417,7 @@ export class SessionRunner {
       observer.committed(performance.now() - started);
       for (const step of batch.steps ?? []) observer.stepCommitted(step);
       this.#delivered.update(actions);
-    } else if (outcome.kind !== "overtakes") this.#fenced = true;
+    } else if (outcome.kind !== "overtakes") this.#standing = "fenced";
     return outcome.kind;
   }
 }

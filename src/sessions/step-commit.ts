@@ -4,11 +4,10 @@ import { changeStatus, type Session, type SessionStatus, type StopReason } from 
 import type { Step } from "../domain/step.ts";
 import type { FrameOut } from "../domain/step-frame.ts";
 import type { MonikerKind } from "../monikers/moniker.ts";
+import type { GuidanceSlice } from "./guidance-slice.ts";
 import { reachedLimit } from "./limits.ts";
 
-/** What a step took: the guidance at its start, and who brought it. */
-export type Taken = { guidance: Session["pending_guidance"]; action_ids: string[] };
-export type StepResult = { frame: FrameOut; taken: Taken; latency_ms: number; tokens: number };
+export type StepResult = { frame: FrameOut; slice: GuidanceSlice; latency_ms: number; tokens: number };
 
 export type StepCommit = { session: Session; step: Step; message: Message | null };
 
@@ -16,7 +15,7 @@ export type StepCommit = { session: Session; step: Step; message: Message | null
 export function stepCommit(
   session: Session,
   kind: MonikerKind,
-  { frame, taken, latency_ms, tokens }: StepResult,
+  { frame, slice, latency_ms, tokens }: StepResult,
 ): StepCommit {
   const iteration = session.iteration + 1;
   const at = now();
@@ -28,10 +27,10 @@ export function stepCommit(
     text: frame.text ?? null,
     data: frame.data ?? null,
     state: frame.state,
-    guidance: taken.guidance,
+    guidance: slice.guidance,
     notes: frame.notes ?? null,
     tokens_used: tokens,
-    action_ids: taken.action_ids,
+    action_ids: slice.action_ids,
   };
   const advanced: Session = {
     ...session,
@@ -41,8 +40,8 @@ export function stepCommit(
     result: frame.text ?? frame.data ?? session.result,
     context: frame.state,
     // Guidance that arrived while the step ran stays for the next one.
-    pending_guidance: session.pending_guidance.slice(taken.guidance.length),
-    pending_action_ids: session.pending_action_ids.slice(taken.action_ids.length),
+    pending_guidance: session.pending_guidance.slice(slice.guidance.length),
+    pending_action_ids: session.pending_action_ids.slice(slice.action_ids.length),
     last_error: null,
     started_attempt: null,
     tokens_used: session.tokens_used + tokens,
