@@ -27,11 +27,11 @@ type Ready = Prepared & { room: Room | null };
  * The only way to submit a request: it is checked, gets its ids, is written and answered. Once it is answered `accepted` it
  * survives any crash, and the commit itself has woken the dispatcher.
  *
- * Q1  A request that names no known session or agent writes nothing.
- * Q2  A creation writes the session together with the action, so that its id can be used at once. The same id again gets the
- *     first answer again, or is refused if it means another agent or moniker.
- * Q3  Requests for a session enter the queue, or take effect at once, in the order they were made here.
- * Q4  Guidance is refused while a session has too much of it that no step has used; nothing else is.
+ * QUEUE-1  A request that names no known session or agent writes nothing.
+ * QUEUE-2  A creation writes the session together with the action, so that its id can be used at once. The same id again gets
+ *          the first answer again, or is refused if it means another agent or moniker.
+ * QUEUE-3  Requests for a session enter the queue, or take effect at once, in the order they were made here.
+ * QUEUE-4  Guidance is refused while a session has too much of it that no step has used; nothing else is.
  */
 export class ActionQueue {
   readonly #store: Store;
@@ -65,13 +65,13 @@ export class ActionQueue {
     );
   }
 
-  /** Q4. A flood costs next to nothing while the session is known to be full. */
+  /** QUEUE-4. A flood costs next to nothing while the session is known to be full. */
   #refusal(request: CheckedRequest<JsonObject>): Full | null {
     if (request.session_id === undefined || !carriesGuidance(request)) return null;
     return this.#limit.refusal(request.session_id, jsonBytes(request.payload));
   }
 
-  /** Q3: everything that has to be waited for is done before the request takes its place among the others. */
+  /** QUEUE-3: everything that has to be waited for is done before the request takes its place among the others. */
   async #prepare(request: CheckedRequest<JsonObject>): Promise<Ready | Refusal> {
     const definition = ACTIONS[request.action_type];
     const target = definition.target === "new" ? newTarget(request) : await this.#findTarget(request);
@@ -83,7 +83,7 @@ export class ActionQueue {
     return room.kind === "full" ? room : { ...prepared, room };
   }
 
-  /** Q1. A request by `agent_id` alone means the agent's latest session. */
+  /** QUEUE-1. A request by `agent_id` alone means the agent's latest session. */
   async #findTarget({ agent_id, session_id }: CheckedRequest): Promise<Target | Refusal> {
     if (session_id !== undefined) {
       const owner = this.#store.atHand(session_id)?.agent_id ?? (await this.#store.getSessionAgent(session_id));
@@ -94,7 +94,7 @@ export class ActionQueue {
     return latest ? { agent_id: latest.agent_id, session_id: latest.session_id } : { kind: "unknown", what: "agent" };
   }
 
-  /** Q3: an exclusive request overtakes nothing that is on its way into the queue. */
+  /** QUEUE-3: an exclusive request overtakes nothing that is on its way into the queue. */
   async #write(ready: Ready | Refusal, isExclusive: boolean): Promise<SubmitOutcome> {
     if (ready.kind !== "prepared") return ready;
     const rows = ready.rows();
@@ -105,7 +105,7 @@ export class ActionQueue {
     return accepted(action.action_id, rows.target);
   }
 
-  /** Q2. The moniker counts if the request itself names it: the agent's configuration may have changed since the first time. */
+  /** QUEUE-2. The moniker counts if the request itself names it: the agent's configuration may have changed since the first time. */
   async #writeSession({
     session,
     batch,

@@ -54,12 +54,11 @@ type NewMessage = z.infer<typeof newMessageSchema>;
 type Joined = { kind: "joined"; participant: Participant };
 export type Posted = { kind: "posted"; message: Message };
 
-/** The write door for conversations: who is in them and what is said. What people say reaches sessions as actions. */
+/** The only way to write conversations: who is in them and what is said. What people say reaches sessions as actions. */
 export class Conversations {
   readonly #store: Store;
   /** A row that is read and then written whole must not change in between. */
   readonly #mutexes = new KeyedMutex();
-
   readonly #limit: GuidanceLimit;
 
   constructor(store: Store, limit = new GuidanceLimit(store)) {
@@ -95,37 +94,37 @@ export class Conversations {
   }
 
   async #changeNow(conversation_id: string, patch: ConversationPatch): Promise<Conversation | null> {
-    const known = await this.#store.getConversation(conversation_id);
-    if (!known) return null;
-    const given = Object.fromEntries(Object.entries(patch).filter(([, value]) => value !== undefined));
-    const conversation: Conversation = { ...known, ...given };
+    const current = await this.#store.getConversation(conversation_id);
+    if (!current) return null;
+    const changes = Object.fromEntries(Object.entries(patch).filter(([, value]) => value !== undefined));
+    const conversation: Conversation = { ...current, ...changes };
     await this.#store.commit({ conversations: [{ kind: "update", conversation }] });
     return conversation;
   }
 
-  /** Who is in already is answered as they are, with the role that was asked for now. */
-  async join(conversation_id: string, wanted: NewParticipant): Promise<Joined | Refusal> {
-    return this.#exclusively(conversation_id, () => this.#joinNow(conversation_id, wanted));
+  /** A participant who has joined before stays the same one, with the new role. */
+  async join(conversation_id: string, request: NewParticipant): Promise<Joined | Refusal> {
+    return this.#exclusively(conversation_id, () => this.#joinNow(conversation_id, request));
   }
 
-  async #joinNow(conversation_id: string, wanted: NewParticipant): Promise<Joined | Refusal> {
+  async #joinNow(conversation_id: string, request: NewParticipant): Promise<Joined | Refusal> {
     if (!(await this.#store.getConversation(conversation_id))) return { kind: "unknown", what: "conversation" };
-    const session = wanted.session_id === undefined ? null : await this.#store.getSession(wanted.session_id);
-    if (wanted.session_id !== undefined && (!session || (wanted.agent_id ?? session.agent_id) !== session.agent_id))
+    const session = request.session_id === undefined ? null : await this.#store.getSession(request.session_id);
+    if (request.session_id !== undefined && (!session || (request.agent_id ?? session.agent_id) !== session.agent_id))
       return { kind: "unknown", what: "session" };
     const present = (await this.#present(conversation_id)).find(
-      ({ user_id, session_id }) => (wanted.user_id ?? null) === user_id && (wanted.session_id ?? null) === session_id,
+      ({ user_id, session_id }) => (request.user_id ?? null) === user_id && (request.session_id ?? null) === session_id,
     );
     const participant: Participant = {
       participant_id: newId(),
       conversation_id,
-      user_id: wanted.user_id ?? null,
+      user_id: request.user_id ?? null,
       agent_id: session?.agent_id ?? null,
       session_id: session?.session_id ?? null,
       joined_at: now(),
       left_at: null,
       ...present,
-      role: wanted.role ?? present?.role ?? null,
+      role: request.role ?? present?.role ?? null,
     };
     await this.#store.commit({ participants: [participant] });
     return { kind: "joined", participant };
@@ -143,36 +142,36 @@ export class Conversations {
   }
 
   /**
-   * A message that was sent before is answered as it was then, also where it could not be sent any more. Where one of the sessions
-   * that are meant has no room for it, nobody gets it and it is not stored.
+   * A message that was sent before gets the same answer again, even if it could no longer be sent. If one of the sessions that it
+   * is for has no room for it, nobody gets it and it is not stored.
    */
-  async post(conversation_id: string, wanted: NewMessage): Promise<Posted | Refusal> {
-    const outcome = await this.#postNew(conversation_id, wanted);
-    if (outcome.kind === "posted" || wanted.message_id === undefined) return outcome;
-    const first = await this.#store.getMessage(wanted.message_id);
+  async post(conversation_id: string, request: NewMessage): Promise<Posted | Refusal> {
+    const outcome = await this.#postNew(conversation_id, request);
+    if (outcome.kind === "posted" || request.message_id === undefined) return outcome;
+    const first = await this.#store.getMessage(request.message_id);
     return first?.conversation_id === conversation_id ? { kind: "posted", message: first } : outcome;
   }
 
-  /** Stores the message once and puts it into the queue of the sessions that are meant, in one commit. */
-  async #postNew(conversation_id: string, wanted: NewMessage): Promise<Posted | Refusal> {
+  /** Stores the message once and puts it into the queues of the sessions that it is for, in one commit. */
+  async #postNew(conversation_id: string, request: NewMessage): Promise<Posted | Refusal> {
     const conversation = await this.#store.getConversation(conversation_id);
     if (!conversation) return { kind: "unknown", what: "conversation" };
     if (conversation.status === "archived")
       return { kind: "conflict", detail: "the conversation is archived; open it to write in it" };
-    const sessions = await this.#addressed(conversation_id, wanted.to);
+    const sessions = await this.#addressed(conversation_id, request.to);
     if ("kind" in sessions) return sessions;
-    const message_id = wanted.message_id ?? newId();
-    const actions = sessions.map((session) => this.#delivery(session, conversation_id, message_id, wanted));
+    const message_id = request.message_id ?? newId();
+    const actions = sessions.map((session) => this.#delivery(session, conversation_id, message_id, request));
     const message: Message = {
       message_id,
       conversation_id,
       created_at: now(),
       sender_type: "user",
-      user_id: wanted.user_id,
+      user_id: request.user_id,
       agent_id: null,
       session_id: null,
-      text: wanted.text,
-      data: wanted.data ?? null,
+      text: request.text,
+      data: request.data ?? null,
       status: null,
       event_type: "message",
       iteration: null,
@@ -200,13 +199,13 @@ export class Conversations {
     return (await this.#store.listParticipants(conversation_id)).filter(({ left_at }) => left_at === null);
   }
 
-  /** Those named, or every session in the conversation that can still listen. */
+  /** The sessions that are named, or every one in the conversation that has not ended. */
   async #addressed(conversation_id: string, to: string[] | undefined): Promise<Session[] | Refusal> {
     const present = (await this.#present(conversation_id)).flatMap(({ session_id }) => session_id ?? []);
     const stranger = to?.find((id) => !present.includes(id));
     if (stranger !== undefined) return invalidField("to", `session ${stranger} is not in the conversation`);
-    const found = await Promise.all([...new Set(to ?? present)].map((id) => this.#store.getSession(id)));
-    const sessions = found.filter((session) => session !== null);
+    const rows = await Promise.all([...new Set(to ?? present)].map((id) => this.#store.getSession(id)));
+    const sessions = rows.filter((session) => session !== null);
     return to ? sessions : sessions.filter(({ status }) => status !== "done" && status !== "stopped");
   }
 

@@ -23,12 +23,12 @@ const GATHER_MS = 100;
 /**
  * Claims actions and sees each to its end: claim, handle, settle.
  *
- * A1  Every action ends: a handler that throws ends it as failed, so does a store that keeps refusing to write it, and a store out
- *     of reach only delays it.
- * A2  What a handler decides and the end of its action are one commit. Guidance goes with what follows it in its session, a
- *     slice at a time, so that a flood costs few commits and no other request waits behind it.
- * A3  A request to a session that is at work here need not wait in the queue: it is written together with what it does, unless
- *     that would overtake another.
+ * DISPATCH-1  Every action ends: a handler that throws ends it as failed, so does a store that keeps refusing to write it, and a
+ *             store out of reach only delays it.
+ * DISPATCH-2  What a handler decides and the end of its action are one commit. Guidance goes with what follows it in its
+ *             session, a slice at a time, so that a flood costs few commits and no other request waits behind it.
+ * DISPATCH-3  A request to a session that runs here need not wait in the queue: it is written together with its effect, unless
+ *             that would overtake another.
  */
 export class Dispatcher {
   readonly #store: Store;
@@ -93,7 +93,7 @@ export class Dispatcher {
     this.#underWay.add(tracked);
   }
 
-  /** A3. Answers whether the action was written; where not, it has to be put into the queue. */
+  /** DISPATCH-3. Answers whether the action was written; where not, it has to be put into the queue. */
   async applyAtOnce(action: Action): Promise<boolean> {
     // What is being written may wait for a store out of reach; who asks is answered before that.
     const isAtWork = this.#isStarted && !this.#stopping.signal.aborted;
@@ -105,11 +105,11 @@ export class Dispatcher {
     this.#track(applying.catch(() => {}));
     return applying.catch((error: unknown) => {
       if (error instanceof EverstepError) throw error;
-      return false; // A1: what failed does so again, and ends the action.
+      return false; // DISPATCH-1: what failed does so again, and ends the action.
     });
   }
 
-  /** A1. A stop waits for what was claimed before it; what a store out of reach leaves then is claimed again after a start. */
+  /** DISPATCH-1. A stop waits for what was claimed before it; what a store out of reach leaves then is claimed again after a start. */
   async #handle(first: Action): Promise<void> {
     const actions = [first];
     let isWhole = !carriesGuidance(first);
@@ -130,7 +130,7 @@ export class Dispatcher {
     }
   }
 
-  /** A1. What the store refuses ends as failed, and only that. Takes what is settled out of the list. */
+  /** DISPATCH-1. What the store refuses ends as failed, and only that. Takes what is settled out of the list. */
   async #handleOneByOne(session_id: string, actions: Action[]): Promise<void> {
     for (let [action] = actions; action; [action] = actions) {
       const one = [action];
@@ -146,7 +146,7 @@ export class Dispatcher {
     }
   }
 
-  /** A2. Where a session has more than its next step takes, nothing is lost by a wait, and each commit writes the whole of it. */
+  /** DISPATCH-2. Where a session has more than its next step takes, nothing is lost by a wait, and each commit writes the whole of it. */
   async #claimFollowing(first: Action): Promise<Action[]> {
     const session = this.#registry.peek(first.session_id)?.session;
     if (session && !isWholeSlice(session)) await this.#wait(GATHER_MS);
@@ -175,7 +175,7 @@ export class Dispatcher {
     });
   }
 
-  /** A2. */
+  /** DISPATCH-2. */
   async #apply(actions: Action[], runner: SessionRunner, isNew = false): Promise<CommitOutcome["kind"] | "nothing"> {
     let decision: Decision | undefined;
     const written = await runner.change((session) => {

@@ -4,52 +4,52 @@ import type { Store } from "../store/store.ts";
 
 export const DEFAULT_GUIDANCE_LIMIT: Readonly<GuidanceAmount> = { count: 10_000, bytes: 16 * 1024 * 1024 };
 
-/** Why nothing more is taken in for a session, and when to try again. */
+/** Why no more guidance is accepted for a session, and when to try again. */
 export type Full = { kind: "full"; detail: string; retry_after_s: number };
 
 /** Room for a piece of guidance. `written` is called once it is in the store, or never will be. */
 export type Room = { kind: "room"; written: () => void };
 
 const RETRY_AFTER_S = 5;
-/** Milliseconds for which what did not fit is refused without another look. */
+/** Milliseconds for which what did not fit is refused without another read. */
 const FULL_FOR_MS = 1000;
-/** Sessions that are remembered; one that was forgotten may be told a hundredth of the limit before it is looked at again. */
+/** Sessions that have a budget in memory. One that has none may get a hundredth of the limit before the store is read. */
 const MOST_REMEMBERED = 10_000;
 const UNSEEN_SHARE = 1 / 100;
-/** The share of the room that was left after which it is looked again: others may tell the session things too. */
-const LOOK_AGAIN_SHARE = 1 / 4;
+/** The share of what was left after which the store is read again: other processes send guidance too. */
+const READ_AGAIN_SHARE = 1 / 4;
 
-type Known = {
-  /** What may still be taken in, as far as it is known here. */
+type Budget = {
+  /** What may still be accepted, as far as this process can tell. */
   left: GuidanceAmount;
-  /** What may be taken in before it is looked again. */
-  untilLook: GuidanceAmount;
-  /** Taken in, and not in the store yet: a look does not see it. */
+  /** What may be accepted before the store is read again. */
+  untilRead: GuidanceAmount;
+  /** Accepted, and not in the store yet: a read does not see it. */
   underWay: GuidanceAmount;
-  looking: Promise<void> | undefined;
+  reading: Promise<void> | undefined;
   refused: { bytes: number; until: number } | undefined;
 };
 
 /**
- * Bounds what a session was told and no step used yet, in the queue and pending, so that a flood ends with a clear answer.
+ * Bounds the guidance of a session that no step has used yet, in the queue and pending, so that a flood ends with a clear answer.
  *
- * L1  What counts is what the store has. It is looked at rarely: a flood costs few looks, and a single word now and then costs none.
- * L2  One process never passes the limit by itself but by what was taken in before the first look; several at once pass it by
- *     little.
+ * GUIDANCE-1  What counts is what the store has. It is read rarely: a flood costs few reads, a single word now and then none.
+ * GUIDANCE-2  One process alone passes the limit only by what it accepted before its first read; several at once pass it by
+ *             little.
  */
 export class GuidanceLimit {
   readonly #store: Pick<Store, "unusedGuidance">;
   readonly #most: Readonly<GuidanceAmount>;
-  readonly #known = new Map<string, Known>();
+  readonly #budgets = new Map<string, Budget>();
 
   constructor(store: Pick<Store, "unusedGuidance">, most: Readonly<GuidanceAmount> = DEFAULT_GUIDANCE_LIMIT) {
     this.#store = store;
     this.#most = most;
   }
 
-  /** Why a piece of guidance is not taken in, where that is known without a look. */
+  /** Why a piece of guidance is not accepted, where that can be told without a read. */
   refusal(session_id: string, bytes: number): Full | null {
-    const refused = this.#known.get(session_id)?.refused;
+    const refused = this.#budgets.get(session_id)?.refused;
     return refused && bytes >= refused.bytes && performance.now() < refused.until ? this.#full(session_id) : null;
   }
 
@@ -57,47 +57,47 @@ export class GuidanceLimit {
   async take(session_id: string, bytes: number): Promise<Full | Room> {
     const refusal = this.refusal(session_id, bytes);
     if (refusal) return refusal;
-    const known = this.#remembered(session_id);
-    if (!fits(known.untilLook, bytes) || !fits(known.left, bytes)) await this.#look(session_id, known); // L1
-    if (!fits(known.left, bytes)) {
-      known.refused = { bytes, until: performance.now() + FULL_FOR_MS };
+    const budget = this.#budgetOf(session_id);
+    if (!fits(budget.untilRead, bytes) || !fits(budget.left, bytes)) await this.#read(session_id, budget); // GUIDANCE-1
+    if (!fits(budget.left, bytes)) {
+      budget.refused = { bytes, until: performance.now() + FULL_FOR_MS };
       return this.#full(session_id);
     }
-    for (const amount of [known.left, known.untilLook]) add(amount, bytes, -1);
-    add(known.underWay, bytes, 1);
-    return { kind: "room", written: () => add(known.underWay, bytes, -1) };
+    for (const amount of [budget.left, budget.untilRead]) add(amount, bytes, -1);
+    add(budget.underWay, bytes, 1);
+    return { kind: "room", written: () => add(budget.underWay, bytes, -1) };
   }
 
-  #look(session_id: string, known: Known): Promise<void> {
-    known.looking ??= this.#lookNow(session_id, known).finally(() => {
-      known.looking = undefined;
+  #read(session_id: string, budget: Budget): Promise<void> {
+    budget.reading ??= this.#readNow(session_id, budget).finally(() => {
+      budget.reading = undefined;
     });
-    return known.looking;
+    return budget.reading;
   }
 
-  async #lookNow(session_id: string, known: Known): Promise<void> {
+  async #readNow(session_id: string, budget: Budget): Promise<void> {
     // What is written meanwhile counts twice for now: that errs on the safe side.
-    const { count, bytes } = known.underWay;
+    const { count, bytes } = budget.underWay;
     const used = await this.#store.unusedGuidance(session_id);
-    known.left = { count: this.#most.count - used.count - count, bytes: this.#most.bytes - used.bytes - bytes };
-    known.untilLook = shareOf(known.left, LOOK_AGAIN_SHARE);
-    known.refused = undefined;
+    budget.left = { count: this.#most.count - used.count - count, bytes: this.#most.bytes - used.bytes - bytes };
+    budget.untilRead = shareOf(budget.left, READ_AGAIN_SHARE);
+    budget.refused = undefined;
   }
 
-  #remembered(session_id: string): Known {
-    const known = this.#known.get(session_id) ?? {
+  #budgetOf(session_id: string): Budget {
+    const budget = this.#budgets.get(session_id) ?? {
       left: shareOf(this.#most, UNSEEN_SHARE),
-      untilLook: shareOf(this.#most, UNSEEN_SHARE),
+      untilRead: shareOf(this.#most, UNSEEN_SHARE),
       underWay: { count: 0, bytes: 0 },
-      looking: undefined,
+      reading: undefined,
       refused: undefined,
     };
-    // The one that was asked for last is forgotten last.
-    this.#known.delete(session_id);
-    this.#known.set(session_id, known);
-    const [oldest] = this.#known.keys();
-    if (this.#known.size > MOST_REMEMBERED && oldest !== undefined) this.#known.delete(oldest);
-    return known;
+    // Least recently used first.
+    this.#budgets.delete(session_id);
+    this.#budgets.set(session_id, budget);
+    const [oldest] = this.#budgets.keys();
+    if (this.#budgets.size > MOST_REMEMBERED && oldest !== undefined) this.#budgets.delete(oldest);
+    return budget;
   }
 
   #full(session_id: string): Full {

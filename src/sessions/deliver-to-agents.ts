@@ -25,7 +25,7 @@ export async function deliverToAgents(
       role === "listener" && left_at === null && session_id !== null && session_id !== message.session_id,
   );
   const { text, data, agent_id, session_id, message_id, conversation_id } = message;
-  const said: JsonObject = {
+  const guidanceForOthers: JsonObject = {
     text,
     ...(data === null ? {} : { data }),
     agent_id,
@@ -40,10 +40,10 @@ export async function deliverToAgents(
       action_type: "agent_input",
       agent_id: listener.agent_id,
       session_id: listener.session_id as string,
-      payload: said,
+      payload: guidanceForOthers,
       metadata: { message_id, conversation_id },
     });
-    const room = await limit.take(action.session_id, jsonBytes(said));
+    const room = await limit.take(action.session_id, jsonBytes(guidanceForOthers));
     // A listener that has no room for more is not told, and the action says so; the message is in the conversation.
     actions.push(room.kind === "full" ? bouncedAtOnce(action, room.detail) : action);
     if (room.kind === "room") room.written();

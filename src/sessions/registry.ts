@@ -13,11 +13,10 @@ const CLAIM_PAGE = 500;
 const STORE_RETRY_MS = 500;
 
 /**
- * The sessions that this worker owns. A session that works has a runner; one that rests needs none, and is only known
- * to be ours.
+ * The sessions that this worker owns. A session that works has a runner; one that rests needs none.
  *
- * R1  A session has one runner at a time, whoever asks for it and wherever its row comes from: a row is adopted only where no
- *     runner of the same ownership is there and none is being acquired. One of an older ownership ends first.
+ * REGISTRY-1  A session has one runner at a time, whoever asks for it and wherever its row comes from: a row is adopted only if
+ *             no runner of the same ownership exists and none is being acquired. One of an older ownership ends first.
  */
 export class SessionRegistry {
   readonly #worker: string;
@@ -47,21 +46,21 @@ export class SessionRegistry {
 
   /**
    * Lends the runner of a session, whatever its status; null where the session is unknown or another worker has it.
-   * It is not forgotten while it is lent: a session must never have two (R1).
+   * It is not forgotten while it is lent: a session must never have two (REGISTRY-1).
    */
   async withRunner<Result>(
     session_id: string,
     work: (runner: SessionRunner | null) => Promise<Result>,
   ): Promise<Result> {
     this.#lent.set(session_id, (this.#lent.get(session_id) ?? 0) + 1);
-    const known = this.peek(session_id);
-    let runner = known;
+    const present = this.peek(session_id);
+    let runner = present;
     try {
       runner ??= await this.#acquire(session_id);
       return await work(runner);
     } finally {
       // Whatever became of the action, a session that was taken up for it goes on.
-      if (!known) runner?.wake();
+      if (!present) runner?.wake();
       const left = (this.#lent.get(session_id) ?? 1) - 1;
       if (left > 0) this.#lent.set(session_id, left);
       else this.#lent.delete(session_id);
@@ -161,7 +160,7 @@ export class SessionRegistry {
     if (status !== "running" && status !== "stopping") return;
     const acquiring = this.#acquiring.get(session_id);
     if (!acquiring) return this.#adopt(owned).wake();
-    // R1. Who acquires it wakes it, unless they asked the store before it was claimed here.
+    // REGISTRY-1. Who acquires it wakes it, unless they asked the store before it was claimed here.
     void acquiring
       .then(async (runner) => {
         if (!runner) await this.withRunner(session_id, async () => {});
@@ -199,7 +198,7 @@ export class SessionRegistry {
     return owned && this.#adopt(owned);
   }
 
-  /** R1. */
+  /** REGISTRY-1. */
   #adopt(owned: OwnedSession): SessionRunner {
     const { session, owner } = owned;
     const present = this.peek(session.session_id);

@@ -9,8 +9,8 @@ export function nextAttemptIn({ retry }: SessionOptions, error: unknown, failure
   const { max_attempts, backoff_ms } = { ...DEFAULT_RETRY, ...retry };
   const helps = !(error instanceof StepError) || error.retryable;
   if (!helps || failures >= max_attempts) return null;
-  const asked = error instanceof StepError ? (error.retry_after_ms ?? 0) : 0;
-  return Math.max(1, asked, backoff_ms * 2 ** (failures - 1) * (0.5 + Math.random()));
+  const least = error instanceof StepError ? (error.retry_after_ms ?? 0) : 0;
+  return Math.max(1, least, backoff_ms * 2 ** (failures - 1) * (0.5 + Math.random()));
 }
 
 export function describeError(error: unknown): string {

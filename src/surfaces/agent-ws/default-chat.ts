@@ -29,8 +29,8 @@ export class DefaultChat {
   readonly #questions = new Mutex();
   readonly #lookUps = new Mutex();
   #reset = new AbortController();
-  /** The session that was the chat when it was last looked for. */
-  #known: string | undefined;
+  /** The session that was the chat at the last look-up. */
+  #session_id: string | undefined;
   #watching = new AbortController();
 
   constructor(store: Store, queue: ActionQueue, events: Events) {
@@ -43,7 +43,7 @@ export class DefaultChat {
   session(): Promise<Session> {
     return this.#alone(async () => {
       const session = (await this.#current()) ?? (await this.#make());
-      this.#found(session.session_id);
+      this.#use(session.session_id);
       return session;
     });
   }
@@ -59,18 +59,18 @@ export class DefaultChat {
       // The new one comes first, so that no question finds the old one on its way out.
       const { session_id } = await this.#make();
       if (old) await this.#queue.submit({ action_type: "agent_destroy", session_id: old.session_id });
-      this.#found(session_id, true);
+      this.#use(session_id, true);
     });
   }
 
   /**
-   * Another chat than before was made here, or by another process. Who finds it first tells it, and nobody again: a question
-   * to the new chat would be taken for one to the old.
+   * Another chat than before was made here, or by another process. Listeners are told once, by whoever notices first: told again,
+   * they would take a question to the new chat for one to the old.
    */
-  #found(session_id: string, isReset = this.#store.alone !== undefined): void {
-    if (this.#known === session_id) return;
-    const isFirst = this.#known === undefined;
-    this.#known = session_id;
+  #use(session_id: string, isReset = this.#store.alone !== undefined): void {
+    if (this.#session_id === session_id) return;
+    const isFirst = this.#session_id === undefined;
+    this.#session_id = session_id;
     this.#watch(session_id);
     if (isFirst || !isReset) return;
     this.#reset.abort();
@@ -149,13 +149,13 @@ export class DefaultChat {
           kind: "failed",
           message: asked.kind === "full" ? asked.detail : "the chat does not take questions now",
         });
-      let told = "";
+      let answer = "";
       for (;;) {
         const { value, done } = await news.next();
         if (done) return await tell({ kind: "failed", message: WAS_RESET });
-        const ended = this.#answerFrom(value, asked.action_id, session, told);
+        const ended = this.#answerFrom(value, asked.action_id, session, answer);
         for (const event of ended) {
-          if (event.kind === "chunk") told += event.text;
+          if (event.kind === "chunk") answer += event.text;
           await tell(event);
         }
         if (ended.some(({ kind }) => kind !== "chunk")) return;
@@ -188,20 +188,21 @@ export class DefaultChat {
     }
   }
 
-  /** What one piece of news means for the answer. The joined chunks are exactly the step's text. */
-  #answerFrom(event: RuntimeEvent, action_id: string, session: Session, told: string): AnswerEvent[] {
+  /** What one event means for the answer, of which `answer` was given already. The joined chunks are exactly the step's text. */
+  #answerFrom(event: RuntimeEvent, action_id: string, session: Session, answer: string): AnswerEvent[] {
     if (event.kind === "delta") {
       // The chat may still be at work on what others said.
       if (!event.delta.action_ids.includes(action_id)) return [];
-      if (event.delta.event_seq === 0 && told !== "")
+      if (event.delta.event_seq === 0 && answer !== "")
         return [{ kind: "failed", message: "the answer was cut short and started again" }];
       if (event.delta.truncated) return [];
       return event.delta.tool === undefined ? [{ kind: "chunk", text: event.delta.text }] : [];
     }
     if (event.kind === "step" && event.step.status === "ok" && event.step.action_ids.includes(action_id)) {
       const text = event.step.text ?? "";
-      const rest: AnswerEvent[] = text.length > told.length ? [{ kind: "chunk", text: text.slice(told.length) }] : [];
-      if (!text.startsWith(told)) return [{ kind: "failed", message: "the answer changed while it was given" }];
+      const rest: AnswerEvent[] =
+        text.length > answer.length ? [{ kind: "chunk", text: text.slice(answer.length) }] : [];
+      if (!text.startsWith(answer)) return [{ kind: "failed", message: "the answer changed while it was given" }];
       return [...rest, { kind: "end", tokens_used: event.step.tokens_used }];
     }
     if (event.kind === "step" && event.step.status === "error")
