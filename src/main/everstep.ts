@@ -24,9 +24,12 @@ program
   .command("matrix")
   .description("run the Matrix bot, which talks to a running server; docs/matrix.md tells how to set it up")
   .option("--health", "tell whether the bot on MATRIX_STATE follows its homeserver, and end")
-  .action(async ({ health }: { health?: boolean }) => {
-    const { checkMatrixHealth, runMatrix } = await import("../surfaces/matrix/run-matrix.ts");
-    return health ? checkMatrixHealth() : runMatrix();
+  .option("--supervise", SUPERVISE)
+  .action(async ({ health, ...options }: StartOptions & { health?: boolean }) => {
+    if (health) return (await import("../surfaces/matrix/run-matrix.ts")).checkMatrixHealth();
+    const config = (await import("../surfaces/matrix/config.ts")).readMatrixConfig(process.env);
+    if (isSupervised(config, options)) return runSupervised("matrix");
+    await (await import("./matrix.ts")).matrix(config);
   });
 
 for (const [role, description] of [
@@ -63,8 +66,7 @@ program
 async function start(role: Role, options: StartOptions): Promise<void> {
   const config = readConfig(process.env);
   if (role !== "worker") requireTokenOffLoopback(config);
-  if (options.supervise || config.EVERSTEP_SUPERVISE === "1")
-    return process.exit(await (await import("./supervise.ts")).supervise([role], (line) => console.error(line)));
+  if (isSupervised(config, options)) return runSupervised(role);
   const notices: StoreNotices = { tell: (text) => console.error(text) };
   const opening = openStore(config.EVERSTEP_STORE, {
     pool_size: config.EVERSTEP_POSTGRES_POOL,
@@ -73,6 +75,13 @@ async function start(role: Role, options: StartOptions): Promise<void> {
   });
   opening.catch(() => {}); // It is told where it is awaited.
   await (await import("./serve.ts")).serve(role, config, opening, notices);
+}
+
+const isSupervised = ({ EVERSTEP_SUPERVISE }: { EVERSTEP_SUPERVISE: string }, { supervise }: StartOptions): boolean =>
+  supervise === true || EVERSTEP_SUPERVISE === "1";
+
+async function runSupervised(command: Role | "matrix"): Promise<never> {
+  return process.exit(await (await import("./supervise.ts")).supervise([command], (line) => console.error(line)));
 }
 
 /** One process owns the embedded store's folder, so its parts cannot run apart. */

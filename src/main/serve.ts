@@ -1,4 +1,3 @@
-import { once } from "node:events";
 import { flushCompileCache } from "node:module";
 import { fileURLToPath } from "node:url";
 import { type Logger, pino } from "pino";
@@ -23,16 +22,12 @@ import { SocketServer } from "../surfaces/socket/socket-server.ts";
 import { TokenCheck } from "../surfaces/token-check.ts";
 import type { Config } from "./config.ts";
 import { Runtime, type RuntimeOptions } from "./runtime.ts";
+import { stopRequested } from "./stop-requested.ts";
 import { StrayErrors } from "./stray-errors.ts";
 import { UP } from "./supervise.ts";
 import { Watchdog } from "./watchdog.ts";
 
 const CONSOLE = fileURLToPath(new URL("../../console/dist", import.meta.url));
-
-/** Milliseconds that stopping may take, running steps and the last move of rows included. */
-const STOP_LIMIT_MS = 60_000;
-/** The same after an error that nobody caught: what hangs then may never end. */
-const STOP_AFTER_FATAL_MS = 15_000;
 
 /** `serve` is both in one process, the only way on the embedded store. */
 export type Role = "serve" | "worker" | "server";
@@ -120,22 +115,6 @@ function isOfStep(error: unknown, log: Logger): boolean {
     log.error({ err: error, session_id, iteration }, "a step that is over left an error behind that it did not catch");
   }
   return true;
-}
-
-/** Resolves when the process is to stop, with the milliseconds that this may take. */
-async function stopRequested(strays: StrayErrors): Promise<number> {
-  // To listen for the channel's end would keep a process that could not start.
-  process.channel?.unref();
-  const asked = (["SIGINT", "SIGTERM", "disconnect"] as const).map(async (event) => {
-    // SUPERVISE-4: a parent that shares a channel with this process is gone when the channel is.
-    await once(process, event);
-    return STOP_LIMIT_MS;
-  });
-  const failed = strays.fatal.then(() => {
-    process.exitCode = 1;
-    return STOP_AFTER_FATAL_MS;
-  });
-  return Promise.race([failed, ...asked]);
 }
 
 function newWatchdog({ EVERSTEP_BLOCKED_LIMIT_S, EVERSTEP_LOG_LEVEL }: Config): Watchdog {

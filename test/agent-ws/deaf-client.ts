@@ -3,6 +3,7 @@ import { connect, type Socket } from "node:net";
 
 const MASK_BIT = 0x80;
 const TEXT_FRAME = 0x81;
+const PONG_FRAME = 0x8a;
 const NO_MASK = Buffer.alloc(4);
 
 /** A client that speaks and reads nothing but what it is asked to hear: what it is sent stays in the buffers between, until they are full. */
@@ -48,6 +49,11 @@ export class DeafClient implements Disposable {
         : [TEXT_FRAME, MASK_BIT | 126, payload.length >> 8, payload.length & 0xff];
     if (this.#socket.write(Buffer.concat([Buffer.from(head), NO_MASK, payload]))) return;
     await Promise.race([new Promise<void>((resolve) => this.#socket.once("drain", resolve)), this.gone]);
+  }
+
+  /** One that nobody asked for. */
+  pong(): void {
+    this.#socket.write(Buffer.concat([Buffer.from([PONG_FRAME, MASK_BIT]), NO_MASK]));
   }
 
   /** Reads until the text comes, and no further. */

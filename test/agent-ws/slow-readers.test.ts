@@ -2,22 +2,25 @@ import assert from "node:assert/strict";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { before, describe, test } from "node:test";
-import { sharedServer, TIMEOUT, within } from "../server/server-fixture.ts";
+import { ServerProcess, sharedServer, TIMEOUT, within } from "../server/server-fixture.ts";
 import { DeafClient } from "./deaf-client.ts";
 import { RawClient } from "./raw-client.ts";
 
 /** More than the machine's own buffers between two processes hold, so that the rest has to wait in the server. */
 const MOST_QUESTIONS = 1000;
 const MOST_RUBBISH = 2_000_000;
+const PONG_QUESTIONS = 200;
 const LONGEST_WAIT_MS = 60_000;
 const MOST_MEMORY = 150e6;
 
+async function writeLongFile({ folder }: ServerProcess): Promise<void> {
+  await mkdir(join(folder, "workspace"), { recursive: true });
+  await writeFile(join(folder, "workspace/long.md"), "茶".repeat(20_000));
+}
+
 describe("a client that does not read", () => {
   const server = sharedServer();
-  before(async () => {
-    await mkdir(join(server().folder, "workspace"), { recursive: true });
-    await writeFile(join(server().folder, "workspace/long.md"), "茶".repeat(20_000));
-  });
+  before(() => writeLongFile(server()));
 
   const memory = async (): Promise<number> => {
     const text = await (await fetch(`${server().url}/metrics`)).text();
@@ -60,3 +63,21 @@ describe("a client that does not read", () => {
     assert.match((await other.say("help")).text, /list files/);
   });
 });
+
+test(
+  "a client that never reads is dropped though it goes on sending pongs that nobody asked for",
+  TIMEOUT,
+  async () => {
+    await using server = await ServerProcess.start({ EVERSTEP_SLOW_READER_S: "2" });
+    await writeLongFile(server);
+    using deaf = await DeafClient.open(server.url);
+    const pongs = setInterval(() => deaf.pong(), 20);
+    try {
+      // So much that some of it waits in the server, and then nothing but pongs.
+      for (let questions = 0; questions < PONG_QUESTIONS; questions += 1) await deaf.ask("read long.md");
+      await within(LONGEST_WAIT_MS, deaf.gone, () => "it is still there, kept by its pongs");
+    } finally {
+      clearInterval(pongs);
+    }
+  },
+);

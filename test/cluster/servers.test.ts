@@ -132,6 +132,26 @@ await onPostgres(() => {
       await post(one, `/api/sessions/${session_id}/destroy`);
     });
 
+    test("/health names the workers, whose names tell hosts, only to those who have the token", TIMEOUT, async () => {
+      const token = "a-token-of-this-server";
+      const url = await cluster.start("server", { EVERSTEP_TOKEN: token }).ready();
+      const workers = async (headers: Record<string, string>): Promise<WorkerInfo[]> => {
+        const response = await fetch(`${url}/health`, { headers });
+        assert.equal(response.status, 200);
+        return ((await response.json()) as { workers: WorkerInfo[] }).workers;
+      };
+      const names = (await cluster.store.listWorkers?.())?.map(({ name }) => name).sort() ?? [];
+      assert.ok(names.length >= 5, names.join());
+      const trusted = await workers({ authorization: `Bearer ${token}` });
+      assert.deepEqual(trusted.map(({ name }) => name).sort(), names);
+      for (const authorization of ["", "Bearer wrong"]) {
+        const shown = await workers({ authorization });
+        assert.equal(shown.length, names.length);
+        for (const worker of shown) assert.ok(!("name" in worker), JSON.stringify(worker));
+        assert.ok(!names.some((name) => JSON.stringify(shown).includes(name)));
+      }
+    });
+
     test("the one chat is the same on both, answers everyone in turn, and is reset from either", TIMEOUT, async (t) => {
       const clients = [one, other].map((url) => new AgentApi("someone", `${url.replace("http", "ws")}/agent_ws/`));
       t.after(() => {

@@ -42,8 +42,12 @@ export class BotProcess implements AsyncDisposable {
     return this.#stderr;
   }
 
+  get child(): ChildProcess {
+    return this.#child ?? assert.fail("the bot does not run");
+  }
+
   get pid(): number {
-    return this.#child?.pid ?? assert.fail("the bot does not run");
+    return this.child.pid ?? assert.fail("the bot does not run");
   }
 
   get isAlive(): boolean {

@@ -1,4 +1,5 @@
 import { commandsSuite } from "./suites/commands.ts";
+import { crashesSuite } from "./suites/crashes.ts";
 import { hostileAnswersSuite } from "./suites/hostile-answers.ts";
 import { messagesSuite } from "./suites/messages.ts";
 import { nioSuite } from "./suites/nio.ts";
@@ -12,6 +13,7 @@ import { stoppingSuite } from "./suites/stopping.ts";
 // All in one process, so that they share one homeserver.
 for (const suite of [
   commandsSuite,
+  crashesSuite,
   hostileAnswersSuite,
   messagesSuite,
   nioSuite,

@@ -22,6 +22,7 @@ const configSchema = z.object({
   AGENT_WS_URL: z.string().min(1).default("ws://127.0.0.1:4180/agent_ws/"),
   AGENT_BASE_URL: urlWithoutCredentials.default("http://127.0.0.1:4180"),
   EVERSTEP_TOKEN: secret,
+  EVERSTEP_SUPERVISE: z.enum(["0", "1"]).default("0"),
   EVERSTEP_LOG_LEVEL: z.enum(["fatal", "error", "warn", "info", "debug", "trace", "silent"]).default("info"),
 });
 export type MatrixConfig = z.infer<typeof configSchema>;

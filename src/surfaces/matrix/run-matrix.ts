@@ -1,7 +1,6 @@
-import { once } from "node:events";
-import { pino } from "pino";
-import { redactUrl, redactUrls } from "../../domain/redact.ts";
-import { type MatrixConfig, readMatrixConfig } from "./config.ts";
+import type { Logger } from "pino";
+import { redactUrl } from "../../domain/redact.ts";
+import type { MatrixConfig } from "./config.ts";
 import { Health, isHealthy } from "./health.ts";
 import { MatrixBot } from "./matrix-bot.ts";
 import { MockPlatform } from "./platform/mock-platform.ts";
@@ -10,11 +9,16 @@ import { RealPlatform } from "./platform/real-platform.ts";
 import { Database } from "./state/database.ts";
 import { Homeserver } from "./transport/homeserver.ts";
 
-/** The bot until SIGINT or SIGTERM. What is under way then goes on at the next start. */
-export async function runMatrix(): Promise<void> {
-  const config = readMatrixConfig(process.env);
-  const stopped = Promise.race([once(process, "SIGINT"), once(process, "SIGTERM")]);
-  const log = pino({ level: config.EVERSTEP_LOG_LEVEL, hooks: { streamWrite: redactUrls } }, pino.destination(2));
+type MatrixProcess = {
+  log: Logger;
+  /** Resolves when the bot is to end. */
+  stopped: Promise<unknown>;
+  /** The bot follows its homeserver. */
+  onUp: () => void;
+};
+
+/** The bot until it is to end. What is under way then goes on at the next start. */
+export async function runMatrix(config: MatrixConfig, { log, stopped, onUp }: MatrixProcess): Promise<void> {
   using database = Database.open(config.MATRIX_STATE);
   const bot = new MatrixBot({
     config,
@@ -25,9 +29,11 @@ export async function runMatrix(): Promise<void> {
     log,
   });
   try {
-    const started = bot.start().then(() => greet(config));
+    const started = bot.start().then(() => {
+      onUp();
+      greet(config);
+    });
     await Promise.race([started.then(() => stopped), stopped, bot.failed]);
-    log.info("stopping");
   } finally {
     await bot.stop();
   }
