@@ -46,8 +46,8 @@ const READERS: Record<string, Reader> = {
       "spaces before a purpose": `Load context from x ${" ".repeat(size)}and`,
     }),
   },
-  words: { read: words },
-  toIndexedWords: { read: toIndexedWords },
+  words: { read: words, attacks: letters, most_ms: 150 },
+  toIndexedWords: { read: toIndexedWords, attacks: letters, most_ms: 150 },
   sentencesOf: { read: (text) => sentencesOf(text, 4000), most_ms: 150 },
   extract: { read: (text) => extract(text, 8000), most_ms: 150 },
   objectIn: {
@@ -126,6 +126,12 @@ const READERS: Record<string, Reader> = {
   },
 };
 
+/** Single characters that are many once they are folded, so many bytes of each. */
+function letters(size: number): Record<string, string> {
+  const units = ["\ufdfa", "\ufdfb", "\u321d", "\u3316", "\u33af", "\ufb03", "각", "ё", "茶", "İ", "½", "\u{1d160}"];
+  return Object.fromEntries(units.map((unit) => [unit, unit.repeat(size / Buffer.byteLength(unit))]));
+}
+
 /** Texts that are hard for many readers. */
 const UNITS = [
   " ",
@@ -186,3 +192,8 @@ for (const [name, { read, attacks, most_ms = MOST_MS }] of Object.entries(READER
         assert.ok(Math.min(...times) < most_ms, `it took ${times.map(Math.round).join(", ")} ms`);
       });
   });
+
+test("a word of many megabytes, which no pattern has the stack for at once, is read as several", () => {
+  for (const letter of ["茶", "\u0301"])
+    assert.ok(words(letter.repeat(8 * SIZE)).every(({ length }) => length <= 1000));
+});
