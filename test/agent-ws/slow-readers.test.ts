@@ -9,7 +9,6 @@ import { RawClient } from "./raw-client.ts";
 /** More than the machine's own buffers between two processes hold, so that the rest has to wait in the server. */
 const MOST_QUESTIONS = 1000;
 const MOST_RUBBISH = 2_000_000;
-const PONG_QUESTIONS = 200;
 const LONGEST_WAIT_MS = 60_000;
 const MOST_MEMORY = 150e6;
 
@@ -64,20 +63,24 @@ describe("a client that does not read", () => {
   });
 });
 
-test(
-  "a client that never reads is dropped though it goes on sending pongs that nobody asked for",
-  TIMEOUT,
-  async () => {
-    await using server = await ServerProcess.start({ EVERSTEP_SLOW_READER_S: "2" });
-    await writeLongFile(server);
-    using deaf = await DeafClient.open(server.url);
-    const pongs = setInterval(() => deaf.pong(), 20);
-    try {
-      // So much that some of it waits in the server, and then nothing but pongs.
-      for (let questions = 0; questions < PONG_QUESTIONS; questions += 1) await deaf.ask("read long.md");
-      await within(LONGEST_WAIT_MS, deaf.gone, () => "it is still there, kept by its pongs");
-    } finally {
-      clearInterval(pongs);
+test("a client that never reads is dropped for that though it sends pongs that nobody asked for", TIMEOUT, async () => {
+  await using server = await ServerProcess.start({ EVERSTEP_SLOW_READER_S: "2" });
+  await writeLongFile(server);
+  using other = await RawClient.open(server.url);
+  using deaf = await DeafClient.open(server.url);
+  const pongs = setInterval(() => deaf.pong(), 20);
+  try {
+    for (let questions = 0, waited = 0; waited < 1000; questions += 1) {
+      assert.ok(questions < MOST_QUESTIONS && !deaf.isGone, "it never held anyone up, so nothing was shown");
+      await deaf.ask("read long.md");
+      const asked = performance.now();
+      await other.say("help");
+      waited = performance.now() - asked;
     }
-  },
-);
+    // The others are answered again, so it was dropped. What it reads now ends with the reason.
+    await Promise.race([deaf.hear("reader_too_slow"), deaf.gone.then(() => assert.fail("it was not told why"))]);
+    await within(LONGEST_WAIT_MS, deaf.gone, () => "it is still there, kept by its pongs");
+  } finally {
+    clearInterval(pongs);
+  }
+});
