@@ -16,6 +16,7 @@ import type { Store } from "../store/store.ts";
 import { AgentSocketServer } from "../surfaces/agent-ws/agent-socket.ts";
 import { DefaultChat } from "../surfaces/agent-ws/default-chat.ts";
 import type { ServerContext } from "../surfaces/http/context.ts";
+import { listenOnName } from "../surfaces/http/listen-on-name.ts";
 import { Metrics } from "../surfaces/http/metrics.ts";
 import { buildServer } from "../surfaces/http/server.ts";
 import { SocketServer } from "../surfaces/socket/socket-server.ts";
@@ -178,14 +179,18 @@ async function listen(config: Config, { log, limit, ...parts }: ServerParts, atS
   atStop("the server", () => app.close());
   atStop("sockets", () => sockets.stop());
   atStop("the chat's sockets", () => agentSockets.stop());
-  return app.listen({ host: config.EVERSTEP_HOST, port: config.EVERSTEP_PORT }).catch((error: unknown) => {
+  try {
+    const address = await app.listen({ host: config.EVERSTEP_HOST, port: config.EVERSTEP_PORT });
+    atStop("the other addresses", await listenOnName(app.server, config.EVERSTEP_HOST));
+    return address;
+  } catch (error) {
     throw new EverstepError(
       "address_unavailable",
       `${config.EVERSTEP_HOST}:${config.EVERSTEP_PORT} cannot be listened on (${(error as Error).message})`,
       "stop what uses it, or set EVERSTEP_PORT",
       error,
     );
-  });
+  }
 }
 
 /** BAML's native part is large: it is loaded only where a model is configured. */
