@@ -1,4 +1,7 @@
 import assert from "node:assert/strict";
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { describe, test } from "node:test";
 import { actionSchema } from "../../src/domain/action.ts";
 import { newId } from "../../src/domain/ids.ts";
@@ -207,5 +210,21 @@ describe("a client command", () => {
     ]);
     assert.match(failed(nobody, 1), /^nothing answers at http:\/\/127\.0\.0\.1:9; start it with `everstep serve`.*\n$/);
     ok(byVariable);
+  });
+
+  test("says in a line that what answers is no Everstep that it knows", TIMEOUT, async () => {
+    for (const [body, where] of [
+      ["<html>", "it"],
+      ['{"sessions":[{"session_id":7}]}', "sessions.0.agent_id"],
+    ] as const) {
+      const stranger = createServer((_, response) => void response.end(body)).listen(0, "127.0.0.1");
+      await once(stranger, "listening");
+      const ran = await everstep(["ps", "--url", `http://127.0.0.1:${(stranger.address() as AddressInfo).port}`]);
+      stranger.close();
+      assert.match(
+        failed(ran, 1),
+        new RegExp(`^http://127\\.0\\.0\\.1:\\d+ answers /api/sessions\\S* in a way .*\\(${where}: .*\\n$`),
+      );
+    }
   });
 });

@@ -30,20 +30,24 @@ export class ApiClient {
     return this.#options.url;
   }
 
-  get<Answer>(path: string, query: Record<string, string | number | undefined> = {}): Promise<Answer> {
+  get<Answer>(
+    schema: z.ZodType<Answer>,
+    path: string,
+    query: Record<string, string | number | undefined> = {},
+  ): Promise<Answer> {
     const given = Object.entries(query).filter(([, value]) => value !== undefined);
     const search = new URLSearchParams(given.map(([key, value]): [string, string] => [key, String(value)])).toString();
-    return this.#call("GET", search ? `${path}?${search}` : path);
+    return this.#call(schema, "GET", search ? `${path}?${search}` : path);
   }
 
-  post<Answer>(path: string, body: unknown = {}): Promise<Answer> {
-    return this.#call("POST", path, body);
+  post<Answer>(schema: z.ZodType<Answer>, path: string, body: unknown = {}): Promise<Answer> {
+    return this.#call(schema, "POST", path, body);
   }
 
   /** Null where the server answers 404. */
-  async find<Answer>(path: string): Promise<Answer | null> {
+  async find<Answer>(schema: z.ZodType<Answer>, path: string): Promise<Answer | null> {
     const response = await this.#fetch("GET", path);
-    return response.status === 404 ? null : ((await this.#read(response)) as Answer);
+    return response.status === 404 ? null : this.#checked(schema, path, await this.#read(response));
   }
 
   socket(): Socket {
@@ -51,8 +55,19 @@ export class ApiClient {
     return io(url, { auth: token === undefined ? {} : { token }, transports: ["websocket"] });
   }
 
-  async #call<Answer>(method: string, path: string, body?: unknown): Promise<Answer> {
-    return (await this.#read(await this.#fetch(method, path, body))) as Answer;
+  async #call<Answer>(schema: z.ZodType<Answer>, method: string, path: string, body?: unknown): Promise<Answer> {
+    return this.#checked(schema, path, await this.#read(await this.#fetch(method, path, body)));
+  }
+
+  /** The answer as it came, with what a newer server says beside what is known here. */
+  #checked<Answer>(schema: z.ZodType<Answer>, path: string, answer: unknown): Answer {
+    const parsed = schema.safeParse(answer);
+    if (parsed.success) return answer as Answer;
+    const [issue] = parsed.error.issues;
+    const where = issue?.path.join(".") || "it";
+    throw new CommandError(
+      `${redactUrl(this.url)} answers ${path} in a way that this version does not know (${where}: ${issue?.message}); see that it is an Everstep of the same version`,
+    );
   }
 
   async #fetch(method: string, path: string, body?: unknown): Promise<Response> {
@@ -78,7 +93,7 @@ export class ApiClient {
     const text = await response.text().catch(() => {
       throw new UnreachableError(`${redactUrl(this.url)} broke off its answer`);
     });
-    if (response.ok) return text === "" ? null : JSON.parse(text);
+    if (response.ok) return parseOrNull(text);
     const problem = problemSchema.safeParse(parseOrNull(text));
     const detail = problem.success ? problem.data.detail : `the server answered ${response.status}`;
     throw new CommandError(response.status === 401 ? `${detail}; set EVERSTEP_TOKEN or use --token` : detail);

@@ -1,13 +1,15 @@
-import type { Session } from "../../domain/session.ts";
+import { z } from "zod";
+import { type Session, sessionSchema } from "../../domain/session.ts";
 import { type ApiClient, CommandError } from "./client.ts";
 
 const NEWEST = 500;
+export const sessionsSchema = z.object({ sessions: z.array(sessionSchema) });
 
 /** A session by its id, or by the beginning of it where only one session begins so. */
 export async function findSession(client: ApiClient, prefix: string): Promise<Session> {
-  const exact = await client.find<Session>(sessionPath(prefix));
+  const exact = await client.find(sessionSchema, sessionPath(prefix));
   if (exact) return exact;
-  const { sessions } = await client.get<{ sessions: Session[] }>("/api/sessions", { limit: NEWEST });
+  const { sessions } = await client.get(sessionsSchema, "/api/sessions", { limit: NEWEST });
   const matches = sessions.filter(({ session_id }) => session_id.startsWith(prefix));
   const [match] = matches;
   if (!match) throw new CommandError(`no session is named ${prefix}; \`everstep ps\` lists them`);

@@ -1,4 +1,5 @@
 import { createInterface, type Interface } from "node:readline/promises";
+import { z } from "zod";
 import { AgentApi, AgentApiError } from "../../../agent-api/agent-api.ts";
 import { loadPrompt, safeName, savePrompt } from "../../../agent-api/context-prompts.ts";
 import { type ApiClient, CommandError } from "../client.ts";
@@ -76,7 +77,7 @@ class Conversation {
           ? console.log("/load needs the name of a saved conversation")
           : this.#context(name, loadPrompt);
       case "/reset":
-        await this.#client.post("/reset");
+        await this.#client.post(z.object({ status: z.string() }), "/reset");
         this.#name = "none";
         return console.log("The chat starts afresh.");
       case "/context":

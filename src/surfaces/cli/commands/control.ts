@@ -1,11 +1,14 @@
 import { setTimeout as wait } from "node:timers/promises";
-import type { Action } from "../../../domain/action.ts";
+import { z } from "zod";
+import { type Action, actionSchema } from "../../../domain/action.ts";
+import { idSchema } from "../../../domain/ids.ts";
 import { type ApiClient, CommandError } from "../client.ts";
 import { coloured } from "../output.ts";
 import { findSession, sessionPath } from "../sessions.ts";
 
 export type ControlOptions = { json?: boolean };
 const SETTLE_MS = 5000;
+const submittedSchema = z.object({ action_id: idSchema });
 
 /** Sends a control and tells what became of it. */
 export async function control(
@@ -16,7 +19,7 @@ export async function control(
   { json }: ControlOptions,
 ): Promise<void> {
   const { session_id } = await findSession(client, prefix);
-  const { action_id } = await client.post<{ action_id: string }>(sessionPath(session_id, `/${verb}`), body);
+  const { action_id } = await client.post(submittedSchema, sessionPath(session_id, `/${verb}`), body);
   const action = await settled(client, action_id);
   if (json) console.log(JSON.stringify(action));
   else console.log(describe(verb, session_id, action));
@@ -27,7 +30,7 @@ export async function control(
 async function settled(client: ApiClient, action_id: string): Promise<Action> {
   const until = Date.now() + SETTLE_MS;
   for (;;) {
-    const action = await client.get<Action>(`/api/actions/${action_id}`);
+    const action = await client.get(actionSchema, `/api/actions/${action_id}`);
     if (action.processed || Date.now() > until) return action;
     await wait(20);
   }

@@ -1,3 +1,5 @@
+import { z } from "zod";
+import { idSchema } from "../../../domain/ids.ts";
 import type { JsonValue } from "../../../domain/json.ts";
 import { type ApiClient, CommandError } from "../client.ts";
 import { coloured } from "../output.ts";
@@ -11,8 +13,10 @@ export type CreateOptions = {
   json?: boolean;
 };
 
+const acceptedSchema = z.object({ agent_id: idSchema, session_id: idSchema, action_id: idSchema });
+
 export async function create(client: ApiClient, moniker: string, options: CreateOptions): Promise<void> {
-  const answer = await client.post<{ agent_id: string; session_id: string; action_id: string }>("/api/agents", {
+  const answer = await client.post(acceptedSchema, "/api/agents", {
     agent_id: options.agent ?? moniker,
     moniker,
     ...(options.session === undefined ? {} : { session_id: options.session }),

@@ -1,6 +1,8 @@
 import { setTimeout as wait } from "node:timers/promises";
-import type { Action } from "../../../domain/action.ts";
+import { z } from "zod";
+import { actionSchema } from "../../../domain/action.ts";
 import type { Message } from "../../../domain/conversation.ts";
+import { idSchema } from "../../../domain/ids.ts";
 import type { ApiClient } from "../client.ts";
 import { coloured, printable } from "../output.ts";
 
@@ -10,11 +12,11 @@ type Delta = { iteration: number; event_seq: number; text: string };
 export async function demo(client: ApiClient, { fast }: { fast?: boolean }): Promise<void> {
   const say = (text: string) => console.log(coloured("gray", text));
   const pace = fast ? 150 : 2000;
-  const { conversation_id } = await client.post<{ conversation_id: string }>("/api/conversations", {
+  const { conversation_id } = await client.post(z.object({ conversation_id: idSchema }), "/api/conversations", {
     title: "Demo",
     created_by: "you",
   });
-  const { session_id } = await client.post<{ session_id: string }>("/api/agents", {
+  const { session_id } = await client.post(z.object({ session_id: idSchema }), "/api/agents", {
     agent_id: "demo-joker",
     moniker: "joke",
     conversation_id,
@@ -27,20 +29,24 @@ export async function demo(client: ApiClient, { fast }: { fast?: boolean }): Pro
   await told.jokes(2);
   say("You are in the same conversation. What you say reaches the agent's next step:");
   console.log(`${coloured("cyan", "you")}    tell me about penguins instead`);
-  const { action_ids } = await client.post<{ action_ids: string[] }>(`/api/conversations/${conversation_id}/messages`, {
-    user_id: "you",
-    text: "penguins",
-  });
+  const { action_ids } = await client.post(
+    z.object({ action_ids: z.array(idSchema) }),
+    `/api/conversations/${conversation_id}/messages`,
+    {
+      user_id: "you",
+      text: "penguins",
+    },
+  );
   await told.jokes(2);
-  const receipt = await client.get<Action>(`/api/actions/${action_ids[0]}`);
+  const receipt = await client.get(actionSchema, `/api/actions/${action_ids[0]}`);
   say(`The receipt of your word: ${receipt.receipt} by step ${receipt.consumed_iteration}.`);
-  await client.post(`${session}/pause`);
+  await client.post(z.object({ action_id: idSchema }), `${session}/pause`);
   say("Paused: a step that was running is kept, and no other starts…");
   await wait(pace * 1.5);
   say("…and resumed:");
-  await client.post(`${session}/resume`);
+  await client.post(z.object({ action_id: idSchema }), `${session}/resume`);
   await told.jokes(1);
-  await client.post(`${session}/destroy`);
+  await client.post(z.object({ action_id: idSchema }), `${session}/destroy`);
   told.end();
   say(`Ended. All of it stays: everstep logs ${session_id}`);
 }

@@ -1,6 +1,7 @@
 import { setTimeout as wait } from "node:timers/promises";
-import { isLive, type Session } from "../../../domain/session.ts";
-import type { Step } from "../../../domain/step.ts";
+import { z } from "zod";
+import { isLive, type Session, sessionSchema } from "../../../domain/session.ts";
+import { type Step, stepSchema } from "../../../domain/step.ts";
 import { type ApiClient, CommandError, UnreachableError } from "../client.ts";
 import { coloured, printable, statusText } from "../output.ts";
 import { findSession } from "../sessions.ts";
@@ -10,6 +11,7 @@ export type LogsOptions = { follow?: boolean; tail?: string; json?: boolean };
 type Delta = { iteration: number; event_seq: number; text: string };
 
 const PAGE = 500;
+const stepsSchema = z.object({ steps: z.array(stepSchema) });
 const RETRY_MS = 1000;
 const LOST = "the connection was lost; trying again…";
 
@@ -25,7 +27,7 @@ export async function logs(client: ApiClient, prefix: string, { follow, tail, js
 async function* stepsAfter(client: ApiClient, session_id: string, after_iteration: number): AsyncGenerator<Step> {
   for (let offset = 0; ; offset += PAGE) {
     const query = { session_id, after_iteration, limit: PAGE, offset };
-    const { steps } = await client.get<{ steps: Step[] }>("/api/agent-steps", query);
+    const { steps } = await client.get(stepsSchema, "/api/agent-steps", query);
     yield* steps;
     if (steps.length < PAGE) return;
   }
@@ -51,7 +53,7 @@ async function followSession(client: ApiClient, session_id: string, from: number
   const subscribe = async () => {
     socket.emit("subscribe", { session_id, after_iteration: last });
     const path = `/api/sessions/${encodeURIComponent(session_id)}`;
-    endWhenOver(await patiently(printer, () => client.get<Session>(path)));
+    endWhenOver(await patiently(printer, () => client.get(sessionSchema, path)));
   };
   socket.on("connect", () => void subscribe().catch((error: unknown) => ended.reject(error as Error)));
   socket.on("connect_error", (error) => {

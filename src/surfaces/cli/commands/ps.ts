@@ -1,11 +1,12 @@
 import type { Session } from "../../../domain/session.ts";
 import type { ApiClient } from "../client.ts";
 import { age, oneLine, statusText, table } from "../output.ts";
+import { sessionsSchema } from "../sessions.ts";
 
 export type PsOptions = { status?: string; agent?: string; limit: string; json?: boolean };
 
 export async function ps(client: ApiClient, { status, agent, limit, json }: PsOptions): Promise<void> {
-  const { sessions } = await client.get<{ sessions: Session[] }>("/api/sessions", { status, agent_id: agent, limit });
+  const { sessions } = await client.get(sessionsSchema, "/api/sessions", { status, agent_id: agent, limit });
   if (json) return console.log(JSON.stringify({ sessions }));
   if (sessions.length === 0)
     return console.log("no sessions yet; start one with: everstep create joke --param subject=tea");

@@ -1,4 +1,5 @@
-import type { SearchHit } from "../../../domain/search.ts";
+import { z } from "zod";
+import { searchHitSchema } from "../../../domain/search.ts";
 import type { ApiClient } from "../client.ts";
 import { oneLine, table } from "../output.ts";
 
@@ -9,7 +10,7 @@ export async function search(
   q: string,
   { agent, session, limit, json }: SearchOptions,
 ): Promise<void> {
-  const { hits } = await client.get<{ hits: SearchHit[] }>("/api/search", {
+  const { hits } = await client.get(z.object({ hits: z.array(searchHitSchema) }), "/api/search", {
     q,
     agent_id: agent,
     session_id: session,

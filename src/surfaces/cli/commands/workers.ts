@@ -1,23 +1,30 @@
+import { z } from "zod";
+import { timeSchema } from "../../../domain/ids.ts";
 import type { ApiClient } from "../client.ts";
 import { age, table } from "../output.ts";
 
-type Worker = {
-  name: string;
-  started_at: string;
-  takes_sessions: boolean;
-  owned_sessions: number;
-  actions_under_way: number;
-  silent_ms: number;
-  blocked_ms: number;
-};
-type Health = { workers?: Worker[]; queue_depth: number; queue_lag_ms: number };
+const workerSchema = z.object({
+  /** Only where the token is given, if the server has one. */
+  name: z.string().optional(),
+  started_at: timeSchema,
+  takes_sessions: z.boolean(),
+  owned_sessions: z.int(),
+  actions_under_way: z.int(),
+  silent_ms: z.number(),
+  blocked_ms: z.number(),
+});
+const healthSchema = z.object({
+  workers: z.array(workerSchema).optional(),
+  queue_depth: z.int(),
+  queue_lag_ms: z.number(),
+});
 
 export async function workers(client: ApiClient, { json }: { json?: boolean }): Promise<void> {
-  const { workers: found, queue_depth, queue_lag_ms } = await client.get<Health>("/health");
+  const { workers: found, queue_depth, queue_lag_ms } = await client.get(healthSchema, "/health");
   if (json) return console.log(JSON.stringify({ workers: found ?? [], queue_depth, queue_lag_ms }));
   if (!found) return console.log("one process does everything: the embedded store is not shared");
   const rows = found.map((worker) => [
-    worker.name,
+    worker.name ?? "(needs the token)",
     worker.takes_sessions ? "worker" : "server",
     String(worker.owned_sessions),
     String(worker.actions_under_way),
