@@ -5,5 +5,3 @@ process.on("SIGUSR2", () => {
     throw Object.assign(new Error("read ECONNRESET"), { code: "ECONNRESET", syscall: "read" });
   void Promise.reject(new Error("a defect"));
 });
-
-export {};

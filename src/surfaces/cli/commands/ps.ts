@@ -6,8 +6,9 @@ import { sessionsSchema } from "../sessions.ts";
 export type PsOptions = { status?: string; agent?: string; limit: string; json?: boolean };
 
 export async function ps(client: ApiClient, { status, agent, limit, json }: PsOptions): Promise<void> {
-  const { sessions } = await client.get(sessionsSchema, "/api/sessions", { status, agent_id: agent, limit });
-  if (json) return console.log(JSON.stringify({ sessions }));
+  const answer = await client.get(sessionsSchema, "/api/sessions", { status, agent_id: agent, limit });
+  if (json) return console.log(JSON.stringify(answer));
+  const { sessions } = answer;
   if (sessions.length === 0)
     return console.log("no sessions yet; start one with: everstep create joke --param subject=tea");
   const rows = sessions.map((session) => [
