@@ -86,7 +86,7 @@ export class ActionQueue {
   /** QUEUE-1. A request by `agent_id` alone means the agent's latest session. */
   async #findTarget({ agent_id, session_id }: CheckedRequest): Promise<Target | Refusal> {
     if (session_id !== undefined) {
-      const owner = this.#store.atHand(session_id)?.agent_id ?? (await this.#store.getSessionAgent(session_id));
+      const owner = this.#store.cachedSession(session_id)?.agent_id ?? (await this.#store.getSessionAgent(session_id));
       const isMeant = owner !== null && (agent_id ?? owner) === owner;
       return isMeant ? { agent_id: owner, session_id } : { kind: "unknown", what: "session" };
     }

@@ -70,7 +70,7 @@ export class Conversations {
   #exclusively<Result>(conversation_id: string, work: () => Promise<Result>): Promise<Result> {
     return this.#mutexes.run(
       conversation_id,
-      () => this.#store.alone?.(`conversation ${conversation_id}`, work) ?? work(),
+      () => this.#store.withLock?.(`conversation ${conversation_id}`, work) ?? work(),
     );
   }
 

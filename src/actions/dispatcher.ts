@@ -156,7 +156,7 @@ export class Dispatcher {
   /** Answers whether the actions ended; where not, they wait for a retry. */
   async #handleOnce(session_id: string, actions: Action[]): Promise<boolean> {
     if (this.#registry.peek(session_id)) return this.#applyInTurn(session_id, actions);
-    const session = this.#store.atHand(session_id) ?? (await this.#store.getSession(session_id));
+    const session = this.#store.cachedSession(session_id) ?? (await this.#store.getSession(session_id));
     if (!session) {
       await this.#settleAlone(actions, () => ({ kind: "rejected", reason: "the session is unknown" }));
       return true;
@@ -181,7 +181,7 @@ export class Dispatcher {
     const written = await runner.change((session) => {
       decision = decide(actions, session, runner.moniker);
       const { effects: _, session: next, ...settled } = decision;
-      if (next) return { session: next, ...settled, ...(isNew ? { overtakes_none: true } : {}) };
+      if (next) return { session: next, ...settled, ...(isNew ? { only_if_queue_empty: true } : {}) };
       // Only who writes the session learns whether it is still theirs to judge; the queue knows.
       return isNew ? null : settled;
     });

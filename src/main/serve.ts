@@ -104,7 +104,7 @@ async function serveUntilStopped(
   // Now, and not only at the end: the end may come at any moment.
   flushCompileCache();
   await stopped;
-  store.hurry?.();
+  store.prepareToStop?.();
 }
 
 /** What a step left behind ends that step; once it is over, the log is the only place to tell. */

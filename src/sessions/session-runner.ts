@@ -19,7 +19,7 @@ import { UnreadMessages } from "./unread-messages.ts";
 const STORE_RETRY_MS = 500;
 
 /** What an action writes: the session as it is to be, where that changes, and how the action ends. */
-type Change = { session?: Session } & Pick<Batch, "actions" | "overtakes_none">;
+type Change = { session?: Session } & Pick<Batch, "actions" | "only_if_queue_empty">;
 
 /** What the runner does right now, and what it holds for it: outside calls reach a wait only through this. */
 type Activity =
@@ -417,7 +417,7 @@ export class SessionRunner {
       observer.committed(performance.now() - started);
       for (const step of batch.steps ?? []) observer.stepCommitted(step);
       this.#delivered.update(actions);
-    } else if (outcome.kind !== "overtakes") this.#standing = "fenced";
+    } else if (outcome.kind !== "queue_not_empty") this.#standing = "fenced";
     return outcome.kind;
   }
 }

@@ -33,8 +33,8 @@ import type { ReaderBudget } from "./reader-budget.ts";
  *     that waits for a retry is not overtaken by a later one of its session. Claims die with the process.
  *     With a claimed action that carries guidance `claimFollowing` hands out what comes after it in its session, to be settled
  *     in one commit: guidance, and the first request of another kind, before which no more than that guidance comes.
- *     A batch with `overtakes_none` settles actions that were never in the queue: where another action of their sessions is in it,
- *     it is answered `overtakes` and writes nothing.
+ *     A batch with `only_if_queue_empty` settles actions that were never in the queue. Where another action of their
+ *     sessions is in it, the answer is `queue_not_empty` and nothing is written.
  * P8  `follow` yields what was missed since the cursor, then what is committed from then on: no step and no message
  *     is lost or given twice. Of rows that change (sessions, actions) a slow reader gets the newest version. What
  *     waits for a reader is bounded by its budget: where more would wait that cannot be read from the cursor again, it throws
@@ -65,8 +65,8 @@ export interface Store {
   /** Called when `claimActions` may have something new. Returns the way to stop it. */
   onWork(listener: () => void): () => void;
 
-  /** A live session that is in this process's memory, as its last commit here left it; null tells nothing. */
-  atHand(session_id: string): Session | null;
+  /** A live session from this process's memory, as its last commit here left it. Null says nothing about whether it exists. */
+  cachedSession(session_id: string): Session | null;
   getSession(session_id: string): Promise<Session | null>;
   /** The agent of a session, for who needs no more of it; null where it is unknown. */
   getSessionAgent(session_id: string): Promise<string | null>;
@@ -128,10 +128,10 @@ export interface Store {
   /** Text of a running step for those who follow it in other processes. It is shown, never stored, and may be lost. */
   publishDelta?(delta: StepDelta): void;
   onDelta?(listener: (delta: StepDelta) => void): () => void;
-  /** The process is about to stop: from now on nothing waits long for a database that does not answer; it fails instead. */
-  hurry?(): void;
-  /** Does work while no other process does any under the same name. */
-  alone?<Result>(name: string, work: () => Promise<Result>): Promise<Result>;
+  /** The process is about to stop: from now on calls fail soon instead of waiting for a database that does not answer. */
+  prepareToStop?(): void;
+  /** Runs the work while holding a lock of that name, which one process holds at a time. */
+  withLock?<Result>(name: string, work: () => Promise<Result>): Promise<Result>;
   /**
    * Deletes sessions that are done or stopped since before the time, with all that is theirs, unless a fork needs them, and
    * archived conversations in which nothing was said since. Others may go on meanwhile.
@@ -186,14 +186,14 @@ export type Batch = {
   participants?: Participant[];
   cursors?: SessionCursor[];
   agent_configs?: AgentConfig[];
-  /** Its actions must not come before others of their sessions that were committed earlier and are not processed. */
-  overtakes_none?: true;
+  /** Write nothing where a session of its actions has another action that is not processed. */
+  only_if_queue_empty?: true;
 };
 
 export type CommitOutcome =
   | { kind: "committed" }
   | { kind: "fenced"; session_id: string }
-  | { kind: "overtakes"; session_id: string }
+  | { kind: "queue_not_empty"; session_id: string }
   | { kind: "exists"; table: "agent_state" | "conversations" | "conversation_messages"; id: string };
 
 export type Page = { limit: number; offset: number };

@@ -106,7 +106,7 @@ await onPostgres(() => {
 
     for (const [why, change, expected] of [
       ["for an owner of before", "update agent_state set epoch = epoch + 1", "fenced"],
-      ["for one that another process put into the queue", "", "overtakes"],
+      ["for one that another process put into the queue", "", "queue_not_empty"],
     ] as const)
       test(`although it takes effect at once, ${why}: nothing of it is written`, TIMEOUT, async () => {
         await withStore(async (store, url) => {
@@ -120,7 +120,7 @@ await onPostgres(() => {
           const paused = { ...session, status: "paused" as const };
           const owner = { worker: WORKER, epoch: 1, revision: 0 };
           const sessions = [{ kind: "update" as const, session: paused, owner }];
-          const { kind } = await store.commit({ sessions, actions: [action], overtakes_none: true });
+          const { kind } = await store.commit({ sessions, actions: [action], only_if_queue_empty: true });
           assert.equal(kind, expected);
           assert.equal(await server.getAction(action.action_id), null);
           assert.equal((await server.getSession(session_id))?.status, "running");

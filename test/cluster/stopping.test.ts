@@ -84,12 +84,12 @@ await onPostgres(() => {
       const store = await openPostgresStore({ url });
       t.after(() => store.close());
       proxy.cut();
-      const waiting = ["one", "two", "three"].map((name) => store.alone(name, async () => {}));
+      const waiting = ["one", "two", "three"].map((name) => store.withLock(name, async () => {}));
       await wait(50);
       proxy.drop();
       proxy.mend();
       await Promise.allSettled(waiting);
-      await eventually("it is back", () => store.alone("four", async () => true).catch(() => false));
+      await eventually("it is back", () => store.withLock("four", async () => true).catch(() => false));
       await store.close();
       await wait(RECONNECTED_MS);
       assert.equal(proxy.isUsed, false);

@@ -88,8 +88,8 @@ class EmbeddedStore implements LanceStore {
 
   async commit(batch: port.Batch): Promise<port.CommitOutcome> {
     if (this.#closing) throw closed();
-    const busy = batch.overtakes_none ? this.#pending.busySession(batch.actions ?? []) : null;
-    if (busy !== null) return { kind: "overtakes", session_id: busy };
+    const busy = batch.only_if_queue_empty ? this.#pending.busySession(batch.actions ?? []) : null;
+    if (busy !== null) return { kind: "queue_not_empty", session_id: busy };
     const planned = planSessions(batch, (write, steps) => this.#live.plan(write, steps));
     if (planned.kind === "fenced") return planned;
     const { plans } = planned;
@@ -142,7 +142,7 @@ class EmbeddedStore implements LanceStore {
     return this.#bell.listen(listener);
   }
 
-  atHand(session_id: string): Session | null {
+  cachedSession(session_id: string): Session | null {
     return this.#live.get(session_id) ?? null;
   }
 

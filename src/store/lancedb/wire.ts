@@ -30,7 +30,7 @@ export type WireSession = {
 };
 
 export type WireOutcome =
-  | Exclude<CommitOutcome, { kind: "fenced" | "overtakes" }>
+  | Exclude<CommitOutcome, { kind: "fenced" | "queue_not_empty" }>
   | { kind: "failed"; error: PackedError };
 
 /** How many rows a batch writes, and how many characters they are. */

@@ -51,8 +51,8 @@ export class CommitQueue {
   }
 
   /** The process stops: what the server leaves in doubt is soon given up. */
-  hurry(): void {
-    for (const writer of this.#writers) writer.hurry();
+  prepareToStop(): void {
+    for (const writer of this.#writers) writer.prepareToStop();
   }
 
   async close(): Promise<void> {

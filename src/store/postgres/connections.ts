@@ -144,7 +144,7 @@ export class SteadyClient {
   }
 
   /** From now on it is given up sooner, also with what it waits for already, and for good. */
-  hurry(): void {
+  prepareToStop(): void {
     this.#isLast = true;
     this.#silence_ms = LAST_SILENCE_MS;
     const begun = [...this.#running];
@@ -207,8 +207,8 @@ export class Pool {
     }
   }
 
-  hurry(): void {
-    this.#client.hurry();
+  prepareToStop(): void {
+    this.#client.prepareToStop();
   }
 
   async close(): Promise<void> {

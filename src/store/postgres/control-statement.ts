@@ -35,7 +35,7 @@ const COLUMNS: readonly InputColumn[] = [
 export function toControlRow(batch: Batch, plans: readonly SessionPlan[]): Scalar[] | null {
   const [plan, morePlans] = plans;
   const [action, moreActions] = batch.actions ?? [];
-  if (!batch.overtakes_none || !plan || morePlans || !action || moreActions || hasOtherRows(batch)) return null;
+  if (!batch.only_if_queue_empty || !plan || morePlans || !action || moreActions || hasOtherRows(batch)) return null;
   const { write, session, last, steps } = plan;
   if (write.kind === "create" || steps.length > 0 || !isLive(session.status)) return null;
   if (action.session_id !== session.session_id || !wentWell(action) || !onlyStatusChanges(last, session)) return null;
@@ -90,5 +90,5 @@ export const controlStatement = rowStatement(COLUMNS, {
     into: `queue (session_id, agent_id, processed, outcome, receipt, ${ACTION_COLUMNS})`,
     values: `session_id, agent_id, true, 'ok', 'delivered', ${ACTION_COLUMNS}`,
   },
-  reason: `case when ${OTHERS_WAIT} then 'overtakes' else 'fenced' end`,
+  reason: `case when ${OTHERS_WAIT} then 'queue_not_empty' else 'fenced' end`,
 });

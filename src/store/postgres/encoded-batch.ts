@@ -46,7 +46,7 @@ export const EXTRA_COLUMNS = {
     ["was_claimed", "boolean"],
     ["may_claim", "boolean"],
     ["is_birth", "boolean"],
-    ["overtakes_none", "boolean"],
+    ["only_if_queue_empty", "boolean"],
   ],
   conversations: [["is_new", "boolean"]],
   conversation_messages: [
@@ -117,7 +117,7 @@ export function encode(batch: Batch, plans: SessionPlan[], known: ActionsKnown):
       known.isClaimed(action.action_id),
       known.mayClaim(action),
       births.has(action.action_id),
-      batch.overtakes_none ?? false,
+      batch.only_if_queue_empty ?? false,
       ...toValues("queue", action),
     ]);
   for (const [ordinal, message] of (batch.messages ?? []).entries())

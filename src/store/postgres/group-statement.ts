@@ -48,7 +48,7 @@ const USUAL: Partial<Record<TableName, Readonly<Record<string, Scalar>>>> = {
     was_claimed: false,
     may_claim: false,
     is_birth: false,
-    overtakes_none: false,
+    only_if_queue_empty: false,
     metadata: "{}",
     urgency: 0,
     attempts: 0,
@@ -114,8 +114,8 @@ const REFUSALS: Partial<Record<TableName, string[]>> = {
   ],
   queue: [
     "select batch, 'fenced' as reason, session_id as id from locked_actions where is_lost",
-    `select i.batch, 'overtakes', i.session_id from new_queue i
-       where i.overtakes_none and exists (select 1 from queue q where q.session_id = i.session_id and not q.processed)`,
+    `select i.batch, 'queue_not_empty', i.session_id from new_queue i
+       where i.only_if_queue_empty and exists (select 1 from queue q where q.session_id = i.session_id and not q.processed)`,
   ],
   conversations: [
     `select i.batch, 'conversations' as reason, i.conversation_id as id from new_conversations i

@@ -138,8 +138,8 @@ export class GroupWriter {
   }
 
   /** The process stops: what the server leaves in doubt is soon given up. */
-  hurry(): void {
-    this.#client.hurry();
+  prepareToStop(): void {
+    this.#client.prepareToStop();
     setTimeout(() => {
       this.#closing = true;
     }, LAST_SILENCE_MS).unref();
@@ -188,6 +188,6 @@ function outcomesFrom(rows: Row[], count: number): { outcome: CommitOutcome; tol
 }
 
 const refusal = (reason: string, id: string): CommitOutcome =>
-  reason === "fenced" || reason === "overtakes"
+  reason === "fenced" || reason === "queue_not_empty"
     ? { kind: reason, session_id: id }
     : { kind: "exists", table: reason as "conversations", id };

@@ -180,7 +180,7 @@ export class PostgresStore extends PostgresReads implements port.Store {
     return owned?.owner.worker === worker ? owned : this.#claims.claim(worker, session_id);
   }
 
-  atHand(session_id: string): Session | null {
+  cachedSession(session_id: string): Session | null {
     return this.#owned.get(session_id)?.session ?? null;
   }
 
@@ -238,13 +238,13 @@ export class PostgresStore extends PostgresReads implements port.Store {
     return this.#deltas.listen(listener);
   }
 
-  alone<Result>(name: string, work: () => Promise<Result>): Promise<Result> {
-    return this.#locks.alone(name, work, this.#ending.signal);
+  withLock<Result>(name: string, work: () => Promise<Result>): Promise<Result> {
+    return this.#locks.withLock(name, work, this.#ending.signal);
   }
 
-  hurry(): void {
-    this.#pool.hurry();
-    this.#queue.hurry();
+  prepareToStop(): void {
+    this.#pool.prepareToStop();
+    this.#queue.prepareToStop();
   }
 
   close(): Promise<void> {
@@ -257,7 +257,7 @@ export class PostgresStore extends PostgresReads implements port.Store {
     clearInterval(this.#lookThrough);
     this.#actions.stop();
     for (const bell of [this.#work, this.#free, this.#surplus, this.#deltas]) bell.silence();
-    this.hurry();
+    this.prepareToStop();
     await Promise.all([this.#membership.stop(), this.#upkeep.stop()]);
     await this.#heartbeat.stopRenewing();
     await this.#queue.drained();

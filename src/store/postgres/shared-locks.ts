@@ -28,7 +28,7 @@ export class SharedLocks {
     this.#unlocked.ring(name);
   }
 
-  alone<Result>(name: string, work: () => Promise<Result>, signal: AbortSignal): Promise<Result> {
+  withLock<Result>(name: string, work: () => Promise<Result>, signal: AbortSignal): Promise<Result> {
     return this.#mutexes.run(name, () => this.#locked(name, work, signal));
   }
 

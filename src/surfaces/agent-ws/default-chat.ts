@@ -67,7 +67,7 @@ export class DefaultChat {
    * Another chat than before was made here, or by another process. Listeners are told once, by whoever notices first: told again,
    * they would take a question to the new chat for one to the old.
    */
-  #use(session_id: string, isReset = this.#store.alone !== undefined): void {
+  #use(session_id: string, isReset = this.#store.withLock !== undefined): void {
     if (this.#session_id === session_id) return;
     const isFirst = this.#session_id === undefined;
     this.#session_id = session_id;
@@ -81,7 +81,7 @@ export class DefaultChat {
   /** Where other processes serve the same chat, one of them may reset it: the chat that everyone had then ends. */
   #watch(session_id: string): void {
     this.#watching.abort();
-    if (!this.#store.alone) return;
+    if (!this.#store.withLock) return;
     this.#watching = new AbortController();
     const { signal } = this.#watching;
     void this.#untilEnd(session_id, signal).catch(() => {
@@ -114,7 +114,7 @@ export class DefaultChat {
 
   /** Looks for the chat, and changes of it, happen one after the other: two that find none must not make two. */
   #alone<Result>(work: () => Promise<Result>): Promise<Result> {
-    return this.#lookUps.run(() => this.#store.alone?.("default chat", work) ?? work());
+    return this.#lookUps.run(() => this.#store.withLock?.("default chat", work) ?? work());
   }
 
   onReset(listener: (session_id: string) => void): () => void {
@@ -125,7 +125,7 @@ export class DefaultChat {
   /** Waits for its turn, asks, and tells the answer as it comes. A question that was asked stays asked if the asker leaves. */
   ask(question: Asked, tell: (event: AnswerEvent) => void | Promise<void>): Promise<void> {
     const ask = () => this.#ask(question, tell);
-    return this.#questions.run(() => this.#store.alone?.("default chat questions", ask) ?? ask());
+    return this.#questions.run(() => this.#store.withLock?.("default chat questions", ask) ?? ask());
   }
 
   async #ask({ text, user_id, request_id }: Asked, tell: (event: AnswerEvent) => void | Promise<void>): Promise<void> {

@@ -77,7 +77,7 @@ export function actions(open: OpenStore): void {
         const pauseNow = async () => {
           const action = settled(anAction({ session_id, urgency: 9, metadata: { by: "ann" } }));
           const batch = { sessions: [{ kind: "update" as const, session: paused, owner }], actions: [action] };
-          const { kind } = await store.commit({ ...batch, overtakes_none: true });
+          const { kind } = await store.commit({ ...batch, only_if_queue_empty: true });
           const isWritten = kind === "committed";
           assert.deepEqual(await store.getAction(action.action_id), isWritten ? action : null);
           assert.deepEqual(await store.getSession(session_id), isWritten ? paused : session);
@@ -85,11 +85,11 @@ export function actions(open: OpenStore): void {
         };
         const waiting = anAction({ session_id });
         await mustCommit(store, { actions: [waiting] });
-        assert.equal(await pauseNow(), "overtakes", "one waits");
+        assert.equal(await pauseNow(), "queue_not_empty", "one waits");
         await store.claimActions({ worker: WORKER, limit: 100 });
-        assert.equal(await pauseNow(), "overtakes", "one is under way");
+        assert.equal(await pauseNow(), "queue_not_empty", "one is under way");
         await mustCommit(store, { actions: [{ ...waiting, attempts: 1, run_at: fromNow(HOUR) }] });
-        assert.equal(await pauseNow(), "overtakes", "one waits for its retry");
+        assert.equal(await pauseNow(), "queue_not_empty", "one waits for its retry");
         await mustCommit(store, { actions: [settled(waiting)] });
         assert.equal(await pauseNow(), "committed");
         assert.deepEqual(await claimIds(store), [], "what was never in the queue is not handed out");

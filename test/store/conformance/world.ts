@@ -80,7 +80,7 @@ export async function readWorld(
 /** Both batches as one, rows of the first before those of the second. */
 export function joined(first: Batch, second: Batch): Batch {
   const tables = new Set([...Object.keys(first), ...Object.keys(second)]) as Set<
-    Exclude<keyof Batch, "overtakes_none">
+    Exclude<keyof Batch, "only_if_queue_empty">
   >;
   return Object.fromEntries([...tables].map((table) => [table, [...(first[table] ?? []), ...(second[table] ?? [])]]));
 }

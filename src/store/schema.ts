@@ -1,0 +1,201 @@
+import type { Action } from "../domain/action.ts";
+import type { AgentConfig } from "../domain/agent.ts";
+import type { Conversation, Message, Participant, SessionCursor } from "../domain/conversation.ts";
+import type { Session } from "../domain/session.ts";
+import type { Step } from "../domain/step.ts";
+import type { StoredState } from "./state-chain.ts";
+
+/**
+ * The columns of every table, written once. Both engines derive their column lists, encoders, decoders, statements and
+ * Arrow schemas from this file.
+ *
+ * SCHEMA-1  Every field of a port row has exactly one column, of a kind that fits its type: a forgotten, an extra or a
+ *           misfitting one does not compile.
+ * SCHEMA-2  The order of columns is part of the embedded format. A new column goes to the end of its table, and comes with
+ *           one migration of each engine; rows that were stored before have null in it.
+ */
+export type Kind = "text" | "time" | "integer" | "bigint" | "float" | "boolean" | "json" | "exact_json";
+
+/** `own`: only the store knows the column. `document`: large and seldom changed, so kept out of rows that every step rewrites. */
+type Definition<Allowed extends Kind = Kind> = Allowed | { own: Allowed } | { document: Allowed };
+export type Schema = Readonly<Record<TableName, Readonly<Record<string, Definition>>>>;
+
+/** The kinds that can hold a field. `exact_json` is JSON text, kept to the letter; `json` may reorder keys. */
+type KindFor<Field> = [NonNullable<Field>] extends [string]
+  ? "text" | "time" | "exact_json"
+  : [NonNullable<Field>] extends [number]
+    ? "integer" | "bigint" | "float"
+    : [NonNullable<Field>] extends [boolean]
+      ? "boolean"
+      : "json";
+type Columns<Row, Own = unknown> = {
+  readonly [Name in keyof Row]-?: KindFor<Row[Name]> | { document: KindFor<Row[Name]> };
+} & { readonly [Name in keyof Own]-?: { own: KindFor<Own[Name]> } };
+
+/** Where a session's state is rebuilt from, null where its row has it, and how many of its attempts failed. */
+type SessionProgress = { base_iteration: number | null; error_rows: number };
+/** Dense and ascending within a conversation, so that a page is a range. */
+type Numbered = { number: number };
+
+/** Rows as they are stored: the port's fields, states as JSON text, and the store's own columns. */
+export type StoredRows = {
+  agent_state: Omit<Session, "context"> & { context: string | null } & SessionProgress;
+  agent_steps: Omit<Step, "state"> & StoredState;
+  queue: Action;
+  conversations: Conversation;
+  conversation_participants: Participant;
+  conversation_messages: Message & Numbered;
+  session_cursors: SessionCursor;
+  agent_config: AgentConfig;
+};
+export type TableName = keyof StoredRows;
+
+/** Rows of the port, without the state, which is rebuilt. */
+export type PortRows = {
+  agent_state: Omit<Session, "context">;
+  agent_steps: Omit<Step, "state">;
+  queue: Action;
+  conversations: Conversation;
+  conversation_participants: Participant;
+  conversation_messages: Message;
+  session_cursors: SessionCursor;
+  agent_config: AgentConfig;
+};
+
+export const SCHEMA = {
+  agent_state: {
+    session_id: "text",
+    agent_id: "text",
+    conversation_id: "text",
+    moniker: "text",
+    params: { document: "json" },
+    options: "json",
+    status: "text",
+    stop_reason: "text",
+    iteration: "integer",
+    step_token: "text",
+    next_step_token: "text",
+    result: "json",
+    context: { document: "exact_json" },
+    pending_guidance: "json",
+    pending_action_ids: "json",
+    last_error: "text",
+    tokens_used: "bigint",
+    created_action_id: "text",
+    parent_session_id: "text",
+    parent_iteration: "integer",
+    created_at: "time",
+    updated_at: "time",
+    ended_at: "time",
+    base_iteration: { own: "integer" },
+    error_rows: { own: "integer" },
+    pause_reason: "json",
+    started_attempt: "json",
+  } satisfies Columns<Omit<Session, "context"> & { context: string | null }, SessionProgress>,
+  agent_steps: {
+    id: "text",
+    created_at: "time",
+    agent_id: "text",
+    session_id: "text",
+    iteration: "integer",
+    step_token: "text",
+    next_step_token: "text",
+    status: "text",
+    text: "text",
+    data: "json",
+    state: "exact_json",
+    state_kind: { own: "text" },
+    base_iteration: { own: "integer" },
+    guidance: "json",
+    notes: "text",
+    latency_ms: "float",
+    tokens_used: "bigint",
+    error: "text",
+    action_ids: "json",
+  } satisfies Columns<Omit<Step, "state"> & { state: string }, Omit<StoredState, "state">>,
+  queue: {
+    action_id: "text",
+    created_at: "time",
+    action_type: "text",
+    agent_id: "text",
+    session_id: "text",
+    payload: "json",
+    metadata: "json",
+    urgency: "integer",
+    processed: "boolean",
+    processed_at: "time",
+    outcome: "text",
+    error: "text",
+    attempts: "integer",
+    run_at: "time",
+    receipt: "text",
+    consumed_iteration: "integer",
+  } satisfies Columns<Action>,
+  conversations: {
+    conversation_id: "text",
+    title: "text",
+    created_by: "text",
+    status: "text",
+    tags: "json",
+    created_at: "time",
+  } satisfies Columns<Conversation>,
+  conversation_participants: {
+    participant_id: "text",
+    conversation_id: "text",
+    user_id: "text",
+    agent_id: "text",
+    session_id: "text",
+    role: "text",
+    joined_at: "time",
+    left_at: "time",
+  } satisfies Columns<Participant>,
+  conversation_messages: {
+    message_id: "text",
+    conversation_id: "text",
+    number: { own: "integer" },
+    created_at: "time",
+    sender_type: "text",
+    user_id: "text",
+    agent_id: "text",
+    session_id: "text",
+    text: "text",
+    data: "json",
+    status: "text",
+    event_type: "text",
+    iteration: "integer",
+    step_token: "text",
+    next_step_token: "text",
+    notes: "text",
+    action_ids: "json",
+  } satisfies Columns<Message, Numbered>,
+  session_cursors: {
+    session_id: "text",
+    conversation_id: "text",
+    message_id: "text",
+    updated_at: "time",
+  } satisfies Columns<SessionCursor>,
+  agent_config: {
+    agent_id: "text",
+    moniker: "text",
+    params: "json",
+    options: "json",
+    description: "text",
+    updated_at: "time",
+  } satisfies Columns<AgentConfig>,
+} as const satisfies Schema;
+
+export const TABLE_NAMES = Object.keys(SCHEMA) as TableName[];
+
+export type Column = { name: string; kind: Kind; isOwn: boolean; isDocument: boolean };
+
+export function columnsOf(schema: Schema, table: TableName): Column[] {
+  return Object.entries(schema[table]).map(([name, definition]) => {
+    if (typeof definition === "string") return { name, kind: definition, isOwn: false, isDocument: false };
+    return "own" in definition
+      ? { name, kind: definition.own, isOwn: true, isDocument: false }
+      : { name, kind: definition.document, isOwn: false, isDocument: true };
+  });
+}
+
+export const perTable = <Result>(make: (table: TableName) => Result): Record<TableName, Result> =>
+  Object.fromEntries(TABLE_NAMES.map((table) => [table, make(table)])) as Record<TableName, Result>;
