@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { StepDelta } from "../../src/domain/event.ts";
-import { HeardDeltas } from "../../src/store/postgres/heard-deltas.ts";
+import { ReceivedDeltas } from "../../src/store/postgres/notification-router.ts";
 import { Outbox } from "../../src/store/postgres/outbox.ts";
 import { deltaOf } from "./fixtures.ts";
 
@@ -40,9 +40,9 @@ describe("news that waits to be told", () => {
   test("news of rows is joined, never dropped: a session waits once, from its earliest row on, with all its actions", () => {
     const outbox = new Outbox();
     const session = { kind: "session", session_id: "one", error_rows: 0 } as const;
-    outbox.add({ ...session, iteration: -2, actions: ["a"] });
+    outbox.add({ kind: "actions", session_id: "one", actions: ["a"] });
     for (let iteration = 4; iteration < 50_000; iteration++) outbox.add({ ...session, iteration, actions: [] });
-    outbox.add({ ...session, iteration: -2, actions: ["b"] });
+    outbox.add({ kind: "actions", session_id: "one", actions: ["b"] });
     outbox.add({ kind: "messages", conversation_id: "talk", first_number: 7 });
     outbox.add({ kind: "messages", conversation_id: "talk", first_number: 9 });
     for (let at = 0; at < 1000; at++) outbox.add({ kind: "work", session_ids: [String(at % 10)] });
@@ -54,7 +54,7 @@ describe("news that waits to be told", () => {
   });
 
   test("where some text was lost on the way, the reader is told so, and gets no text with a hole", () => {
-    const heard = new HeardDeltas();
+    const heard = new ReceivedDeltas();
     const next = (delta: StepDelta, last_seq = delta.event_seq) => heard.next({ kind: "delta", delta, last_seq });
     assert.equal(next(deltaOf(0, "a b c "), 2)?.text, "a b c ");
     assert.equal(next(deltaOf(3, "d "))?.text, "d ");

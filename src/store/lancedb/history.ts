@@ -1,5 +1,6 @@
 import { setImmediate as nextTick } from "node:timers/promises";
 import { words } from "../../domain/words.ts";
+import { type Ancestor, iterationsOf, lineageOf, pageParts, type Stretch } from "../step-pages.ts";
 import type { ActionFilter, MessageFilter, SearchQuery, StepFilter } from "../store.ts";
 import type { Archive } from "./archive.ts";
 import { sortKey } from "./arrow-rows.ts";
@@ -12,12 +13,9 @@ import { all, any, compare, type Where } from "./where.ts";
 import type { Size } from "./wire.ts";
 
 /** A page of steps, and before each step the ones that its state is rebuilt from where the page itself lacks them. */
-export type StepPage = { step: Values; before: Values[] }[];
+export type StepPage = { step: Values; bases: Values[] }[];
 type SearchedTable = "agent_steps" | "conversation_messages";
 export type Found = { table: SearchedTable; score: number; values: Values };
-
-/** A stretch of a session's own iterations, both ends included. A fork's history is a list of them. */
-type Stretch = { session_id: string; from: number; to: number };
 
 /**
  * Reads of the append-only tables. Rows up to the moved position come from LanceDB, later ones from the journal; the
@@ -35,10 +33,9 @@ export class History {
   }
 
   async steps(filter: StepFilter): Promise<StepPage> {
-    const from = Math.max(0, filter.min_iteration ?? 0, (filter.after_iteration ?? -1) + 1);
-    const to = filter.max_iteration ?? Number.MAX_SAFE_INTEGER;
     const conditions = all(compare("created_at", ">=", filter.since_created_at), compare("status", "=", filter.status));
     if ("agent_id" in filter) {
+      const { from, to } = iterationsOf(filter);
       const where = all(
         compare("agent_id", "=", filter.agent_id),
         compare("iteration", ">=", from),
@@ -47,21 +44,14 @@ export class History {
       );
       return this.#withBases(await this.#page("agent_steps", { journal: where, archive: where }, BY_ITERATION, filter));
     }
-    const { stretches, dense } = this.#lineage(filter.session_id, filter.status === "ok");
-    // Iterations have no gaps, so an offset into them is a range, which an index finds at once.
-    const bounded = filter.since_created_at === undefined && filter.status !== "error";
-    const exact = bounded && dense;
-    const first = exact ? from + filter.offset : from;
-    const last = bounded ? Math.min(to, from + filter.offset + filter.limit - 1) : to;
-    const parts = cut(stretches, first, last);
-    const page = { limit: filter.limit, offset: exact ? 0 : filter.offset };
+    const { parts, first, offset, isExact } = pageParts(filter, lineageOf(this.#line(filter.session_id)));
     const where = {
       journal: all(any(...parts.map((part) => this.#inJournal(part))), conditions),
       archive: all(any(...parts.map(inArchive)), conditions),
-      shape: exact ? ("range" as const) : ("arrival" as const),
+      shape: isExact ? ("range" as const) : ("arrival" as const),
     };
-    const steps = await this.#page("agent_steps", where, BY_ITERATION, page);
-    if (exact) this.#requireNoGaps("agent_steps", steps, STEP.iteration, first);
+    const steps = await this.#page("agent_steps", where, BY_ITERATION, { limit: filter.limit, offset });
+    if (isExact) this.#requireNoGaps("agent_steps", steps, STEP.iteration, first);
     return this.#withBases(steps);
   }
 
@@ -171,23 +161,23 @@ export class History {
     return found;
   }
 
-  /** The session's own iterations after those of its ancestors, and whether no `error` row breaks their row count. */
-  #lineage(session_id: string, dense: boolean): { stretches: Stretch[]; dense: boolean } {
-    const stretches: Stretch[] = [];
-    let to = Number.MAX_SAFE_INTEGER;
+  /** The session, its parent, and so on. */
+  #line(session_id: string): Ancestor[] {
+    const line: Ancestor[] = [];
     for (let id: string | null = session_id; id !== null; ) {
-      const row: Values | undefined = this.#journal.query(
+      const [row]: Values[] = this.#journal.query(
         "SELECT parent_session_id, parent_iteration, error_rows FROM agent_state WHERE session_id = ?",
         id,
-      )[0];
+      );
       const [parent, fork, errors] = row ?? [null, null, 0];
-      const shared: number = parent === null ? -1 : Number(fork);
-      if (Number(errors) > 0 && !dense) return { ...this.#lineage(session_id, true), dense: false };
-      stretches.unshift({ session_id: id, from: shared + 1, to });
-      to = Math.min(to, shared);
+      line.push({
+        session_id: id,
+        parent_iteration: parent === null ? null : Number(fork),
+        error_rows: Number(errors),
+      });
       id = parent as string | null;
     }
-    return { stretches, dense: true };
+    return line;
   }
 
   async #numberAfter(conversation_id: string, message_id: string): Promise<number | null> {
@@ -228,9 +218,9 @@ export class History {
     if (at >= 0) throw this.#archive.missing(table, `the row before position ${rows[at]?.[0]} is missing`);
   }
 
-  #inJournal({ session_id, from, to }: Stretch): Where {
+  #inJournal({ session_id, first, last }: Stretch): Where {
     const rows = this.#journal.only("agent_steps", "session_id", session_id);
-    return all(rows, compare("iteration", ">=", from), compare("iteration", "<=", to));
+    return all(rows, compare("iteration", ">=", first), compare("iteration", "<=", Math.min(last, LAST_NUMBER)));
   }
 
   async #withBases(steps: Values[]): Promise<StepPage> {
@@ -243,7 +233,7 @@ export class History {
       steps.map(async (step) => {
         const iteration = Number(step[STEP.iteration]);
         const isRebuilt = step[STEP.state_kind] === "delta" && !inPage.has(`${iteration - 1} ${step[STEP.session_id]}`);
-        return { step, before: isRebuilt ? await this.#stepsBefore(step) : [] };
+        return { step, bases: isRebuilt ? await this.#stepsBefore(step) : [] };
       }),
     );
   }
@@ -251,8 +241,8 @@ export class History {
   async #stepsBefore(step: Values): Promise<Values[]> {
     const stretch = {
       session_id: step[STEP.session_id] as string,
-      from: Number(step[STEP.base_iteration]),
-      to: Number(step[STEP.iteration]) - 1,
+      first: Number(step[STEP.base_iteration]),
+      last: Number(step[STEP.iteration]) - 1,
     };
     const ok = compare("status", "=", "ok");
     const where = {
@@ -260,7 +250,7 @@ export class History {
       archive: all(inArchive(stretch), ok),
       shape: "range" as const,
     };
-    const count = stretch.to - stretch.from + 1;
+    const count = stretch.last - stretch.first + 1;
     const steps = await this.#page("agent_steps", where, BY_ITERATION, { limit: count, offset: 0 });
     if (steps.length < count) throw this.#archive.missing("agent_steps", `${count - steps.length} steps are missing`);
     return steps;
@@ -294,17 +284,7 @@ const TEXT = {
   conversation_messages: columnIndex("conversation_messages", "text"),
 };
 
-function cut(stretches: Stretch[], first: number, last: number): Stretch[] {
-  return stretches
-    .map(({ session_id, from, to }) => ({
-      session_id,
-      from: Math.max(from, first),
-      to: Math.min(to, last, LAST_NUMBER),
-    }))
-    .filter(({ from, to }) => from <= to);
-}
-
-const inArchive = ({ session_id, from, to }: Stretch): Where => all(...keyRange(session_id, from, to));
+const inArchive = ({ session_id, first, last }: Stretch): Where => all(...keyRange(session_id, first, last));
 const keyRange = (id: string, from: number, to: number): Where[] => [
   compare("sort_key", ">=", sortKey(id, from)),
   compare("sort_key", "<=", sortKey(id, Math.min(to, LAST_NUMBER))),

@@ -1,30 +1,30 @@
 import type { Action } from "../../domain/action.ts";
 import type { Agent, AgentConfig } from "../../domain/agent.ts";
 import type { Conversation, Message, Participant, SessionCursor } from "../../domain/conversation.ts";
-import { EverstepError } from "../../domain/errors.ts";
 import type { CommittedEvent } from "../../domain/event.ts";
 import { now } from "../../domain/ids.ts";
 import type { SearchHit } from "../../domain/search.ts";
 import type { Session } from "../../domain/session.ts";
 import type { Step } from "../../domain/step.ts";
 import { CommitFeed } from "../commit-feed.ts";
+import { CommitQueue, type QueuedBatch, WORTH_A_SYNC, type Written } from "../commit-queue.ts";
 import { follow } from "../follow.ts";
 import { amountOf, type GuidanceAmount } from "../guidance-amount.ts";
-import { planSessions } from "../plan-sessions.ts";
 import type { ReaderBudget } from "../reader-budget.ts";
+import { decodeSteps } from "../step-pages.ts";
 import type * as port from "../store.ts";
-import { CommitQueue } from "./commit-queue.ts";
+import { closed, Lifetime } from "../store-errors.ts";
 import type { LanceStats } from "./engine.ts";
 import { LiveSessions } from "./live-sessions.ts";
 import { PendingActions } from "./pending-actions.ts";
 import { probeDisk } from "./probe-disk.ts";
-import { toAction, toCursor, toHit, toMessage, toPlain, toSession } from "./rows.ts";
-import { decodeSteps } from "./step-rows.ts";
+import { toAction, toCursor, toHit, toMessage, toPlain, toSession, toStoredStep } from "./rows.ts";
 import { ThreadChannel, type ThreadTuning } from "./thread-channel.ts";
 import { toSummaries } from "./to-summaries.ts";
 import { cursorKey, toWire } from "./to-wire.ts";
 import type { Notice } from "./upgrade-folder.ts";
-import { WorkBell } from "./work-bell.ts";
+import { measure, unpackError, type WireBatch } from "./wire.ts";
+import { WorkSignal } from "./work-signal.ts";
 
 export type { Tuning } from "./mover.ts";
 
@@ -56,6 +56,14 @@ export async function openOver(channel: ThreadChannel): Promise<LanceStore> {
 
 const LOAD_PAGE = 500;
 const PROBE_EVERY_MS = 2000;
+/** Groups that the journal's thread is given at once: it writes one while the answers to the other are taken in. */
+const GROUPS = 2;
+/** Of a group, so that the journal's thread never has more in memory. */
+const LARGEST_GROUP = { batches: Number.POSITIVE_INFINITY, characters: 32 << 20 };
+
+/** The journal's thread writes groups in the order they come, so that no two of them can be in each other's way. */
+const UNORDERED = { kind: "rows", keys: [], scopes: [] };
+type EmbeddedBatch = QueuedBatch & { wire: WireBatch };
 
 class EmbeddedStore implements LanceStore {
   readonly kind = "lancedb";
@@ -63,19 +71,26 @@ class EmbeddedStore implements LanceStore {
   readonly #live = new LiveSessions();
   readonly #pending = new PendingActions();
   readonly #feed = new CommitFeed();
-  readonly #bell = new WorkBell(() => this.#pending.nextRetryAt());
-  readonly #queue: CommitQueue;
-  readonly #ending = new AbortController();
+  readonly #work = new WorkSignal(() => this.#pending.nextRetryAt());
+  readonly #queue: CommitQueue<EmbeddedBatch, undefined>;
+  readonly #lifetime = new Lifetime();
+  /** Of the next row. A batch that is not written leaves its places empty. */
+  #nextPosition = 1;
   #probe: { at: number; done: Promise<void> } | undefined;
-  #closing: Promise<void> | undefined;
 
   constructor(channel: ThreadChannel) {
     this.#channel = channel;
-    this.#queue = new CommitQueue((batches) => channel.call("apply", batches));
+    const writer = { write: (batches: EmbeddedBatch[]) => this.#write(batches) };
+    this.#queue = new CommitQueue({
+      writers: Array.from({ length: GROUPS }, () => writer),
+      most: LARGEST_GROUP,
+      isWorthGroup: (waiting) => waiting >= WORTH_A_SYNC,
+      schedule: queueMicrotask,
+    });
   }
 
   async load(): Promise<void> {
-    this.#queue.continueAfter(await this.#channel.call("position"));
+    this.#nextPosition = (await this.#channel.call("position")) + 1;
     for (const values of await this.#channel.call("loadPending")) this.#pending.update(toAction(values));
     const after_crash = await this.#channel.call("wasLeftOpen");
     for (let after = 0; after >= 0; ) {
@@ -83,28 +98,41 @@ class EmbeddedStore implements LanceStore {
       for (const loaded of sessions) this.#live.load({ ...loaded, session: toSession(loaded) }, after_crash);
       after = last;
     }
-    this.#bell.ring();
+    this.#work.emit();
   }
 
   async commit(batch: port.Batch): Promise<port.CommitOutcome> {
-    if (this.#closing) throw closed();
+    this.#lifetime.requireOpen();
     const busy = batch.only_if_queue_empty ? this.#pending.busySession(batch.actions ?? []) : null;
     if (busy !== null) return { kind: "queue_not_empty", session_id: busy };
-    const planned = planSessions(batch, (write, steps) => this.#live.plan(write, steps));
+    const planned = this.#live.plan(batch);
     if (planned.kind === "fenced") return planned;
     const { plans } = planned;
-    const wire = toWire(batch, plans);
+    const rows = toWire(batch, plans);
+    const size = measure(rows);
+    const wire = { ...rows, first: this.#nextPosition };
+    this.#nextPosition += size.rows;
     for (const plan of plans) plan.begun();
     try {
-      return await this.#queue.commit(wire, () => {
+      return await this.#queue.commit({ wire, characters: size.characters, ...UNORDERED }, () => {
         for (const plan of plans) plan.committed();
         for (const action of batch.actions ?? []) this.#pending.update(action);
         this.#publish(batch);
-        if (batch.actions || batch.sessions?.some(({ kind }) => kind === "create")) this.#bell.ring();
+        if (batch.actions || batch.sessions?.some(({ kind }) => kind === "create")) this.#work.emit();
       });
     } finally {
       for (const plan of plans) plan.ended();
     }
+  }
+
+  async #write(batches: EmbeddedBatch[]): Promise<Written<undefined>[]> {
+    const outcomes = await this.#channel.call(
+      "apply",
+      batches.map(({ wire }) => wire),
+    );
+    return outcomes.map((outcome) =>
+      outcome.kind === "failed" ? { error: unpackError(outcome.error) } : { outcome, feedback: undefined },
+    );
   }
 
   async claimSessions({ worker, limit }: { worker: string; limit: number }): Promise<port.OwnedSession[]> {
@@ -125,12 +153,12 @@ class EmbeddedStore implements LanceStore {
     // What the old owner has under way is part of what the next owner starts from.
     await this.#queue.drained();
     for (const id of fenced) this.#live.free(id);
-    if (fenced.length > 0) this.#bell.ring();
+    if (fenced.length > 0) this.#work.emit();
   }
 
   async claimActions({ limit }: { worker: string; limit: number }): Promise<Action[]> {
     const actions = this.#pending.claim(limit, now());
-    this.#bell.wait();
+    this.#work.wait();
     return actions;
   }
 
@@ -139,11 +167,11 @@ class EmbeddedStore implements LanceStore {
   }
 
   onWork(listener: () => void): () => void {
-    return this.#bell.listen(listener);
+    return this.#work.listen(listener);
   }
 
   cachedSession(session_id: string): Session | null {
-    return this.#live.get(session_id) ?? null;
+    return this.#live.cached(session_id);
   }
 
   async getSession(session_id: string): Promise<Session | null> {
@@ -151,7 +179,7 @@ class EmbeddedStore implements LanceStore {
   }
 
   async getSessionAgent(session_id: string): Promise<string | null> {
-    const session = this.#live.get(session_id) ?? (await this.getSession(session_id));
+    const session = this.#live.cached(session_id) ?? (await this.getSession(session_id));
     return session?.agent_id ?? null;
   }
 
@@ -191,7 +219,7 @@ class EmbeddedStore implements LanceStore {
   }
 
   async unusedGuidance(session_id: string): Promise<GuidanceAmount> {
-    const session = this.#live.get(session_id) ?? (await this.getSession(session_id));
+    const session = this.#live.cached(session_id) ?? (await this.getSession(session_id));
     return amountOf([...this.#pending.guidanceFor(session_id), ...(session?.pending_guidance ?? [])]);
   }
 
@@ -200,7 +228,13 @@ class EmbeddedStore implements LanceStore {
   }
 
   async listSteps(filter: port.StepFilter): Promise<Step[]> {
-    return decodeSteps(await this.#channel.call("history.steps", filter));
+    const page = await this.#channel.call("history.steps", filter);
+    return decodeSteps(
+      page.map(({ step, bases }) => ({
+        step: toStoredStep(step),
+        bases: bases.map((base) => toStoredStep(base).stored),
+      })),
+    );
   }
 
   async latestStep(of: port.SessionOrAgent): Promise<Step | null> {
@@ -273,7 +307,7 @@ class EmbeddedStore implements LanceStore {
   }
 
   follow(topic: port.Topic, signal: AbortSignal, budget?: ReaderBudget): AsyncIterable<CommittedEvent> {
-    return follow(this, this.#feed, topic, AbortSignal.any([signal, this.#ending.signal]), budget);
+    return follow(this, this.#feed, topic, AbortSignal.any([signal, this.#lifetime.signal]), budget);
   }
 
   checkpoint(): Promise<void> {
@@ -289,25 +323,21 @@ class EmbeddedStore implements LanceStore {
   }
 
   close(): Promise<void> {
-    this.#closing ??= this.#close();
-    return this.#closing;
-  }
-
-  async #close(): Promise<void> {
-    this.#ending.abort();
-    this.#bell.stop();
-    await this.#queue.drained();
-    // A thread that died has nothing left to close; what was acknowledged is on disk.
-    await this.#channel.call("close").catch(() => {});
-    await this.#channel.end(closed());
+    return this.#lifetime.close(async () => {
+      this.#work.stop();
+      await this.#queue.drained();
+      // A thread that died has nothing left to close; what was acknowledged is on disk.
+      await this.#channel.call("close").catch(() => {});
+      await this.#channel.end(closed());
+    });
   }
 
   async #sessions(ids: string[]): Promise<Session[]> {
-    const resting = ids.filter((id) => !this.#live.get(id));
+    const resting = ids.filter((id) => !this.#live.cached(id));
     const loaded = resting.length > 0 ? await this.#channel.call("loadSessions", resting) : [];
     const byId = new Map(loaded.map((found) => [found.values[0] as string, toSession(found)]));
     // A session that ended or came back to life meanwhile is in one of the two.
-    return ids.flatMap((id) => copyOf(this.#live.get(id)) ?? byId.get(id) ?? []);
+    return ids.flatMap((id) => copyOf(this.#live.cached(id)) ?? byId.get(id) ?? []);
   }
 
   async #agents(only: string | null, { limit, offset }: port.Page): Promise<Agent[]> {
@@ -325,16 +355,9 @@ class EmbeddedStore implements LanceStore {
     for (const message of messages ?? []) this.#feed.publish({ kind: "message", message });
     for (const action of actions ?? []) this.#feed.publish({ kind: "action", action });
     for (const { session } of sessions ?? [])
-      this.#feed.publish({ kind: "session", session: this.#live.get(session.session_id) ?? session });
+      this.#feed.publish({ kind: "session", session: this.#live.cached(session.session_id) ?? session });
   }
 }
 
 /** What is kept in memory is not handed out: a reader may do with a row what it likes. */
-const copyOf = (session: Session | undefined): Session | undefined => session && structuredClone(session);
-
-const closed = (): EverstepError =>
-  new EverstepError(
-    "store_closed",
-    "the store was closed",
-    "this is a fault in Everstep if it was not stopping; please report it",
-  );
+const copyOf = (session: Session | null): Session | null => session && structuredClone(session);

@@ -3,6 +3,7 @@ import type { Message, SessionCursor } from "../../domain/conversation.ts";
 import type { JsonObject } from "../../domain/json.ts";
 import type { SearchHit } from "../../domain/search.ts";
 import type { Session } from "../../domain/session.ts";
+import type { StoredStep } from "../step-pages.ts";
 import type { LoadedSession } from "./engine.ts";
 import type { Found } from "./history.ts";
 import { type StoredRows, toRow, type Values } from "./tables.ts";
@@ -16,6 +17,12 @@ export function toAction(values: Values): Action {
 export function toMessage(values: Values): Message {
   const { pos: _, number: __, ...message } = toRow("conversation_messages", values);
   return message;
+}
+
+export function toStoredStep(values: Values): StoredStep {
+  const { pos: _, ...stored } = toRow("agent_steps", values);
+  const { state_kind: __, base_iteration: ___, state: ____, ...port } = stored;
+  return { stored, port };
 }
 
 export function toCursor(values: Values): SessionCursor {

@@ -1,9 +1,9 @@
 import { isFinal } from "../../domain/receipt.ts";
+import type { SessionPlan } from "../owned-sessions.ts";
 import type { Batch } from "../store.ts";
-import type { SessionPlan } from "./live-sessions.ts";
 import { pack } from "./packed-rows.ts";
 import { composedKey } from "./tables.ts";
-import type { WireRows } from "./wire.ts";
+import type { WireRows, WireSession } from "./wire.ts";
 
 /** A batch as the journal's thread takes it. Sessions and steps were planned before: their states are differences. */
 export function toWire(batch: Batch, plans: SessionPlan[]): WireRows {
@@ -11,8 +11,10 @@ export function toWire(batch: Batch, plans: SessionPlan[]): WireRows {
   // Only what is there: an empty list costs its share of every crossing.
   const wire: WireRows = {};
   if (plans.length > 0) {
-    wire.sessions = plans.map((plan) => plan.wire);
-    wire.agent_steps = plans.flatMap((plan) => plan.steps);
+    wire.sessions = plans.map(toWireSession);
+    wire.agent_steps = plans.flatMap(({ steps }) =>
+      steps.map(({ step, stored }) => pack("agent_steps", { ...step, ...stored })),
+    );
   }
   if (messages) wire.conversation_messages = messages.map((row) => pack("conversation_messages", row));
   if (actions) wire.actions = actions.map((row) => ({ final: isFinal(row), packed: pack("queue", row) }));
@@ -26,6 +28,14 @@ export function toWire(batch: Batch, plans: SessionPlan[]): WireRows {
     wire.session_cursors = cursors.map((row) => pack("session_cursors", { ...row, cursor_key: cursorKey(row) }));
   if (agent_configs) wire.agent_config = agent_configs.map((row) => pack("agent_config", row));
   return wire;
+}
+
+function toWireSession({ write, session, last, base_iteration, after, context }: SessionPlan): WireSession {
+  const packed = pack("agent_state", { ...session, base_iteration, error_rows: after.error_rows });
+  const document = context === null ? {} : { context };
+  return write.kind === "create"
+    ? { create: true, packed, params: JSON.stringify(session.params), ...document }
+    : { create: false, packed, status_changed: last.status !== session.status, ...document };
 }
 
 export const cursorKey = (cursor: { session_id: string; conversation_id: string }): string =>

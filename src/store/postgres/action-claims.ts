@@ -1,12 +1,11 @@
 import { type Action, byUrgencyThenArrival } from "../../domain/action.ts";
 import { type GuidanceAmount, jsonBytes } from "../guidance-amount.ts";
-import { CLAIM_ALL, CLAIM_AMONG, CLAIM_FOLLOWING } from "./claim-statements.ts";
 import type { Pool } from "./connections.ts";
-import type { Told } from "./group-writer.ts";
-import { toRow } from "./tables.ts";
-import { arrayOf, fromText, toText } from "./values.ts";
+import type { WriteFeedback } from "./group-writer.ts";
+import { GUIDANCE, LIVE, type Tables } from "./tables.ts";
+import { arrayOf, fromText, toText } from "./value-encoding.ts";
 
-/** How often all pending actions are looked through, in milliseconds: the backstop for news that was lost. */
+/** How often all pending actions are looked through, in milliseconds: the backstop for notifications that were lost. */
 const LOOK_THROUGH_MS = 3000;
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
@@ -18,55 +17,85 @@ type OwnProcess = {
   /** These sessions became the worker's with their first action. */
   taken: (worker: string, session_ids: string[]) => Promise<void>;
   /** There may be something to claim. */
-  ring: () => void;
+  wake: () => void;
 };
+
+/** What this process knows of a session's actions. A session of which it knows nothing has no state. */
+type SessionState =
+  /** It may have an action to claim. */
+  | { kind: "fresh" }
+  /** An action was claimed as it was written, and waits to be handed out. */
+  | ({ kind: "preclaimed"; action: Action } & Claimed)
+  | ({ kind: "under_way" } & Claimed);
+type Claimed = {
+  /** The actions that are claimed. */
+  ids: Set<string>;
+  /** Whether others wait behind them. */
+  hasMore: boolean;
+  /** Whether there was news of the session since they were claimed. */
+  hasNews: boolean;
+};
+
+/** Whether actions may be claimed for this process that nobody in it knows of. */
+type Certainty =
+  | { kind: "certain" }
+  | { kind: "in_doubt" }
+  | { kind: "giving_back"; done: Promise<void>; isCertain: boolean };
 
 /**
  * Hands out actions (P7).
  *
- * A1  The actions of a session are claimed by the process that owns it; one of nobody's is taken with its first action. So
- *     two processes never work on one session, and no action is claimed by a process that cannot handle it.
- * A2  Only the first action of a session, the most urgent then the oldest, is handed out, once its time has come, and only
- *     while none of the session is under way.
- * A3  Sessions that may have something new are looked at, not all: a claim costs what it finds.
- * A4  A claim whose answer was lost may have gone through; then actions are claimed that nobody here knows of. So before the
- *     next claim those are given back. They are looked up first, and only then it is told which of them nobody knows: what is
- *     written meanwhile may be claimed as it is.
- * A5  News of a session that comes while one of its actions is under way here is kept until that one ends: the statement that
- *     ends it may have begun before.
- * A6  An action that was claimed as it was written is handed out without a look; where a more urgent one of its session comes
- *     before that, it is given back first.
- * A7  What follows a claimed action is only asked for where there is something. While unknown claims are given back (A4) nothing is
- *     asked for.
+ * Each session goes through states of its own. News makes it `fresh`; the next claim looks at it. Where an action is found it
+ * is `under_way` until that one is committed, and then `fresh` or unknown again. An action that the statement claimed as it wrote
+ * it makes the session `preclaimed`, from where the next claim makes it `under_way`.
+ *
+ * The whole is `certain`, until a claim fails, a commit is fenced or its answer is lost: then it is `in_doubt`. The next claim makes
+ * it `giving_back`, and where nothing came between, `certain`.
+ *
+ * CLAIMS-1  The actions of a session are claimed by the process that owns it; one of nobody's is taken with its first action. So
+ *           two processes never work on one session, and no action is claimed by a process that cannot handle it.
+ * CLAIMS-2  Only the first action of a session, the most urgent then the oldest, is handed out, once its time has come, and only
+ *           while none of the session is under way.
+ * CLAIMS-3  Sessions that may have something new are looked at, not all: a claim costs what it finds.
+ * CLAIMS-4  A claim whose answer was lost may have gone through; then actions are claimed that nobody here knows of. So before the
+ *           next claim those are given back. They are looked up first, and only then it is told which of them nobody knows: what is
+ *           written meanwhile may be claimed as it is.
+ * CLAIMS-5  News of a session that comes while one of its actions is under way here is kept until that one ends: the statement that
+ *           ends it may have begun before.
+ * CLAIMS-6  An action that was claimed as it was written is handed out without a look; where a more urgent one of its session comes
+ *           before that, it is given back first.
+ * CLAIMS-7  What follows a claimed action is only asked for where there is something. While unknown claims are given back (CLAIMS-4)
+ *           nothing is asked for.
  */
 export class ActionClaims {
   readonly #pool: Pool;
+  readonly #tables: Tables;
+  readonly #statements: ClaimStatements;
   readonly #node_no: number;
   readonly #process: OwnProcess;
-  readonly #claimed = new Set<string>();
-  /** Sessions that have an action under way here, whether others waited behind it, and whether there was news of them since. */
-  readonly #busy = new Map<string, { hasNews: boolean; hasMore: boolean }>();
+  readonly #sessions = new Map<string, SessionState>();
+  /** The sessions of two states, by which they are looked for. */
+  readonly #fresh = new Set<string>();
+  readonly #preclaimed = new Set<string>();
+  #certainty: Certainty = { kind: "certain" };
   /** On their way to the database. */
   readonly #writing = new Set<Action>();
-  /** By session: claimed as they were written, and not handed out yet. */
-  readonly #born = new Map<string, Action>();
-  #fresh = new Set<string>();
-  #inDoubt = false;
-  #givingBack: Promise<void> | undefined;
   readonly #asking = new Set<Promise<unknown>>();
   #lookThroughAt = 0;
-  #retryTimer: NodeJS.Timeout | undefined;
-  #retryAt = Number.POSITIVE_INFINITY;
+  #retry: { at: number; timer: NodeJS.Timeout } | null = null;
   readonly #poll: NodeJS.Timeout;
 
-  constructor(pool: Pool, node_no: number, process: OwnProcess) {
+  constructor(pool: Pool, tables: Tables, node_no: number, process: OwnProcess) {
     this.#pool = pool;
+    this.#tables = tables;
+    this.#statements = claimStatements(tables);
     this.#node_no = node_no;
     this.#process = process;
-    this.#poll = setInterval(process.ring, LOOK_THROUGH_MS).unref();
+    this.#poll = setInterval(process.wake, LOOK_THROUGH_MS).unref();
   }
 
-  readonly isClaimed = (action_id: string): boolean => this.#claimed.has(action_id);
+  readonly isClaimed = ({ action_id, session_id }: Action): boolean =>
+    this.#claimedOf(session_id)?.ids.has(action_id) ?? false;
 
   /** The statement looks whether it is the only one of its session. */
   readonly mayClaim = ({ session_id, processed, run_at }: Action): boolean =>
@@ -75,9 +104,10 @@ export class ActionClaims {
   /** These sessions may have an action to claim. */
   mayHave(session_ids: Iterable<string>): void {
     for (const id of session_ids) {
-      this.#fresh.add(id);
-      const busy = this.#busy.get(id);
-      if (busy) busy.hasNews = true; // A5
+      const claimed = this.#claimedOf(id);
+      if (claimed)
+        claimed.hasNews = true; // CLAIMS-5
+      else this.#enter(id, { kind: "fresh" });
     }
   }
 
@@ -85,57 +115,32 @@ export class ActionClaims {
     this.#lookThroughAt = 0;
   }
 
-  committed(actions: Action[], told: Told): void {
-    if (!told) this.#inDoubt = true; // A4
+  committed(actions: Action[], feedback: WriteFeedback): void {
+    if (!feedback) this.#doubt(); // CLAIMS-4
     for (const action of actions) {
       const { action_id, session_id, processed, run_at } = action;
       this.#writing.delete(action);
-      const hadNews = this.#forget(action);
-      if (told?.claimed.has(action_id)) {
-        this.#handOut(action);
-        this.#born.set(session_id, action);
-      } else if (!processed || !told || hadNews || told.more.has(session_id)) {
-        this.#fresh.add(session_id);
+      const hadNews = this.#release(action);
+      if (feedback?.claimed.has(action_id))
+        this.#enter(session_id, { kind: "preclaimed", action, ...this.#newlyClaimed(action, false) });
+      else if (!processed || !feedback || hadNews || feedback.more.has(session_id)) {
         this.#giveBackLessUrgent(action);
-        const busy = this.#busy.get(session_id);
-        if (busy) busy.hasMore = true;
+        this.mayHave([session_id]);
+        const claimed = this.#claimedOf(session_id);
+        if (claimed) claimed.hasMore = true;
       }
       if (!processed && run_at !== null) this.#wakeAt(Date.parse(run_at));
     }
   }
 
-  #handOut({ action_id, session_id }: Action, hasMore = false): void {
-    this.#claimed.add(action_id);
-    this.#busy.set(session_id, { hasNews: false, hasMore });
-  }
-
-  /** The action is not under way here any more. Tells whether there was news of its session meanwhile (A5). */
-  #forget({ action_id, session_id }: Action): boolean {
-    if (!this.#claimed.delete(action_id)) return false;
-    const hadNews = this.#busy.get(session_id)?.hasNews ?? false;
-    this.#busy.delete(session_id);
-    return hadNews;
-  }
-
-  /** A6. */
-  #giveBackLessUrgent(action: Action): void {
-    const born = this.#born.get(action.session_id);
-    if (!born || action.processed || byUrgencyThenArrival(born, action) <= 0) return;
-    this.#born.delete(action.session_id);
-    this.#forget(born);
-    this.#inDoubt = true;
-  }
-
   /** These were not written: whoever has them now settles them. */
   dropped(actions: Action[]): void {
-    for (const action of actions) {
-      this.#forget(action);
-      this.#fresh.add(action.session_id);
-    }
-    this.#inDoubt = true;
+    for (const action of actions) this.#release(action);
+    this.mayHave(actions.map(({ session_id }) => session_id));
+    this.#doubt();
   }
 
-  /** A4. Waits for what is written with these actions. */
+  /** CLAIMS-4. Waits for what is written with these actions. */
   async during<Result>(actions: readonly Action[], written: Promise<Result>): Promise<Result> {
     for (const action of actions) this.#writing.add(action);
     try {
@@ -146,22 +151,21 @@ export class ActionClaims {
   }
 
   async claim({ worker, limit }: { worker: string; limit: number }): Promise<Action[]> {
-    const born = [...this.#born.values()].sort(byUrgencyThenArrival).slice(0, limit);
-    if (born.length > 0) {
-      for (const { session_id } of born) this.#born.delete(session_id);
-      setImmediate(this.#process.ring); // There may be others.
-      return born;
+    const preclaimed = this.#takePreclaimed(limit);
+    if (preclaimed.length > 0) {
+      setImmediate(this.#process.wake); // There may be others.
+      return preclaimed;
     }
     const looksThrough = performance.now() >= this.#lookThroughAt;
-    const sessions = this.#fresh;
-    this.#fresh = new Set();
-    if (!looksThrough && sessions.size === 0) return [];
+    const fresh = [...this.#fresh];
+    for (const id of fresh) this.#enter(id, null);
+    if (!looksThrough && fresh.length === 0) return [];
     if (looksThrough) this.#lookThroughAt = performance.now() + LOOK_THROUGH_MS;
     try {
-      if (this.#inDoubt) await this.#giveBackUnknown(); // A4
-      return (await this.#claimFor(looksThrough ? null : [...sessions], worker, limit)).sort(byUrgencyThenArrival);
+      if (this.#certainty.kind !== "certain") await this.#giveBackUnknown(); // CLAIMS-4
+      return (await this.#claimAmong(looksThrough ? null : fresh, worker, limit)).sort(byUrgencyThenArrival);
     } catch (error) {
-      this.#inDoubt = true;
+      this.#doubt();
       this.#lookThroughAt = 0;
       throw error;
     }
@@ -169,12 +173,12 @@ export class ActionClaims {
 
   /** See the port. */
   async claimFollowing({ action_id, session_id, payload }: Action, most: GuidanceAmount): Promise<Action[]> {
-    while (this.#givingBack) await this.#givingBack; // A7
-    const busy = this.#busy.get(session_id);
-    const hasFollowing = busy !== undefined && this.#claimed.has(action_id) && (busy.hasMore || busy.hasNews);
+    while (this.#certainty.kind === "giving_back") await this.#certainty.done.catch(() => {}); // CLAIMS-7
+    const claimed = this.#claimedOf(session_id);
+    const hasFollowing = claimed?.ids.has(action_id) && (claimed.hasMore || claimed.hasNews);
     if (!hasFollowing || most.count < 2) return [];
     const asking = this.#pool.once(
-      CLAIM_FOLLOWING,
+      this.#statements.following,
       this.#node_no,
       toText(action_id),
       toText(session_id),
@@ -185,27 +189,92 @@ export class ActionClaims {
     const settled = asking.catch(() => {}).then(() => void this.#asking.delete(settled));
     this.#asking.add(settled);
     try {
-      const following = (await asking).map((row) => toRow("queue", row)).sort(byUrgencyThenArrival);
-      for (const action of following) this.#claimed.add(action.action_id);
+      const following = (await asking).map((row) => this.#tables.toRow("queue", row)).sort(byUrgencyThenArrival);
+      for (const action of following) {
+        const state = this.#claimedOf(session_id);
+        if (state) state.ids.add(action.action_id);
+        else this.#enter(session_id, { kind: "under_way", ...this.#newlyClaimed(action, true) });
+      }
       return following;
     } catch (error) {
-      this.#inDoubt = true;
+      this.#doubt();
       throw error;
     }
   }
 
+  stop(): void {
+    clearInterval(this.#poll);
+    clearTimeout(this.#retry?.timer);
+  }
+
+  #enter(session_id: string, state: SessionState | null): void {
+    if (state) this.#sessions.set(session_id, state);
+    else this.#sessions.delete(session_id);
+    if (state?.kind === "fresh") this.#fresh.add(session_id);
+    else this.#fresh.delete(session_id);
+    if (state?.kind === "preclaimed") this.#preclaimed.add(session_id);
+    else this.#preclaimed.delete(session_id);
+  }
+
+  #claimedOf(session_id: string): Claimed | null {
+    const state = this.#sessions.get(session_id);
+    return state && state.kind !== "fresh" ? state : null;
+  }
+
+  /** News that came while the action was being claimed is kept (CLAIMS-5). */
+  #newlyClaimed({ action_id, session_id }: Action, hasMore: boolean): Claimed {
+    return { ids: new Set([action_id]), hasMore, hasNews: this.#fresh.has(session_id) };
+  }
+
+  /** The action is not under way here any more. Tells whether there was news of its session meanwhile (CLAIMS-5). */
+  #release({ action_id, session_id }: Action): boolean {
+    const claimed = this.#claimedOf(session_id);
+    if (!claimed?.ids.delete(action_id) || claimed.ids.size > 0) return false;
+    this.#enter(session_id, null);
+    return claimed.hasNews;
+  }
+
+  /** CLAIMS-6. */
+  #giveBackLessUrgent(action: Action): void {
+    const state = this.#sessions.get(action.session_id);
+    if (state?.kind !== "preclaimed" || action.processed || byUrgencyThenArrival(state.action, action) <= 0) return;
+    this.#enter(action.session_id, null);
+    this.#doubt();
+  }
+
+  #takePreclaimed(limit: number): Action[] {
+    const states = [...this.#preclaimed].map((id) => this.#sessions.get(id) as SessionState & { kind: "preclaimed" });
+    const taken = states.sort((a, b) => byUrgencyThenArrival(a.action, b.action)).slice(0, limit);
+    for (const { action, ids, hasMore, hasNews } of taken)
+      this.#enter(action.session_id, { kind: "under_way", ids, hasMore, hasNews });
+    return taken.map(({ action }) => action);
+  }
+
+  #doubt(): void {
+    if (this.#certainty.kind === "giving_back") this.#certainty.isCertain = false;
+    else this.#certainty = { kind: "in_doubt" };
+  }
+
   #giveBackUnknown(): Promise<void> {
-    this.#givingBack ??= this.#giveBackNow().finally(() => {
-      this.#givingBack = undefined;
-    });
-    return this.#givingBack;
+    if (this.#certainty.kind === "giving_back") return this.#certainty.done;
+    const state = { kind: "giving_back" as const, isCertain: true, done: Promise.resolve() };
+    this.#certainty = state;
+    state.done = this.#giveBackNow()
+      .catch((error: unknown) => {
+        state.isCertain = false;
+        throw error;
+      })
+      .finally(() => {
+        this.#certainty = state.isCertain ? { kind: "certain" } : { kind: "in_doubt" };
+      });
+    return state.done;
   }
 
   async #giveBackNow(): Promise<void> {
     while (this.#asking.size > 0) await Promise.all(this.#asking);
-    this.#inDoubt = false;
     const rows = await this.#pool.query("select action_id from queue where claimed_by = $1", this.#node_no);
-    const known = new Set([...this.#claimed, ...[...this.#writing].map(({ action_id }) => action_id)]);
+    const known = new Set([...this.#writing].map(({ action_id }) => action_id));
+    for (const state of this.#sessions.values()) if (state.kind !== "fresh") for (const id of state.ids) known.add(id);
     const unknown = rows.map(({ action_id }) => fromText(String(action_id))).filter((id) => !known.has(id));
     if (unknown.length === 0) return;
     await this.#pool.query(
@@ -215,14 +284,10 @@ export class ActionClaims {
     );
   }
 
-  stop(): void {
-    clearInterval(this.#poll);
-    clearTimeout(this.#retryTimer);
-  }
-
-  async #claimFor(session_ids: string[] | null, worker: string, limit: number): Promise<Action[]> {
+  /** Of these sessions, or of all. */
+  async #claimAmong(session_ids: string[] | null, worker: string, limit: number): Promise<Action[]> {
     const rows = await this.#pool.once(
-      session_ids ? CLAIM_AMONG : CLAIM_ALL,
+      session_ids ? this.#statements.among : this.#statements.all,
       this.#node_no,
       toText(worker),
       new Date().toISOString(),
@@ -230,32 +295,124 @@ export class ActionClaims {
       this.#process.others() + 1,
       ...(session_ids ? [arrayOf(session_ids.map(toText))] : []),
     );
-    const found = rows.filter(({ found_as }) => found_as === "claimed").map((row) => toRow("queue", row));
-    const waiting = rows.filter(({ found_as }) => found_as === "waiting");
-    for (const row of waiting) this.#wakeAt(Date.parse(row["run_at"] as string));
-    const sessionsOf = (kind: string): string[] =>
-      rows.filter(({ found_as }) => found_as === kind).map((row) => fromText(row["session_id"] as string));
+    const rowsOf = (kind: ClaimRow): Record<string, unknown>[] => rows.filter(({ found_as }) => found_as === kind);
+    const sessionsOf = (kind: ClaimRow): string[] => rowsOf(kind).map((row) => fromText(row["session_id"] as string));
+    for (const row of rowsOf("waiting")) this.#wakeAt(Date.parse(row["run_at"] as string));
     const [left, taken, more] = [sessionsOf("left"), sessionsOf("taken"), new Set(sessionsOf("more"))];
     if (left.length > 0) {
       this.mayHave(left);
-      setImmediate(this.#process.ring);
+      setImmediate(this.#process.wake);
     }
     if (taken.length > 0) await this.#process.taken(worker, taken);
-    for (const action of found) this.#handOut(action, more.has(action.session_id));
-    return found;
+    const actions = rowsOf("claimed").map((row) => this.#tables.toRow("queue", row));
+    for (const action of actions) {
+      const { session_id } = action;
+      this.#enter(session_id, { kind: "under_way", ...this.#newlyClaimed(action, more.has(session_id)) });
+    }
+    return actions;
   }
 
   #wakeAt(at: number): void {
-    if (at >= this.#retryAt) return;
-    this.#retryAt = at;
-    clearTimeout(this.#retryTimer);
-    this.#retryTimer = setTimeout(
-      () => {
-        this.#retryAt = Number.POSITIVE_INFINITY;
-        this.lookThrough();
-        this.#process.ring();
-      },
-      Math.max(1, Math.min(at - Date.now() + 1, LONGEST_TIMER_MS)),
-    );
+    if (at >= (this.#retry?.at ?? Number.POSITIVE_INFINITY)) return;
+    clearTimeout(this.#retry?.timer);
+    const wake = (): void => {
+      this.#retry = null;
+      this.lookThrough();
+      this.#process.wake();
+    };
+    const ms = Math.max(1, Math.min(at - Date.now() + 1, LONGEST_TIMER_MS));
+    this.#retry = { at, timer: setTimeout(wake, ms) };
   }
 }
+
+/** What a row tells that a claim answers. */
+type ClaimRow = "claimed" | "waiting" | "left" | "taken" | "more";
+type ClaimStatements = { among: string; all: string; following: string };
+
+/** Sessions of nobody that are taken at once at least, where other workers want their share of them. */
+const FREE_AT_ONCE = 4;
+const IN_ORDER = "order by urgency desc, created_at, action_id";
+
+const claimStatements = (tables: Tables): ClaimStatements => ({
+  // The inner select hides how many sessions there are this time: a plan for any number is as good, and is kept, where the
+  // server would else plan each claim anew.
+  among: claimFrom("select unnest((select $6::text[])) as session_id", tables),
+  all: claimFrom("select distinct q.session_id from queue q where not q.processed and q.claimed_by is null", tables),
+  following: claimFollowing(tables),
+});
+
+const claimFrom = (sessions: string, tables: Tables): string => {
+  const only = (column: "run_at" | "session_id"): string => onlyColumn(tables, column);
+  return `
+with wanted as (${sessions}),
+heads as materialized (
+  select h.action_id, h.session_id, h.urgency, h.created_at, h.run_at, s.node_no as owner_no, s.status,
+    s.node_no is null and s.status in (${LIVE}, 'error') as is_free
+  from wanted w
+  cross join lateral (
+    select q.action_id, q.session_id, q.urgency, q.created_at, q.run_at from queue q
+    where q.session_id = w.session_id and not q.processed
+    order by q.urgency desc, q.created_at, q.action_id limit 1) h
+  left join agent_state s on s.session_id = h.session_id
+  where (s.node_no is null or s.node_no = $1)
+    and not exists (select 1 from queue b where b.session_id = h.session_id and b.claimed_by is not null)),
+ready as materialized (
+  select *, row_number() over (partition by coalesce(is_free, false) order by urgency desc, created_at, action_id) as place,
+    count(*) over (partition by coalesce(is_free, false)) as together
+  from heads where (run_at is null or run_at <= $3::timestamptz)),
+chosen as materialized (
+  select * from ready where not coalesce(is_free, false) or place <= greatest(${FREE_AT_ONCE}, (together + $5 - 1) / $5)
+  order by urgency desc, created_at, action_id limit $4),
+free as materialized (
+  select s.session_id from agent_state s
+  where s.session_id in (select session_id from chosen where is_free) and s.node_no is null
+    and exists (select 1 from workers where node_no = $1)
+  order by s.session_id for update skip locked),
+taken as (
+  update agent_state s set owner = $2, node_no = $1, epoch = s.epoch + 1 from free f
+  where s.session_id = f.session_id returning s.session_id),
+claimed as (
+  update queue q set claimed_by = $1 from chosen c
+  where q.action_id = c.action_id and q.claimed_by is null and not q.processed
+    and (not coalesce(c.is_free, false) or c.session_id in (select session_id from taken))
+  returning ${tables.selected("queue", "q")})
+select 'claimed' as found_as, c.* from claimed c
+union all select 'waiting', ${only("run_at")} from heads h where h.run_at > $3::timestamptz
+union all select 'left', ${only("session_id")} from ready h where h.action_id not in (select action_id from chosen)
+union all select 'taken', ${only("session_id")} from taken h
+union all select 'more', ${only("session_id")} from chosen h where exists (
+  select 1 from queue o where o.session_id = h.session_id and not o.processed and o.action_id <> h.action_id)`;
+};
+
+/** A row of the queue with nothing but one column of `h`. */
+const onlyColumn = (tables: Tables, column: string): string =>
+  tables
+    .names("queue")
+    .map((name) => (name === column ? `h.${name}` : "null"))
+    .join(", ");
+
+/**
+ * What follows an action that this process has claimed (see the port): the guidance that is next, as far as the parameters for
+ * count and bytes go, and the first request that is none. A request that waits for a retry holds back what comes after it.
+ */
+const claimFollowing = (tables: Tables): string => `
+with line as materialized (
+  select action_id, urgency, created_at, action_type in (${GUIDANCE}) as is_guidance, coalesce(run_at > $4::timestamptz, false) as waits,
+    payload
+  from queue where session_id = $3 and not processed and claimed_by is null ${IN_ORDER} limit $5),
+measured as (
+  select action_id, sum(octet_length(payload::text)) over places as bytes, bool_or(waits or not is_guidance) over places as is_over
+  from line window places as (${IN_ORDER})),
+other as materialized (
+  select action_id, urgency, created_at from queue
+  where session_id = $3 and not processed and claimed_by is null and action_type not in (${GUIDANCE}) ${IN_ORDER} limit 1),
+chosen as (
+  select action_id from measured where not is_over and bytes <= $6
+  union all
+  select o.action_id from other o where not exists (
+    select 1 from queue b where b.session_id = $3 and not b.processed and b.run_at > $4::timestamptz
+      and (-b.urgency, b.created_at, b.action_id) <= (-o.urgency, o.created_at, o.action_id)))
+update queue q set claimed_by = $1 from chosen c
+where q.action_id = c.action_id and q.claimed_by is null and not q.processed
+  and exists (select 1 from queue f where f.action_id = $2 and f.claimed_by = $1 and not f.processed)
+returning ${tables.selected("queue", "q")}`;

@@ -1,8 +1,9 @@
 import { setTimeout as wait } from "node:timers/promises";
 import postgres from "postgres";
 import { EverstepError } from "../../domain/errors.ts";
-import { closed, isCollision, isOutOfReach, toStoreError, unanswered, wasRefused } from "./store-errors.ts";
-import type { Scalar } from "./values.ts";
+import { closed, unanswered } from "../store-errors.ts";
+import { isCollision, isOutOfReach, toStoreError, wasRefused } from "./server-errors.ts";
+import type { Scalar } from "./value-encoding.ts";
 
 export type Row = Record<string, unknown>;
 export type Parameter = Scalar;
@@ -237,3 +238,18 @@ export async function firstConnection(client: Client, url: string): Promise<void
 const OLDEST_VERSION = 130_000;
 /** Something that takes connections and says nothing is not waited for longer. */
 const FIRST_SILENCE_MS = 10_000;
+
+const READ_AGAIN_MS = 200;
+
+/** A reader who follows waits for a server that is out of reach. Nothing once the signal aborted. */
+export async function retryRead<Result>(read: () => Promise<Result[]>, signal: AbortSignal): Promise<Result[]> {
+  for (;;) {
+    try {
+      return await read();
+    } catch (error) {
+      if (signal.aborted) return [];
+      if (!(error instanceof EverstepError)) throw error;
+      await wait(READ_AGAIN_MS, undefined, { signal }).catch(() => {});
+    }
+  }
+}

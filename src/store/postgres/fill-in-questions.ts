@@ -1,23 +1,26 @@
 import type postgres from "postgres";
-import { run } from "./connections.ts";
-import { LIVE, SESSION_COLUMNS, SessionReads } from "./session-reads.ts";
-import { arrayOf, toQuestion, toText } from "./values.ts";
+import type { Schema } from "../schema.ts";
+import { type Parameter, run } from "./connections.ts";
+import { PostgresReads } from "./postgres-reads.ts";
+import { LIVE, Tables } from "./tables.ts";
+import { arrayOf, toQuestion, toText } from "./value-encoding.ts";
 
 const PAGE = 200;
 
 /** Sessions that asked something before rows had the question: it is in their states, which are stored as differences. */
-export async function fillInQuestions(transaction: postgres.TransactionSql): Promise<void> {
-  const reads = new SessionReads({ query: (text, ...parameters) => run(transaction, text, parameters) });
+export async function fillInQuestions(transaction: postgres.TransactionSql, schema: Schema): Promise<void> {
+  const pool = { query: (text: string, ...parameters: Parameter[]) => run(transaction, text, parameters) };
+  const reads = new PostgresReads(pool, new Tables(schema));
   for (let last = 0; ; ) {
     const rows = await run(
       transaction,
-      `select ${SESSION_COLUMNS}, s.number from agent_state s where s.number > $1 and s.status in (${LIVE})
+      `select ${reads.sessionColumns}, s.number from agent_state s where s.number > $1 and s.status in (${LIVE})
          and (s.context::text like '%"question"%' or exists (select 1 from agent_steps t where t.session_id = s.session_id
            and t.iteration between s.base_iteration and s.iteration and t.state::text like '%"question"%'))
        order by s.number limit ${PAGE}`,
       [last],
     );
-    const asking = (await reads.load(rows)).flatMap(({ session }) => {
+    const asking = (await reads.loadSessions(rows)).flatMap(({ session }) => {
       const question = toQuestion(session);
       return question === null ? [] : [{ session_id: toText(session.session_id), question }];
     });

@@ -4,13 +4,13 @@ import { setTimeout as wait } from "node:timers/promises";
 import { parentPort, workerData } from "node:worker_threads";
 import type { Client, Row } from "./connections.ts";
 import type { HeartbeatOrder, HeartbeatReport } from "./heartbeat.ts";
-import type { Failure } from "./store-errors.ts";
+import type { Failure } from "./server-errors.ts";
 
 const { url, node_no, lock, name, lease_ms, turns, compile_cache } = workerData as HeartbeatOrder;
 if (compile_cache !== undefined) enableCompileCache(dirname(compile_cache));
 // Only now, so that they are taken from the cache.
 const { LOCK_TIMEOUT, onSilence, openClient, run } = await import("./connections.ts");
-const { wasRefused } = await import("./store-errors.ts");
+const { wasRefused } = await import("./server-errors.ts");
 
 const AGAIN_MS = 50;
 /** A server that does not answer for so many milliseconds is given up, and asked anew on another connection. */

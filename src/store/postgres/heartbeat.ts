@@ -1,6 +1,6 @@
 import { getCompileCacheDir } from "node:module";
 import { Worker } from "node:worker_threads";
-import type { Failure } from "./store-errors.ts";
+import type { Failure } from "./server-errors.ts";
 
 export type HeartbeatOrder = {
   url: string;

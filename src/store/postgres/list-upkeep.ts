@@ -1,7 +1,8 @@
 import type { Pool } from "./connections.ts";
-import { fromArrays, type InputColumn, toArrays } from "./input-columns.ts";
 import { gramsOf, TEXT_COLUMNS, textOf } from "./session-search.ts";
-import { arrayOf, type Scalar } from "./values.ts";
+import { fromArrays, toArrays } from "./single-row-statements.ts";
+import type { InputColumn } from "./tables.ts";
+import { arrayOf, type Scalar } from "./value-encoding.ts";
 
 export type UpkeepTuning = {
   /** How often what lists go by is brought up to date, in milliseconds. 5,000 by default. */
@@ -18,8 +19,8 @@ const MOST_TEXTS = 500;
  * Keeps small what reads of lists go through beside the indexes: changes of counts are added up, texts that changed are indexed.
  * Reads are exact without it, only slower, so nothing waits for it and it may fail.
  *
- * K1  One process at a time does it. Another may begin when the first one is late: each statement is right by itself.
- * K2  A text is indexed only as the revision that it was read from, with the session's row locked; otherwise it stays stale.
+ * UPKEEP-1  One process at a time does it. Another may begin when the first one is late: each statement is right by itself.
+ * UPKEEP-2  A text is indexed only as the revision that it was read from, with the session's row locked; otherwise it stays stale.
  *     Rows that others have locked are left for later, so that no commit can wait for this one in a circle.
  */
 export class ListUpkeep {
@@ -54,7 +55,7 @@ export class ListUpkeep {
 
   /** All that there is to do now, unless another process does it. */
   async run(): Promise<void> {
-    if (!(await this.#takeTurn())) return; // K1
+    if (!(await this.#takeTurn())) return; // UPKEEP-1
     await this.#addUpCounts();
     await this.#indexTexts();
     await this.#pool.query("update upkeep set until = now() where name = 'lists'");
@@ -122,7 +123,7 @@ const COLUMNS: readonly InputColumn[] = [
   { name: "grams", sql_type: "text" },
 ];
 
-/** K2. Written so that rows are found by their keys, whatever the planner thinks of tables that have just grown. */
+/** UPKEEP-2. Written so that rows are found by their keys, whatever the planner thinks of tables that have just grown. */
 const INDEX = `
 with i as materialized (${fromArrays(COLUMNS, 1)}),
 mine as materialized (

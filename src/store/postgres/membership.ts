@@ -1,6 +1,6 @@
-import type { Link } from "./link.ts";
-import { LIVE } from "./session-reads.ts";
-import { isCollision, isOutOfReach } from "./store-errors.ts";
+import type { NotifyConnection } from "./notify-connection.ts";
+import { isCollision, isOutOfReach } from "./server-errors.ts";
+import { LIVE } from "./tables.ts";
 
 export type MembershipTuning = {
   /** How long a process that stops renewing its lease counts as alive, in milliseconds. 5,000 by default. */
@@ -12,7 +12,7 @@ export type MembershipTuning = {
 };
 export const MEMBERSHIP_TUNING: MembershipTuning = { lease_ms: 5000, tick_ms: 250, share_ms: 1000 };
 
-type Query = Link["query"];
+type Query = NotifyConnection["query"];
 
 /** What a process claimed at the very moment it was taken for dead belongs to nobody who is known. */
 const FREE_ORPHANS = `with sessions as (
@@ -35,13 +35,13 @@ export type MembershipListener = {
 };
 
 /**
- * Which processes there are.
+ * Which processes share the database.
  *
- * O1  A process lives while its heartbeat holds its advisory lock, which ends with its connection (a killed process), and renews
+ * MEMBERS-1  A process lives while its heartbeat holds its advisory lock, which ends with its connection (a killed process), and renews
  *     its lease (a frozen one). Whoever notices that either is gone frees what it owned; the epoch grows, so that it can write
  *     nothing any more.
- * O2  A lock must be found free twice in a row, so that a connection that is just coming back counts as alive.
- * O3  Sessions are shared out evenly among those that take sessions, with some slack so that they do not wander.
+ * MEMBERS-2  A lock must be found free twice in a row, so that a connection that is just coming back counts as alive.
+ * MEMBERS-3  Sessions are shared out evenly among those that take sessions, with some slack so that they do not wander.
  */
 export class Membership {
   readonly node_no: number;
@@ -50,7 +50,7 @@ export class Membership {
   readonly #listener: MembershipListener;
   #suspects = new Set<number>();
   #takesSessions = false;
-  #said = "";
+  #published = "";
   #timer: NodeJS.Timeout | undefined;
   #ticking: Promise<void> | undefined;
   #stopped = false;
@@ -83,18 +83,18 @@ export class Membership {
   }
 
   /** Whether this process takes sessions and, as far as it knows, is the only one that does. */
-  get isOnlyTaker(): boolean {
+  get isOnlyWorker(): boolean {
     return this.#takesSessions && this.#others === 0;
   }
 
-  /** The link has a new connection. */
+  /** The connection is up again. */
   isBack(): void {
     this.#reapFrom = performance.now() + (this.#timer ? 4 * this.#tuning.tick_ms : 0);
   }
 
   /** This process was taken off the list, and is on it anew without what it had said of itself. */
   wasTakenForDead(): void {
-    this.#said = "";
+    this.#published = "";
   }
 
   start(query: Query): void {
@@ -109,14 +109,14 @@ export class Membership {
   async takeSessions(query: Query): Promise<void> {
     if (this.#takesSessions) return;
     this.#takesSessions = true;
-    await this.#say(query);
+    await this.#publish(query);
     await this.#reap(query, true);
     await this.#count(query);
   }
 
   /** Tells the others in the table, where they look, that this process follows. */
   async follow(query: Query): Promise<void> {
-    await this.#say(query);
+    await this.#publish(query);
   }
 
   async stop(): Promise<void> {
@@ -128,7 +128,7 @@ export class Membership {
   async #tick(query: Query): Promise<void> {
     try {
       const now = performance.now();
-      await this.#say(query);
+      await this.#publish(query);
       if (now >= this.#reapFrom) await this.#reap(query, false);
       if (this.#takesSessions && now >= this.#orphansAt) {
         this.#orphansAt = now + ORPHANS_MS;
@@ -137,31 +137,31 @@ export class Membership {
       if (this.#takesSessions && now >= this.#shareAt) {
         this.#shareAt = now + this.#tuning.share_ms;
         const { owned, free } = await this.#count(query);
-        // O3: the slack.
+        // MEMBERS-3: the slack.
         if (owned > this.#share + Math.max(1, this.#share * 0.1)) this.#listener.surplus(owned - this.#share);
         else if (free > 0 && owned < this.#share) this.#listener.free();
       }
     } catch (error) {
-      // The link comes back by itself, and the next tick with it.
+      // The connection comes back by itself, and the next tick with it.
       if (!isOutOfReach(error) && !isCollision(error)) process.emitWarning(error as Error);
     }
   }
 
   /** What others should know of this process, beside that it lives. */
-  async #say(query: Query): Promise<void> {
+  async #publish(query: Query): Promise<void> {
     const follows = this.#listener.follows();
-    const said = `${this.#takesSessions} ${follows}`;
-    if (said === this.#said) return;
+    const published = `${this.#takesSessions} ${follows}`;
+    if (published === this.#published) return;
     await query(
       "update workers set takes_sessions = $2, follows = $3 where node_no = $1",
       this.node_no,
       this.#takesSessions,
       follows,
     );
-    this.#said = said;
+    this.#published = published;
   }
 
-  /** O1. At the start a lock that is free once is enough: nobody of this process's kind is coming back. */
+  /** MEMBERS-1. At the start a lock that is free once is enough: nobody of this process's kind is coming back. */
   async #reap(query: Query, once: boolean): Promise<void> {
     const rows = await query(
       `select node_no, expires_at < now() as is_frozen, pg_try_advisory_xact_lock($2, node_no) as is_unlocked, follows
@@ -170,15 +170,15 @@ export class Membership {
       this.#lock,
     );
     this.#listener.peers(rows.length, rows.filter(({ follows }) => follows === true).length);
-    const found = rows
+    const suspects = rows
       .map((row) => ({
         node_no: Number(row["node_no"]),
         is_frozen: row["is_frozen"] === true,
         is_unlocked: row["is_unlocked"] === true,
       }))
       .filter(({ is_frozen, is_unlocked }) => is_frozen || is_unlocked);
-    const dead = found.filter(({ node_no, is_frozen }) => once || is_frozen || this.#suspects.has(node_no)); // O2
-    this.#suspects = new Set(found.map(({ node_no }) => node_no));
+    const dead = suspects.filter(({ node_no, is_frozen }) => once || is_frozen || this.#suspects.has(node_no)); // MEMBERS-2
+    this.#suspects = new Set(suspects.map(({ node_no }) => node_no));
     for (const { node_no } of dead) await this.#free(query, node_no);
     if (dead.length > 0) {
       await this.#count(query);

@@ -1,6 +1,7 @@
 import { readdir, readFile } from "node:fs/promises";
 import type postgres from "postgres";
 import { EverstepError } from "../../domain/errors.ts";
+import type { Schema } from "../schema.ts";
 import { run } from "./connections.ts";
 import { fillInQuestions } from "./fill-in-questions.ts";
 
@@ -9,21 +10,26 @@ const FILE = /^(\d{4})-([a-z0-9-]+?)(\.breaking)?\.sql$/;
 /** Two programs that start at once must not both migrate. */
 const LOCK = 0x45_56_53_54;
 
-type Migration = { number: number; name: string; breaking: boolean; file: string };
+type Migration = { number: number; name: string; breaking: boolean; read: () => Promise<string> };
+/** One that is not in the folder. */
+export type AddedMigration = { number: number; name: string; sql: string };
 
 /**
  * Brings the schema up to this program's version.
  *
- * M1  Migrations are numbered and named, run in order, each in one transaction with its row in `schema_migrations`, and are
+ * MIGRATE-1  Migrations are numbered and named, run in order, each in one transaction with its row in `schema_migrations`, and are
  *     never edited once landed.
- * M2  One program migrates at a time; the others wait for it.
- * M3  A schema with a later migration that breaks older programs is refused; one that only adds is fine, so that programs
+ * MIGRATE-2  One program migrates at a time; the others wait for it.
+ * MIGRATE-3  A schema with a later migration that breaks older programs is refused; one that only adds is fine, so that programs
  *     can be replaced one after the other.
  */
-export async function migrate(client: postgres.Sql): Promise<void> {
-  const migrations = await readMigrations();
+export async function migrate(client: postgres.Sql, schema: Schema, added: readonly AddedMigration[]): Promise<void> {
+  const migrations = [
+    ...(await readMigrations()),
+    ...added.map(({ sql, ...migration }) => ({ ...migration, breaking: false, read: async () => sql })),
+  ];
   await client.begin(async (transaction) => {
-    await run(transaction, "select pg_advisory_xact_lock($1)", [LOCK]); // M2
+    await run(transaction, "select pg_advisory_xact_lock($1)", [LOCK]); // MIGRATE-2
     await run(
       transaction,
       `create table if not exists schema_migrations
@@ -34,10 +40,10 @@ export async function migrate(client: postgres.Sql): Promise<void> {
       applied as { number: number; name: string; breaking: boolean }[],
       Math.max(...migrations.map(({ number }) => number)),
     );
-    const known = new Set(applied.map(({ number }) => Number(number)));
-    for (const { number, name, breaking, file } of migrations) {
-      if (known.has(number)) continue;
-      await transaction.unsafe(await readFile(new URL(file, FOLDER), "utf8"));
+    const done = new Set(applied.map(({ number }) => Number(number)));
+    for (const { number, name, breaking, read } of migrations) {
+      if (done.has(number)) continue;
+      await transaction.unsafe(await read());
       await run(transaction, "insert into schema_migrations (number, name, breaking) values ($1, $2, $3)", [
         number,
         name,
@@ -45,12 +51,12 @@ export async function migrate(client: postgres.Sql): Promise<void> {
       ]);
     }
     // Last, because they read as this version does.
-    for (const { number } of migrations) if (!known.has(number)) await BACKFILLS[number]?.(transaction);
+    for (const { number } of migrations) if (!done.has(number)) await BACKFILLS[number]?.(transaction, schema);
   });
 }
 
 /** What a migration fills in that SQL cannot tell. */
-const BACKFILLS: Readonly<Record<number, (transaction: postgres.TransactionSql) => Promise<void>>> = {
+const BACKFILLS: Readonly<Record<number, (transaction: postgres.TransactionSql, schema: Schema) => Promise<void>>> = {
   7: fillInQuestions,
 };
 
@@ -58,11 +64,16 @@ async function readMigrations(): Promise<Migration[]> {
   const files = (await readdir(FOLDER)).filter((file) => FILE.test(file)).sort();
   return files.map((file) => {
     const [, number, name, breaking] = FILE.exec(file) as unknown as [string, string, string, string | undefined];
-    return { number: Number(number), name, breaking: breaking !== undefined, file };
+    return {
+      number: Number(number),
+      name,
+      breaking: breaking !== undefined,
+      read: () => readFile(new URL(file, FOLDER), "utf8"),
+    };
   });
 }
 
-/** M3. */
+/** MIGRATE-3. */
 function refuseNewer(applied: { number: number; name: string; breaking: boolean }[], newest: number): void {
   const ahead = applied.find(({ number, breaking }) => number > newest && breaking);
   if (!ahead) return;

@@ -1,71 +1,108 @@
 import { createHash } from "node:crypto";
 import { setTimeout as wait } from "node:timers/promises";
-import type { EverstepError } from "../../domain/errors.ts";
+import { EverstepError } from "../../domain/errors.ts";
+import { SCHEMA, type Schema } from "../schema.ts";
 import { firstConnection, openClient, run } from "./connections.ts";
-import { requireDatabaseUrl } from "./database-url.ts";
 import { UPKEEP_TUNING, type UpkeepTuning } from "./list-upkeep.ts";
 import { MEMBERSHIP_TUNING, type MembershipTuning } from "./membership.ts";
-import { migrate } from "./migrations.ts";
+import { type AddedMigration, migrate } from "./migrations.ts";
 import { isOfPooler, pooled, requirePinnedConnections } from "./pinned-connections.ts";
 import { PostgresStore } from "./postgres-store.ts";
-import { isNotLetIn, toStoreError } from "./store-errors.ts";
+import { isNotLetIn, toStoreError } from "./server-errors.ts";
 
 type PostgresTuning = MembershipTuning &
   UpkeepTuning & {
-    /** Connections for reads and claims, beside one that writes and one that listens. 4 by default. */
+    /** Connections for reads and claims. Beside them two write, one listens and one says that the process lives. 4 by default. */
     pool_size: number;
   };
 
 type PostgresOptions = {
   url: string;
   tuning?: Partial<PostgresTuning>;
+  /** Another schema than this version's, and the migrations that lead from this version's to it. */
+  schema?: Schema;
+  migrations?: readonly AddedMigration[];
   /** Where it is given, a server that is out of reach is waited for, and this is told why, again and again. */
   waiting?: (why: EverstepError) => void;
 };
 
-/** Milliseconds between two attempts, and between two times that it is told. */
-const ASK_AGAIN_MS = 500;
-const TELL_AGAIN_MS = 30_000;
+/** Milliseconds between two attempts, and between two reports of why they fail. */
+const RETRY_MS = 500;
+const REPORT_AGAIN_MS = 30_000;
 
 /** Connects, brings the schema up to date, and joins those who share the database. */
-export async function openPostgresStore({ url, tuning, waiting }: PostgresOptions): Promise<PostgresStore> {
+export async function openPostgresStore(options: PostgresOptions): Promise<PostgresStore> {
+  const { url, waiting } = options;
   requireDatabaseUrl(url);
-  for (let tellAt = 0; ; ) {
+  for (let reportAt = 0; ; ) {
     try {
-      return await openOnce(url, { ...MEMBERSHIP_TUNING, ...UPKEEP_TUNING, pool_size: 4, ...tuning });
+      return await openOnce(options);
     } catch (error) {
-      const told = isOfPooler(error) ? pooled(error) : toStoreError(error);
-      if (!waiting || told.code !== "store_unavailable" || isNotLetIn(told.cause)) throw told;
-      if (performance.now() >= tellAt) {
-        waiting(told);
-        tellAt = performance.now() + TELL_AGAIN_MS;
+      const reason = isOfPooler(error) ? pooled(error) : toStoreError(error);
+      if (!waiting || reason.code !== "store_unavailable" || isNotLetIn(reason.cause)) throw reason;
+      if (performance.now() >= reportAt) {
+        waiting(reason);
+        reportAt = performance.now() + REPORT_AGAIN_MS;
       }
     }
-    await wait(ASK_AGAIN_MS);
+    await wait(RETRY_MS);
   }
 }
 
-async function openOnce(url: string, tuning: PostgresTuning): Promise<PostgresStore> {
+async function openOnce({ url, tuning, schema = SCHEMA, migrations = [] }: PostgresOptions): Promise<PostgresStore> {
   const client = openClient(url, { max: 1 });
   try {
     await firstConnection(client, url);
     await requirePinnedConnections(client, url);
-    await migrate(client);
+    await migrate(client, schema, migrations);
     const [row] = await run(
       client,
-      "select nextval(pg_get_serial_sequence('workers', 'node_no'))::integer as node_no, current_schema() as schema",
+      "select nextval(pg_get_serial_sequence('workers', 'node_no'))::integer as node_no, current_schema() as namespace",
     );
-    const schema = String(row?.["schema"]);
+    const namespace = String(row?.["namespace"]);
     // Installations in other schemas of the same database have their own channel and their own locks.
-    const lock = createHash("sha256").update(`everstep ${schema}`).digest().readInt32BE(0);
+    const lock = createHash("sha256").update(`everstep ${namespace}`).digest().readInt32BE(0);
     const store = new PostgresStore(
       url,
-      { node_no: Number(row?.["node_no"]), lock, channel: `everstep_${schema}` },
-      tuning,
+      { node_no: Number(row?.["node_no"]), lock, channel: `everstep_${namespace}` },
+      schema,
+      { ...MEMBERSHIP_TUNING, ...UPKEEP_TUNING, pool_size: 4, ...tuning },
     );
     await store.start();
     return store;
   } finally {
     await client.end({ timeout: 1 }).catch(() => {});
   }
+}
+
+/**
+ * Refuses a URL that the driver would take for another one than was meant, or throw at with the URL in its error. The message
+ * has no part of it: what is wrong is most often in the password.
+ */
+function requireDatabaseUrl(url: string): void {
+  const problem = problemOf(url);
+  if (problem === null) return;
+  throw new EverstepError(
+    "config_invalid",
+    `EVERSTEP_STORE is not a URL of a database: ${problem}`,
+    "write postgres://USER:PASSWORD@HOST/DATABASE, with every special character of the password percent-encoded (/ is %2F, @ is %40, # is %23, ? is %3F, % is %25)",
+  );
+}
+
+function problemOf(url: string): string | null {
+  if (/[\s\p{Cc}]/u.test(url)) return "it has spaces or control characters";
+  const rest = url.slice(url.indexOf("://") + 3);
+  const authority = rest.slice(0, rest.search(/[/?#]|$/));
+  const [, ...afterAt] = authority.split("@");
+  if (afterAt.length === 0 && rest.includes("@")) return "something that must be percent-encoded comes before the @";
+  // The driver looks for several hosts after the first @, not after the last one.
+  if (afterAt.length > 1 && authority.includes(",")) return "an @ in the password must be percent-encoded";
+  try {
+    decodeURIComponent(authority);
+  } catch {
+    return "a % in it begins no percent-encoded character";
+  }
+  const hosts = afterAt.at(-1) ?? authority;
+  const isUrl = hosts.split(",").every((host) => URL.canParse(url.replace(hosts, () => host)));
+  return isUrl ? null : "the host, the port or what stands before them cannot be read";
 }

@@ -1,21 +1,30 @@
 import type { StepDelta } from "../../domain/event.ts";
 
-/** News between processes. Ids only: rows are read by those who care. */
-export type News =
-  /** A process joined or begins to follow: there is somebody to tell news to. */
+/** What processes tell each other. Ids only: rows are read by those who care. */
+export type Notification =
+  /** A process joined or begins to follow: there is somebody to notify. */
   | { kind: "hello"; follows: boolean }
   /** Sessions with actions to claim. */
   | { kind: "work"; session_ids: string[] }
   /** Sessions may be free to be claimed. */
   | { kind: "free" }
-  /** Rows of a session after a position; `actions` are those that changed. */
-  | SessionNews
+  /** Rows of a session after a position, and those of its actions that changed. */
+  | SessionNotification
+  /** Actions of a session changed, and nothing else of it. */
+  | ActionsNotification
   | { kind: "messages"; conversation_id: string; first_number: number }
   /** Text of a running step; `last_seq` is the number of the last one that was joined into it. */
-  | DeltaNews
+  | DeltaNotification
   | { kind: "unlocked"; name: string };
-type SessionNews = { kind: "session"; session_id: string; iteration: number; error_rows: number; actions: string[] };
-export type DeltaNews = { kind: "delta"; delta: StepDelta; last_seq: number };
+type SessionNotification = {
+  kind: "session";
+  session_id: string;
+  iteration: number;
+  error_rows: number;
+  actions: string[];
+};
+type ActionsNotification = { kind: "actions"; session_id: string; actions: string[] };
+export type DeltaNotification = { kind: "delta"; delta: StepDelta; last_seq: number };
 
 /** Characters of step text that may wait, of all steps together. */
 const MOST_TEXT = 256 * 1024;
@@ -23,37 +32,41 @@ const MOST_TEXT = 256 * 1024;
 const DELTA_COST = 200;
 /** Steps that are remembered as told in part. */
 const MOST_TRUNCATED = 1000;
+
 /**
- * News that waits to be told. It is bounded whatever happens and however slow the server is.
+ * Notifications that wait to be sent. They are bounded whatever happens and however slow the server is.
  *
- * N1  News of rows is never dropped, it is joined: a session, a conversation or a name waits once.
- * N2  Text of a step is joined as well, and where too much waits the rest of the step's text is dropped, after a delta that is
- *     marked `truncated`. So what is told of a step is always the beginning of its text.
+ * OUTBOX-1  Notifications of rows are never dropped, they are merged: a session, a conversation or a name waits once.
+ * OUTBOX-2  Text of a step is merged as well, and where too much waits the rest of the step's text is dropped, after a delta
+ *           that is marked `truncated`. So what is sent of a step is always the beginning of its text.
  */
 export class Outbox {
-  #news = new Map<string, Joinable>();
+  #rows = new Map<string, Waiting>();
   #work = new Set<string>();
-  #deltas: DeltaNews[] = [];
+  #deltas: DeltaNotification[] = [];
   #text = 0;
   /** By session: the iteration of the step of which no more is told. */
   readonly #truncated = new Map<string, number>();
 
   get isEmpty(): boolean {
-    return this.#news.size + this.#work.size + this.#deltas.length === 0;
+    return this.#rows.size + this.#work.size + this.#deltas.length === 0;
   }
 
-  /** N1. */
-  add(news: Exclude<News, DeltaNews>): void {
-    if (news.kind === "work") for (const id of news.session_ids) this.#work.add(id);
+  /** OUTBOX-1. */
+  add(notification: Exclude<Notification, DeltaNotification>): void {
+    if (notification.kind === "work") for (const id of notification.session_ids) this.#work.add(id);
     else {
-      const next = news.kind === "session" ? { ...news, actions: new Set(news.actions) } : news;
+      const next =
+        notification.kind === "session" || notification.kind === "actions"
+          ? { ...notification, actions: new Set(notification.actions) }
+          : notification;
       const key = keyOf(next);
-      const waiting = this.#news.get(key);
-      this.#news.set(key, waiting ? joined(waiting, next) : next);
+      const waiting = this.#rows.get(key);
+      this.#rows.set(key, waiting ? merged(waiting, next) : next);
     }
   }
 
-  /** N2. */
+  /** OUTBOX-2. */
   addDelta(delta: StepDelta): void {
     const { session_id, iteration, event_seq } = delta;
     if (event_seq === 0) this.#truncated.delete(session_id); // It starts over.
@@ -68,71 +81,84 @@ export class Outbox {
     }
     this.#text += DELTA_COST + (isFull ? 0 : delta.text.length);
     const { tool: _, ...rest } = delta;
-    const told: StepDelta = isFull ? { ...rest, text: "", truncated: true } : { ...delta };
-    this.#deltas.push({ kind: "delta", delta: told, last_seq: event_seq });
+    const sent: StepDelta = isFull ? { ...rest, text: "", truncated: true } : { ...delta };
+    this.#deltas.push({ kind: "delta", delta: sent, last_seq: event_seq });
     if (!isFull) return;
     if (this.#truncated.size >= MOST_TRUNCATED) this.#truncated.clear();
     this.#truncated.set(session_id, iteration);
   }
 
-  /** All that waits, rows last: text is told before the step that it belongs to. */
-  take(): News[] {
-    const rows = [...this.#news.values()].map((news) =>
-      news.kind === "session" ? { ...news, actions: [...news.actions] } : news,
+  /** All that waits, rows last: text is sent before the step that it belongs to. */
+  take(): Notification[] {
+    const rows = [...this.#rows.values()].map((waiting) =>
+      waiting.kind === "session" || waiting.kind === "actions"
+        ? { ...waiting, actions: [...waiting.actions] }
+        : waiting,
     );
-    const work: News[] = this.#work.size > 0 ? [{ kind: "work", session_ids: [...this.#work] }] : [];
+    const work: Notification[] = this.#work.size > 0 ? [{ kind: "work", session_ids: [...this.#work] }] : [];
     const all = [...this.#deltas, ...rows, ...work];
     this.clear();
     return all;
   }
 
   clear(): void {
-    this.#news = new Map();
+    this.#rows = new Map();
     this.#work = new Set();
     this.#deltas = [];
     this.#text = 0;
   }
 }
 
-type WaitingSession = Omit<SessionNews, "actions"> & { actions: Set<string> };
-type Joinable = Exclude<News, DeltaNews | SessionNews | { kind: "work" }> | WaitingSession;
+type WaitingSession = Omit<SessionNotification, "actions"> & { actions: Set<string> };
+type WaitingActions = Omit<ActionsNotification, "actions"> & { actions: Set<string> };
+type Waiting =
+  | Exclude<Notification, DeltaNotification | SessionNotification | ActionsNotification | { kind: "work" }>
+  | WaitingSession
+  | WaitingActions;
 
-/** What is of the same key is joined. */
-function keyOf(news: Joinable): string {
-  switch (news.kind) {
+/** What is of the same key is merged. */
+function keyOf(waiting: Waiting): string {
+  switch (waiting.kind) {
     case "session":
-      return `session ${news.session_id}`;
+    case "actions":
+      return `session ${waiting.session_id}`;
     case "messages":
-      return `messages ${news.conversation_id}`;
+      return `messages ${waiting.conversation_id}`;
     case "unlocked":
-      return `unlocked ${news.name}`;
+      return `unlocked ${waiting.name}`;
     case "hello":
     case "free":
-      return news.kind;
+      return waiting.kind;
   }
-  return news satisfies never;
+  return waiting satisfies never;
 }
 
-function joined(one: Joinable, other: Joinable): Joinable {
+function merged(one: Waiting, other: Waiting): Waiting {
   if (one.kind === "hello" && other.kind === "hello") return { kind: "hello", follows: one.follows || other.follows };
   if (one.kind === "messages" && other.kind === "messages")
     return { ...one, first_number: Math.min(one.first_number, other.first_number) };
-  if (one.kind === "session" && other.kind === "session") {
+  if (isOfSession(one) && isOfSession(other)) {
     for (const id of other.actions) one.actions.add(id);
     return { ...firstOf(one, other), actions: one.actions };
   }
   return other;
 }
 
-/** The one that begins earlier; an iteration of -2 tells of no rows at all. */
-function firstOf(one: WaitingSession, other: WaitingSession): WaitingSession {
-  if (one.iteration === -2) return other;
-  if (other.iteration === -2) return one;
+const isOfSession = (waiting: Waiting): waiting is WaitingSession | WaitingActions =>
+  waiting.kind === "session" || waiting.kind === "actions";
+
+/** The one that begins earlier; one of actions alone tells of no other rows. */
+function firstOf(
+  one: WaitingSession | WaitingActions,
+  other: WaitingSession | WaitingActions,
+): WaitingSession | WaitingActions {
+  if (one.kind === "actions") return other;
+  if (other.kind === "actions") return one;
   const order = one.iteration - other.iteration || one.error_rows - other.error_rows;
   return order <= 0 ? one : other;
 }
 
-const goesOn = ({ delta: last, last_seq }: DeltaNews, next: StepDelta): boolean =>
+const goesOn = ({ delta: last, last_seq }: DeltaNotification, next: StepDelta): boolean =>
   last.session_id === next.session_id &&
   last.iteration === next.iteration &&
   last_seq + 1 === next.event_seq &&

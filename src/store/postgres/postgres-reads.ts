@@ -1,127 +1,617 @@
 import type { Action } from "../../domain/action.ts";
 import type { Agent, AgentConfig } from "../../domain/agent.ts";
 import type { Conversation, Message, Participant, SessionCursor } from "../../domain/conversation.ts";
+import type { JsonObject } from "../../domain/json.ts";
 import type { SearchHit } from "../../domain/search.ts";
 import type { Session } from "../../domain/session.ts";
+import { sessionSummarySchema, summaryFrom } from "../../domain/session-summary.ts";
 import type { Step } from "../../domain/step.ts";
+import { folded } from "../../domain/words.ts";
 import type { GuidanceAmount } from "../guidance-amount.ts";
+import type { Position } from "../owned-sessions.ts";
+import type { PortRows, TableName } from "../schema.ts";
+import { type Chain, readState } from "../state-chain.ts";
+import {
+  decodeSteps,
+  iterationsOf,
+  lineageOf,
+  pageParts,
+  type StepWithBases,
+  type StoredStep,
+  type Stretch,
+} from "../step-pages.ts";
 import type * as port from "../store.ts";
-import type { Pool } from "./connections.ts";
-import { prune } from "./prune.ts";
-import { RowReads } from "./row-reads.ts";
-import { SessionReads } from "./session-reads.ts";
-import { StepReads } from "./step-reads.ts";
-import { listWorkers } from "./worker-list.ts";
+import type { Parameter, Pool, Row } from "./connections.ts";
+import { toWordQuery } from "./search-index.ts";
+import {
+  type ListFilter,
+  conditions as listConditions,
+  SessionLists,
+  toCounts,
+  totalOf,
+  toWhere,
+  Values,
+} from "./session-lists.ts";
+import { type FoundSessions, RESULT_BEGINNING, SessionSearch } from "./session-search.ts";
+import { OK_ROW_ORDER } from "./single-row-statements.ts";
+import { GUIDANCE, type Tables } from "./tables.ts";
+import { arrayOf, fromText, toText } from "./value-encoding.ts";
 
-/** The port's reads, and what keeps them small. */
+/** A session as it is stored, with its state rebuilt. */
+export type LoadedSession = {
+  session: Session;
+  chain: Chain | null;
+  error_rows: number;
+  epoch: number;
+  revision: number;
+  after_crash: boolean;
+};
+type StepRow = Row & StoredStep["stored"] & { iteration: number };
+type NumberedMessage = { message: Message; number: number };
+
+const LAST_ITERATION = 2_147_483_647;
+const SUMMARY_COLUMNS = [
+  ...Object.keys(sessionSummarySchema.shape)
+    .filter((name) => name !== "text")
+    .map((name) => `s.${name}`),
+  RESULT_BEGINNING,
+].join(", ");
+
+/**
+ * The port's reads, and what the store itself reads. What a session's row does not hold, its state, is rebuilt from its last
+ * steps.
+ */
 export class PostgresReads {
-  readonly #pool: Pool;
-  protected readonly reads: { sessions: SessionReads; steps: StepReads; rows: RowReads };
+  readonly #pool: Pick<Pool, "query">;
+  readonly #tables: Tables;
+  readonly #lists: SessionLists;
+  readonly #search: SessionSearch;
+  /** What `loadSessions` takes. */
+  readonly sessionColumns: string;
+  readonly #stepColumns: string;
+  /** Every creation looks for one. */
+  readonly #agentConfigs = new BatchedLookup(async (agent_ids) => {
+    const configs = await this.#rows("agent_config", "where r.agent_id = any ($1::text[])", textArray(agent_ids));
+    return new Map(configs.map((config) => [config.agent_id, config]));
+  });
+  /** Every request to a session of another process looks for one. */
+  readonly #sessionAgents = new BatchedLookup(async (session_ids) => {
+    const rows = await this.#pool.query(
+      "select session_id, agent_id from agent_state where session_id = any ($1::text[])",
+      textArray(session_ids),
+    );
+    return new Map(
+      rows.map(({ session_id, agent_id }) => [fromText(String(session_id)), fromText(String(agent_id))] as const),
+    );
+  });
 
-  constructor(pool: Pool) {
+  constructor(pool: Pick<Pool, "query">, tables: Tables) {
     this.#pool = pool;
-    this.reads = { sessions: new SessionReads(pool), steps: new StepReads(pool), rows: new RowReads(pool) };
+    this.#lists = new SessionLists(pool);
+    this.#search = new SessionSearch(pool, this.#lists);
+    this.#tables = tables;
+    this.sessionColumns = `${tables.selected("agent_state", "s")}, s.epoch, s.revision, s.owner_died`;
+    this.#stepColumns = tables.selected("agent_steps", "t");
   }
 
-  getSession(session_id: string): Promise<Session | null> {
-    return this.reads.sessions.get(session_id);
+  async getSession(session_id: string): Promise<Session | null> {
+    return (await this.#sessions("where s.session_id = $1", toText(session_id)))[0] ?? null;
   }
 
-  listSessions(filter: port.SessionFilter): Promise<Session[]> {
-    return this.reads.sessions.list(filter);
+  async getSessionAgent(session_id: string): Promise<string | null> {
+    return this.#sessionAgents.get(session_id);
   }
 
-  summarizeSessions(filter: port.SummaryFilter): Promise<port.SessionSummaries> {
-    return this.reads.sessions.summarize(filter);
+  async listSessions({ status, ...filter }: port.SessionFilter): Promise<Session[]> {
+    const ids = await this.#lists.page(status === undefined ? filter : { ...filter, statuses: [status] });
+    return inOrder(ids, await this.#sessionsById(ids.map(toText)));
+  }
+
+  /** Without the sessions' states: see `SessionLists` and `SessionSearch` for how it keeps quick. */
+  async summarizeSessions({ q, ...filter }: port.SummaryFilter): Promise<port.SessionSummaries> {
+    const { session_ids, ...totals } = await this.#findSessions(filter, folded(q ?? ""));
+    const rows = await this.#pool.query(
+      `select ${SUMMARY_COLUMNS} from agent_state s where s.session_id = any ($1::text[])`,
+      textArray(session_ids),
+    );
+    const summaries = rows.map((row) =>
+      summaryFrom(
+        this.#tables.toRow("agent_state", row),
+        row["question"] === null ? null : fromText(row["question"] as string),
+      ),
+    );
+    return { sessions: inOrder(session_ids, summaries), ...totals };
   }
 
   async getAgent(agent_id: string): Promise<Agent | null> {
-    return (await this.reads.sessions.agents(agent_id, { limit: 1, offset: 0 }))[0] ?? null;
+    return (await this.#agents(agent_id, { limit: 1, offset: 0 }))[0] ?? null;
   }
 
   listAgents(page: port.Page): Promise<Agent[]> {
-    return this.reads.sessions.agents(null, page);
+    return this.#agents(null, page);
   }
 
   getAgentConfig(agent_id: string): Promise<AgentConfig | null> {
-    return this.reads.rows.agentConfig(agent_id);
+    return this.#agentConfigs.get(agent_id);
   }
 
-  listAgentConfigs(page: port.Page): Promise<AgentConfig[]> {
-    return this.reads.rows.agentConfigs(page);
+  listAgentConfigs({ limit, offset }: port.Page): Promise<AgentConfig[]> {
+    return this.#rows("agent_config", "order by r.agent_id limit $1 offset $2", limit, offset);
   }
 
-  prune(before: string): Promise<port.Pruned> {
-    return prune(this.#pool, before);
-  }
-
-  getAction(action_id: string): Promise<Action | null> {
-    return this.reads.rows.action(action_id);
-  }
-
-  getSessionAgent(session_id: string): Promise<string | null> {
-    return this.reads.rows.sessionAgent(session_id);
+  async getAction(action_id: string): Promise<Action | null> {
+    return (await this.#rows("queue", "where r.action_id = $1", toText(action_id)))[0] ?? null;
   }
 
   getActions(action_ids: string[]): Promise<Action[]> {
-    return this.reads.rows.someActions(action_ids);
+    return this.#rows("queue", "where r.action_id = any ($1::text[])", textArray(action_ids));
   }
 
-  unusedGuidance(session_id: string): Promise<GuidanceAmount> {
-    return this.reads.rows.unusedGuidance(session_id);
+  listActions({ session_id, agent_id, processed, limit, offset }: port.ActionFilter): Promise<Action[]> {
+    const { where, values } = conditions([
+      ["r.session_id =", optionalText(session_id)],
+      ["r.agent_id =", optionalText(agent_id)],
+      ["r.processed =", processed],
+    ]);
+    const page = `${where} order by r.created_at desc, r.action_id desc limit $1 offset $2`;
+    return this.#rows("queue", page, limit, offset, ...values);
   }
 
-  listActions(filter: port.ActionFilter): Promise<Action[]> {
-    return this.reads.rows.actions(filter);
+  async unusedGuidance(session_id: string): Promise<GuidanceAmount> {
+    const [row] = await this.#pool.query(
+      `select q.count + coalesce(jsonb_array_length(s.pending_guidance), 0) as count,
+         (q.bytes + coalesce(octet_length(s.pending_guidance::text), 0))::double precision as bytes
+       from (select count(*)::integer as count, coalesce(sum(octet_length(payload::text)), 0) as bytes from queue
+         where session_id = $1 and not processed and action_type in (${GUIDANCE})) q
+       left join agent_state s on s.session_id = $1`,
+      toText(session_id),
+    );
+    return row as GuidanceAmount;
   }
 
-  listSteps(filter: port.StepFilter): Promise<Step[]> {
-    return this.reads.steps.list(filter);
+  async listSteps(filter: port.StepFilter): Promise<Step[]> {
+    const { from, to } = iterationsOf(filter);
+    if (from > to || from > LAST_ITERATION) return [];
+    if (!("agent_id" in filter)) return this.#stepsOfSession(filter);
+    const rows = await this.#pool.query(
+      `select ${this.#stepColumns} from agent_steps t
+       where t.agent_id = $1 and t.iteration between $2 and $3 ${stepConditions(filter, 6)}
+       order by t.iteration, t.id limit $4 offset $5`,
+      toText(filter.agent_id),
+      from,
+      Math.min(to, LAST_ITERATION),
+      filter.limit,
+      filter.offset,
+      ...stepValues(filter),
+    );
+    return this.#decode(rows as StepRow[]);
   }
 
+  /** The newest step; a fork without one of its own stands where its parent stood. */
   async latestStep(of: port.SessionOrAgent): Promise<Step | null> {
-    const session_id = "session_id" in of ? of.session_id : await this.reads.sessions.lastMoved(of.agent_id);
-    return session_id === null ? null : this.reads.steps.latest(session_id);
+    const session_id = "session_id" in of ? of.session_id : await this.#lastMoved(of.agent_id);
+    if (session_id === null) return null;
+    for (const stretch of (await this.#lineage(session_id)).stretches) {
+      const rows = await this.#pool.query(
+        `select ${this.#stepColumns} from agent_steps t where t.session_id = $1 and t.iteration between $2 and $3
+         order by t.iteration desc, t.place desc limit 1`,
+        stretch.session_id,
+        stretch.first,
+        Math.min(stretch.last, LAST_ITERATION),
+      );
+      if (rows.length > 0) return (await this.#decode(rows as StepRow[]))[0] ?? null;
+    }
+    return null;
   }
 
-  getConversation(conversation_id: string): Promise<Conversation | null> {
-    return this.reads.rows.conversation(conversation_id);
+  /** The steps that come after a position, at most so many, in the order they were committed. */
+  async stepsAfter(session_id: string, { iteration, error_rows }: Position, limit: number): Promise<Step[]> {
+    const rows = await this.#pool.query(
+      `select ${this.#stepColumns} from agent_steps t where t.session_id = $1 and t.iteration > $2 and t.place >= $3
+       order by t.iteration, t.place limit $4`,
+      toText(session_id),
+      iteration,
+      error_rows,
+      limit,
+    );
+    return this.#decode(rows as StepRow[]);
   }
 
-  listConversations(filter: port.ConversationFilter): Promise<Conversation[]> {
-    return this.reads.rows.conversations(filter);
+  async getConversation(conversation_id: string): Promise<Conversation | null> {
+    return (await this.#rows("conversations", "where r.conversation_id = $1", toText(conversation_id)))[0] ?? null;
   }
 
-  getParticipant(participant_id: string): Promise<Participant | null> {
-    return this.reads.rows.participant(participant_id);
+  listConversations({ status, tag, limit, offset }: port.ConversationFilter): Promise<Conversation[]> {
+    const { where, values } = conditions([
+      ["r.status =", status],
+      ["r.tags ?", optionalText(tag)],
+    ]);
+    return this.#rows("conversations", `${where} order by r.number desc limit $1 offset $2`, limit, offset, ...values);
+  }
+
+  async getParticipant(participant_id: string): Promise<Participant | null> {
+    const where = "where r.participant_id = $1";
+    return (await this.#rows("conversation_participants", where, toText(participant_id)))[0] ?? null;
   }
 
   listParticipants(conversation_id: string): Promise<Participant[]> {
-    return this.reads.rows.participants(conversation_id);
+    const where = "where r.conversation_id = $1 order by r.number";
+    return this.#rows("conversation_participants", where, toText(conversation_id));
   }
 
-  getMessage(message_id: string): Promise<Message | null> {
-    return this.reads.rows.message(message_id);
+  async getMessage(message_id: string): Promise<Message | null> {
+    return (await this.#rows("conversation_messages", "where r.message_id = $1", toText(message_id)))[0] ?? null;
   }
 
-  listMessages(filter: port.MessageFilter): Promise<Message[]> {
-    return this.reads.rows.messages(filter);
+  async listMessages({ conversation_id, since, after, limit, offset }: port.MessageFilter): Promise<Message[]> {
+    const from = after === undefined || after === "" ? 1 : await this.#numberAfter(conversation_id, after);
+    if (from === null) return [];
+    return this.#rows(
+      "conversation_messages",
+      // Numbers have no gaps, so an offset into them is a range.
+      `where r.conversation_id = $1 and r.number >= $2 ${since === undefined ? "" : "and r.created_at >= $5::timestamptz"}
+       order by r.number limit $3 offset $4`,
+      toText(conversation_id),
+      since === undefined ? from + offset : from,
+      limit,
+      since === undefined ? 0 : offset,
+      ...(since === undefined ? [] : [since]),
+    );
   }
 
-  getCursor(cursor: { session_id: string; conversation_id: string }): Promise<SessionCursor | null> {
-    return this.reads.rows.cursor(cursor);
+  /** The messages from a number on, with their numbers. */
+  async messagesFrom(conversation_id: string, number: number, limit: number): Promise<NumberedMessage[]> {
+    const rows = await this.#pool.query(
+      `select ${this.#tables.selected("conversation_messages", "m")} from conversation_messages m
+       where m.conversation_id = $1 and m.number >= $2 order by m.number limit $3`,
+      toText(conversation_id),
+      number,
+      limit,
+    );
+    return rows.map((row) => ({
+      message: this.#tables.toRow("conversation_messages", row),
+      number: Number(row["number"]),
+    }));
   }
 
-  search(query: port.SearchQuery): Promise<SearchHit[]> {
-    return this.reads.rows.search(query);
+  /** A message's place in its conversation. */
+  async messageNumber(message_id: string): Promise<number | null> {
+    const [row] = await this.#pool.query(
+      "select number from conversation_messages where message_id = $1",
+      toText(message_id),
+    );
+    return row ? Number(row["number"]) : null;
+  }
+
+  /** The number of the last message of each conversation that has one. */
+  async lastMessageNumbers(conversation_ids: string[]): Promise<Map<string, number>> {
+    const rows = await this.#pool.query(
+      "select conversation_id, last_number from conversation_numbers where conversation_id = any ($1::text[])",
+      textArray(conversation_ids),
+    );
+    return new Map(rows.map((row) => [fromText(row["conversation_id"] as string), Number(row["last_number"])]));
+  }
+
+  async getCursor({ session_id, conversation_id }: CursorKey): Promise<SessionCursor | null> {
+    const where = "where r.session_id = $1 and r.conversation_id = $2";
+    return (await this.#rows("session_cursors", where, toText(session_id), toText(conversation_id)))[0] ?? null;
+  }
+
+  async search({ q, agent_id, session_id, limit }: port.SearchQuery): Promise<SearchHit[]> {
+    const wordQuery = toWordQuery(q);
+    if (wordQuery === null) return [];
+    const { where, values } = conditions([
+      ["agent_id =", optionalText(agent_id)],
+      ["session_id =", optionalText(session_id)],
+    ]);
+    const only = where.replace("where", "and");
+    // Longer texts count less for the same words.
+    const score = "ts_rank(words, $1::text::tsquery, 2) as score";
+    const rows = await this.#pool.query(
+      `(select 'step' as kind, ${score}, text, session_id, iteration, null as conversation_id, null as message_id
+         from agent_steps where words @@ $1::text::tsquery ${only} order by score desc limit $2)
+       union all
+       (select 'message', ${score}, text, session_id, null, conversation_id, message_id
+         from conversation_messages where words @@ $1::text::tsquery ${only} order by score desc limit $2)
+       order by score desc limit $2`,
+      wordQuery,
+      limit,
+      ...values,
+    );
+    return rows.map(toHit);
   }
 
   async counts(): Promise<port.StoreCounts> {
-    const [sessions, queue] = await Promise.all([this.reads.sessions.counts(), this.reads.rows.queue()]);
-    return { sessions, ...queue };
+    const [sessions, [queue]] = await Promise.all([
+      this.#lists.counts({}),
+      this.#pool.query(
+        "select count(*)::integer as queue_depth, min(created_at) as oldest_pending_at from queue where not processed",
+      ),
+    ]);
+    return { sessions, ...(queue as Omit<port.StoreCounts, "sessions">) };
   }
 
-  listWorkers(): Promise<port.WorkerInfo[]> {
-    return listWorkers(this.#pool);
+  /** The processes that share the database, oldest first. */
+  async listWorkers(): Promise<port.WorkerInfo[]> {
+    const rows = await this.#pool.query(
+      `select w.name, w.started_at, w.takes_sessions,
+         (select count(*)::integer from agent_state s where s.node_no = w.node_no) as owned_sessions,
+         (select count(*)::integer from queue q where q.claimed_by = w.node_no) as actions_under_way,
+         w.blocked_ms, greatest(0, extract(epoch from now() - w.renewed_at) * 1000)::integer as silent_ms
+       from workers w where w.expires_at > now() order by w.node_no`,
+    );
+    return rows as unknown as port.WorkerInfo[];
   }
+
+  /** Where sessions stand now. */
+  async sessionPositions(session_ids: string[]): Promise<(Position & { session_id: string; updated_at: string })[]> {
+    const rows = await this.#pool.query(
+      "select session_id, iteration, error_rows, updated_at from agent_state where session_id = any ($1::text[])",
+      textArray(session_ids),
+    );
+    return rows.map((row) => ({ ...row, session_id: fromText(row["session_id"] as string) })) as never;
+  }
+
+  async sessionsMovedSince(time: string): Promise<string[]> {
+    const rows = await this.#pool.query(
+      `select session_id from agent_state where updated_at >= $1::timestamptz
+         and updated_period >= floor(extract(epoch from $1::timestamptz) / 10)::bigint limit 10000`,
+      time,
+    );
+    return rows.map((row) => fromText(row["session_id"] as string));
+  }
+
+  /** Rows of `sessionColumns` become sessions with their states. Their steps never change, so a second look finds them. */
+  async loadSessions(rows: Row[]): Promise<LoadedSession[]> {
+    const chains = await this.#chains(rows.filter(({ base_iteration }) => base_iteration !== null));
+    return rows.map((row) => {
+      const { session_id } = row as { session_id: string };
+      const chain = chains.get(session_id) ?? null;
+      const context = chain?.state ?? (JSON.parse((row["context"] as string | null) ?? "{}") as JsonObject);
+      return {
+        session: { ...this.#tables.toRow("agent_state", row), context },
+        chain,
+        error_rows: Number(row["error_rows"]),
+        epoch: Number(row["epoch"]),
+        revision: Number(row["revision"]),
+        after_crash: row["owner_died"] === true,
+      };
+    });
+  }
+
+  /** Rows of a table, `r`, as the port has them. */
+  async #rows<Name extends TableName>(table: Name, where: string, ...values: Parameter[]): Promise<PortRows[Name][]> {
+    const rows = await this.#pool.query(
+      `select ${this.#tables.selected(table, "r")} from ${table} r ${where}`,
+      ...values,
+    );
+    return rows.map((row) => this.#tables.toRow(table, row));
+  }
+
+  async #sessions(where: string, ...values: Parameter[]): Promise<Session[]> {
+    const rows = await this.#pool.query(`select ${this.sessionColumns} from agent_state s ${where}`, ...values);
+    return (await this.loadSessions(rows)).map(({ session }) => session);
+  }
+
+  async #sessionsById(stored_ids: string[]): Promise<Session[]> {
+    return this.#sessions("where s.session_id = any ($1::text[])", arrayOf(stored_ids));
+  }
+
+  async #findSessions(filter: ListFilter, text: string): Promise<FoundSessions> {
+    if (text !== "") return this.#search.find(filter, text);
+    const [session_ids, counts] = await Promise.all([
+      this.#lists.page(filter),
+      filter.session_ids ? this.#countSome(filter) : this.#lists.counts(filter),
+    ]);
+    return { session_ids, total: totalOf(counts, filter.statuses), counts, exact: true };
+  }
+
+  /** Of sessions that were named: they are few. */
+  async #countSome(filter: ListFilter): Promise<port.StoreCounts["sessions"]> {
+    const values = new Values();
+    const where = toWhere(listConditions(filter, values));
+    return toCounts(
+      await this.#pool.query(
+        `select s.status, count(*) as count from agent_state s ${where} group by s.status`,
+        ...values.list,
+      ),
+    );
+  }
+
+  /** An agent is found from the one before, so that an agent's sessions are not looked through. */
+  async #agents(only: string | null, { limit, offset }: port.Page): Promise<Agent[]> {
+    const rows = await this.#pool.query(
+      `with recursive a as (
+         (select agent_id from agent_state ${only === null ? "" : "where agent_id = $3"} order by agent_id limit 1)
+         union all select (select s.agent_id from agent_state s where s.agent_id > a.agent_id order by s.agent_id limit 1)
+           from a where a.agent_id is not null ${only === null ? "" : "and false"}),
+       page as materialized (select agent_id from a where agent_id is not null limit $1 offset $2),
+       changes as materialized (select agent_id, sum(change) as change from session_count_changes group by agent_id)
+       select p.agent_id, (coalesce(c.change, 0) + (select coalesce(sum(count), 0) from session_counts
+           where agent_key = '=' || p.agent_id))::integer as session_count,
+         (select s.session_id from agent_state s where s.agent_id = p.agent_id order by s.number desc limit 1) as latest
+       from page p left join changes c on c.agent_id = p.agent_id order by p.agent_id`,
+      limit,
+      offset,
+      ...(only === null ? [] : [toText(only)]),
+    );
+    const sessions = await this.#sessionsById(rows.map((row) => row["latest"] as string));
+    const latest = new Map(sessions.map((session) => [session.session_id, session]));
+    return rows.flatMap(({ agent_id, session_count, latest: id }) => {
+      const session = latest.get(fromText(id as string));
+      const counted = { agent_id: fromText(agent_id as string), session_count: session_count as number };
+      return session ? [{ ...counted, moniker: session.moniker, latest: session }] : [];
+    });
+  }
+
+  /** The session that moved last among those of an agent that have a step. */
+  async #lastMoved(agent_id: string): Promise<string | null> {
+    const [row] = await this.#pool.query(
+      `select session_id from agent_state where agent_id = $1 and (iteration >= 0 or error_rows > 0)
+       order by updated_period desc, updated_at desc, number desc limit 1`,
+      toText(agent_id),
+    );
+    return row ? fromText(row["session_id"] as string) : null;
+  }
+
+  async #numberAfter(conversation_id: string, message_id: string): Promise<number | null> {
+    const [row] = await this.#pool.query(
+      "select number from conversation_messages where message_id = $1 and conversation_id = $2",
+      toText(message_id),
+      toText(conversation_id),
+    );
+    return row ? Number(row["number"]) + 1 : null;
+  }
+
+  async #chains(rows: Row[]): Promise<Map<string, Chain>> {
+    const chains = new Map<string, Chain>();
+    if (rows.length === 0) return chains;
+    const steps = await this.#pool.query(
+      `select t.session_id, t.state_kind, t.base_iteration, t.state::text as state
+       from unnest($1::text[], $2::integer[], $3::integer[]) as w (session_id, first, last)
+       join agent_steps t on t.session_id = w.session_id and t.iteration between w.first and w.last and t.place = ${OK_ROW_ORDER}
+       order by t.session_id, t.iteration`,
+      arrayOf(rows.map((row) => row["session_id"] as string)),
+      arrayOf(rows.map((row) => row["base_iteration"] as number)),
+      arrayOf(rows.map((row) => row["iteration"] as number)),
+    );
+    for (const step of steps) {
+      const id = step["session_id"] as string;
+      chains.set(id, readState(chains.get(id) ?? null, step as never));
+    }
+    return chains;
+  }
+
+  async #stepsOfSession(filter: port.StepFilter & { session_id: string }): Promise<Step[]> {
+    const max_iteration = Math.min(filter.max_iteration ?? LAST_ITERATION, LAST_ITERATION);
+    const { parts, offset } = pageParts({ ...filter, max_iteration }, await this.#lineage(filter.session_id));
+    if (parts.length === 0) return [];
+    const rows = await this.#pool.query(
+      `select ${this.#stepColumns} from unnest($1::text[], $2::integer[], $3::integer[]) as w (session_id, first, last)
+       join agent_steps t on t.session_id = w.session_id and t.iteration between w.first and w.last
+       where true ${stepConditions(filter, 6)} order by t.iteration, t.place limit $4 offset $5`,
+      ...stretchArrays(parts),
+      filter.limit,
+      offset,
+      ...stepValues(filter),
+    );
+    return this.#decode(rows as StepRow[]);
+  }
+
+  async #lineage(session_id: string) {
+    const rows = await this.#pool.query(
+      `with recursive line as (
+         select session_id, parent_session_id, parent_iteration, error_rows, 0 as generation
+         from agent_state where session_id = $1
+         union all
+         select p.session_id, p.parent_session_id, p.parent_iteration, p.error_rows, l.generation + 1
+         from line l join agent_state p on p.session_id = l.parent_session_id)
+       select session_id, parent_iteration, error_rows from line order by generation`,
+      toText(session_id),
+    );
+    return lineageOf(
+      rows.map((row) => ({
+        session_id: row["session_id"] as string,
+        parent_iteration: row["parent_iteration"] as number | null,
+        error_rows: Number(row["error_rows"]),
+      })),
+    );
+  }
+
+  async #decode(rows: StepRow[]): Promise<Step[]> {
+    const bases = await this.#basesOf(rows);
+    const page = rows.map(
+      (row): StepWithBases => ({
+        step: { stored: row, port: this.#tables.toRow("agent_steps", row) },
+        bases: bases.get(row) ?? [],
+      }),
+    );
+    return decodeSteps(page);
+  }
+
+  /** The steps that states are rebuilt from where the page itself lacks them. */
+  async #basesOf(rows: StepRow[]): Promise<Map<StepRow, StepRow[]>> {
+    const key = (session_id: string, iteration: number): string => `${iteration} ${session_id}`;
+    const seen = new Set<string>();
+    const lacking: StepRow[] = [];
+    for (const row of rows) {
+      if (row.status === "error") continue;
+      if (row.state_kind === "delta" && !seen.has(key(row.session_id, row.iteration - 1))) lacking.push(row);
+      seen.add(key(row.session_id, row.iteration));
+    }
+    if (lacking.length === 0) return new Map();
+    const bases = (await this.#pool.query(
+      `select w.number, t.session_id, t.iteration, t.state_kind, t.base_iteration, t.state::text as state
+       from unnest($1::text[], $2::integer[], $3::integer[], $4::integer[]) as w (session_id, first, last, number)
+       join agent_steps t on t.session_id = w.session_id and t.iteration between w.first and w.last and t.place = ${OK_ROW_ORDER}
+       order by w.number, t.iteration`,
+      ...stretchArrays(
+        lacking.map((row) => ({ session_id: row.session_id, first: row.base_iteration, last: row.iteration - 1 })),
+      ),
+      arrayOf(lacking.map((_, at) => at)),
+    )) as StepRow[];
+    const byNumber = Map.groupBy(bases, ({ number }) => Number(number));
+    return new Map(lacking.map((row, at) => [row, byNumber.get(at) ?? []]));
+  }
+}
+
+/** Rows that are asked for one by one in the same turn of the event loop are read together. */
+class BatchedLookup<Value> {
+  readonly #read: (ids: string[]) => Promise<Map<string, Value>>;
+  readonly #ids = new Set<string>();
+  #reading: Promise<Map<string, Value>> | undefined;
+
+  constructor(read: (ids: string[]) => Promise<Map<string, Value>>) {
+    this.#read = read;
+  }
+
+  async get(id: string): Promise<Value | null> {
+    this.#ids.add(id);
+    this.#reading ??= new Promise(setImmediate).then(() => {
+      const ids = [...this.#ids];
+      this.#ids.clear();
+      this.#reading = undefined;
+      return this.#read(ids);
+    });
+    return (await this.#reading).get(id) ?? null;
+  }
+}
+
+type CursorKey = { session_id: string; conversation_id: string };
+
+const textArray = (texts: readonly string[]): string => arrayOf(texts.map(toText));
+const optionalText = (text: string | undefined): string | undefined => (text === undefined ? undefined : toText(text));
+
+/** The conditions that have a value, from the third parameter on: the first two are the page. */
+function conditions(all: [condition: string, value: Parameter | undefined][]): { where: string; values: Parameter[] } {
+  const present = all.filter((entry): entry is [string, Parameter] => entry[1] !== undefined);
+  const where = present.map(([condition], at) => `${condition} $${at + 3}`).join(" and ");
+  return { where: where && `where ${where}`, values: present.map(([, value]) => value) };
+}
+
+const stretchArrays = (parts: Stretch[]): [string, string, string] => [
+  arrayOf(parts.map(({ session_id }) => session_id)),
+  arrayOf(parts.map(({ first }) => first)),
+  arrayOf(parts.map(({ last }) => last)),
+];
+
+function stepConditions({ since_created_at, status }: port.StepFilter, next: number): string {
+  const since = since_created_at === undefined ? "" : `and t.created_at >= $${next}::timestamptz`;
+  return `${since}${status === undefined ? "" : ` and t.status = $${since ? next + 1 : next}`}`;
+}
+
+const stepValues = ({ since_created_at, status }: port.StepFilter): Parameter[] =>
+  [since_created_at, status].filter((value) => value !== undefined);
+
+/** Rows as a list names them; one that is gone meanwhile is left out. */
+function inOrder<Listed extends { session_id: string }>(session_ids: readonly string[], rows: Listed[]): Listed[] {
+  const byId = new Map(rows.map((row) => [row.session_id, row]));
+  return session_ids.flatMap((id) => byId.get(id) ?? []);
+}
+
+function toHit(row: Record<string, unknown>): SearchHit {
+  const present = Object.entries(row).filter(([, value]) => value !== null);
+  return Object.fromEntries(
+    present.map(([name, value]) => [name, typeof value === "string" ? fromText(value) : value]),
+  ) as unknown as SearchHit;
 }

@@ -2,47 +2,58 @@ import { hostname } from "node:os";
 import type { Action } from "../../domain/action.ts";
 import type { CommittedEvent, StepDelta } from "../../domain/event.ts";
 import { newId, now } from "../../domain/ids.ts";
-import type { Session } from "../../domain/session.ts";
+import { isLive, type Session } from "../../domain/session.ts";
 import { CommitFeed } from "../commit-feed.ts";
+import { CommitQueue, WORTH_A_SYNC } from "../commit-queue.ts";
+import { Emitter } from "../emitter.ts";
 import { channelFor, follow } from "../follow.ts";
 import type { GuidanceAmount } from "../guidance-amount.ts";
-import { planSessions } from "../plan-sessions.ts";
+import { OwnedSessions } from "../owned-sessions.ts";
 import type { ReaderBudget } from "../reader-budget.ts";
+import type { Schema } from "../schema.ts";
 import type * as port from "../store.ts";
+import { Lifetime } from "../store-errors.ts";
 import { ActionClaims } from "./action-claims.ts";
-import { Bell } from "./bell.ts";
-import { withOwner } from "./births.ts";
-import { CommitQueue } from "./commit-queue.ts";
-import { Pool } from "./connections.ts";
-import { encode } from "./encoded-batch.ts";
+import { BatchStatements, type EncodedBatch } from "./batch-statement.ts";
+import { ChangeRelay } from "./change-relay.ts";
+import { Pool, retryRead } from "./connections.ts";
+import { GroupWriter, type WriteFeedback } from "./group-writer.ts";
 import { Heartbeat } from "./heartbeat.ts";
-import { Link } from "./link.ts";
 import { ListUpkeep, type UpkeepTuning } from "./list-upkeep.ts";
 import { Membership, type MembershipTuning } from "./membership.ts";
-import { NewsDesk } from "./news-desk.ts";
-import { OwnedSessions } from "./owned-sessions.ts";
-import { patiently } from "./patiently.ts";
+import { NotificationRouter } from "./notification-router.ts";
+import { NotifyConnection } from "./notify-connection.ts";
 import { PostgresReads } from "./postgres-reads.ts";
-import { Relay } from "./relay.ts";
+import { prune } from "./prune.ts";
+import { toStoreError } from "./server-errors.ts";
 import { SessionClaims } from "./session-claims.ts";
 import { SharedLocks } from "./shared-locks.ts";
-import { closed, toStoreError } from "./store-errors.ts";
+import { Tables } from "./tables.ts";
 
-/** How often what is followed is looked through for news that was lost, in milliseconds. */
+/** One group is written while the answers to the other are taken in. */
+const WRITERS = 2;
+const LARGEST_GROUP = { batches: 64, characters: 8 * 1024 * 1024 };
+/** Where a group has no more than these, there is little to do and nothing should wait. */
+const SMALL_GROUP = 8;
+/** A commit that was not begun for so many milliseconds, because the server does not answer, is given back. */
+const LONGEST_WAIT_MS = 5000;
+/** How often what is followed is looked through for changes whose notification was lost, in milliseconds. */
 const LOOK_THROUGH_MS = 3000;
 /** How long a process counts as one that follows after nobody in it does, in milliseconds. */
 const FOLLOWS_ON_MS = 10_000;
 /** When it is looked through after this process begins to follow, in milliseconds. */
 const FIRST_LOOKS_MS = [100, 500, 1000];
-/** News is asked for from a little before the connection was lost: clocks differ. */
+/** Changes are asked for from a little before the connection was lost: clocks differ. */
 const CLOCK_SLACK_MS = 5000;
 
 /** The store that many processes share: every promise is kept by the database, and memory only saves work. */
 export class PostgresStore extends PostgresReads implements port.Store {
   readonly kind = "postgres";
   readonly #pool: Pool;
-  readonly #queue: CommitQueue;
-  readonly #link: Link;
+  readonly #statements: BatchStatements;
+  readonly #writers: readonly GroupWriter[];
+  readonly #queue: CommitQueue<EncodedBatch, WriteFeedback>;
+  readonly #connection: NotifyConnection;
   readonly #membership: Membership;
   readonly #heartbeat: Heartbeat;
   readonly #owned = new OwnedSessions();
@@ -51,60 +62,61 @@ export class PostgresStore extends PostgresReads implements port.Store {
   readonly #locks: SharedLocks;
   readonly #upkeep: ListUpkeep;
   readonly #feed = new CommitFeed();
-  readonly #relay: Relay;
-  readonly #news: NewsDesk;
-  readonly #work = new Bell();
-  readonly #free = new Bell();
-  readonly #surplus = new Bell<[session_ids: string[]]>();
-  readonly #deltas = new Bell<[delta: StepDelta]>();
-  readonly #ending = new AbortController();
+  readonly #relay: ChangeRelay;
+  readonly #router: NotificationRouter;
+  readonly #work = new Emitter();
+  readonly #free = new Emitter();
+  readonly #surplus = new Emitter<[session_ids: string[]]>();
+  readonly #deltas = new Emitter<[delta: StepDelta]>();
+  readonly #lifetime = new Lifetime();
   readonly #lookThrough: NodeJS.Timeout;
-  /** Who works on actions here. */
-  #taker: string | null = null;
+  /** The worker that claims actions here. */
+  #actionWorker: string | null = null;
   #downSince = now();
   #followedUntil = 0;
-  #closing: Promise<void> | undefined;
 
   constructor(
     url: string,
     place: { node_no: number; lock: number; channel: string },
+    schema: Schema,
     tuning: MembershipTuning & UpkeepTuning & { pool_size: number },
   ) {
-    const { node_no } = place;
+    const { node_no, lock } = place;
     const pool = new Pool(url, tuning.pool_size);
-    super(pool);
+    const tables = new Tables(schema);
+    super(pool, tables);
     this.#pool = pool;
-    this.#queue = new CommitQueue(url, node_no);
-    this.#upkeep = new ListUpkeep(pool, tuning);
-    this.#claims = new SessionClaims(this.#pool, node_no, this.reads.sessions, this.#owned);
-    this.#membership = new Membership(place, tuning, {
-      freed: () => {
-        this.#link.tell({ kind: "free" });
-        this.#freed();
-      },
-      free: () => this.#free.ring(),
-      peers: (count, following) => {
-        this.#link.hasPeers = count > 0;
-        this.#link.hasFollowers = following > 0;
-      },
-      follows: () => this.#follows,
-      surplus: (count) => this.#surplus.ring(this.#owned.randomSome(count)),
+    this.#statements = new BatchStatements(tables);
+    this.#writers = Array.from(
+      { length: WRITERS },
+      (_, writer_no) => new GroupWriter(url, { node_no, writer_no }, this.#statements),
+    );
+    this.#queue = new CommitQueue({
+      writers: this.#writers,
+      most: LARGEST_GROUP,
+      // Beside a small group at once; beside a large one only what is large too.
+      isWorthGroup: (waiting, under_way) =>
+        under_way <= SMALL_GROUP || waiting >= Math.max(WORTH_A_SYNC, under_way / 2),
+      schedule: setImmediate,
+      longest_wait_ms: LONGEST_WAIT_MS,
     });
-    const { lock } = place;
+    this.#upkeep = new ListUpkeep(pool, tuning);
+    this.#claims = new SessionClaims(pool, node_no, this, this.#owned);
+    this.#membership = this.#joinMembership(place, tuning);
     this.#heartbeat = new Heartbeat({ url, node_no, lock, name: processName(), lease_ms: tuning.lease_ms }, () => {
       // Others freed what it owned.
       this.#membership.wasTakenForDead();
-      this.#owned.forget([...this.#owned.ids]);
+      this.#owned.forget(this.#owned.ids);
       this.#lookForUnknown();
     });
-    this.#actions = new ActionClaims(this.#pool, node_no, {
+    this.#actions = new ActionClaims(pool, tables, node_no, {
       owns: (session_id) => this.#owned.get(session_id) !== null,
       others: () => this.#membership.others,
       taken: (worker, session_ids) => this.#claims.adopt(worker, session_ids),
-      ring: () => this.#work.ring(),
+      wake: () => this.#work.emit(),
     });
-    this.#link = new Link(url, place, {
-      news: (news) => this.#news.heard(news),
+    this.#connection = new NotifyConnection(url, place, {
+      received: (notifications) => this.#router.received(notifications),
       up: () => {
         this.#membership.isBack();
         this.#isBack();
@@ -113,10 +125,10 @@ export class PostgresStore extends PostgresReads implements port.Store {
         this.#downSince = now();
       },
     });
-    this.#locks = new SharedLocks(this.#link, place.lock);
-    this.#relay = new Relay(this.reads, this.#feed);
-    this.#news = new NewsDesk({
-      link: this.#link,
+    this.#locks = new SharedLocks(this.#connection, lock);
+    this.#relay = new ChangeRelay(this, this.#feed);
+    this.#router = new NotificationRouter({
+      connection: this.#connection,
       relay: this.#relay,
       actions: this.#actions,
       locks: this.#locks,
@@ -127,12 +139,30 @@ export class PostgresStore extends PostgresReads implements port.Store {
     this.#lookThrough = setInterval(() => void this.#relay.lookThrough().catch(() => {}), LOOK_THROUGH_MS).unref();
   }
 
+  #joinMembership(place: { node_no: number; lock: number }, tuning: MembershipTuning): Membership {
+    return new Membership(place, tuning, {
+      freed: () => {
+        this.#connection.notify({ kind: "free" });
+        this.#freed();
+      },
+      free: () => this.#free.emit(),
+      peers: (count, following) => {
+        this.#connection.hasPeers = count > 0;
+        this.#connection.hasFollowers = following > 0;
+      },
+      follows: () => this.#follows,
+      surplus: (count) => this.#surplus.emit(someOf(this.#owned.ids, count)),
+    });
+  }
+
   async start(): Promise<void> {
     try {
       await this.#heartbeat.start();
-      await this.#queue.start();
-      await this.#link.start();
-      this.#membership.start(this.#link.query);
+      await Promise.all(this.#writers.map((writer) => writer.register()));
+      // What does not come through here comes to light with the first group.
+      for (const writer of this.#writers) void writer.rehearse().catch(() => {});
+      await this.#connection.start();
+      this.#membership.start(this.#connection.query);
       this.#upkeep.start();
     } catch (error) {
       await this.#end();
@@ -140,29 +170,34 @@ export class PostgresStore extends PostgresReads implements port.Store {
     }
   }
 
-  async commit(given: port.Batch): Promise<port.CommitOutcome> {
-    if (this.#closing) throw closed();
-    const batch = withOwner(given, this.#membership.isOnlyTaker ? this.#taker : null);
-    const planned = planSessions(batch, (write, steps) => this.#owned.plan(write, steps));
+  async commit(requested: port.Batch): Promise<port.CommitOutcome> {
+    this.#lifetime.requireOpen();
+    const batch = this.#membership.isOnlyWorker ? assignNewSession(requested, this.#actionWorker) : requested;
+    const planned = this.#owned.plan(batch);
     if (planned.kind === "fenced") return planned;
     const { plans } = planned;
-    const encoded = encode(batch, plans, this.#actions);
-    const written = this.#queue.commit(encoded, (told) => {
-      for (const plan of plans) plan.committed();
-      this.#news.committed(batch, plans, told);
-    });
-    const outcome = await this.#actions.during(batch.actions ?? [], written);
-    if (outcome.kind === "fenced") {
-      for (const { write } of plans) if (write.kind === "update") this.#owned.lost(write);
-      this.#actions.dropped(batch.actions ?? []);
-      this.#lookForUnknown();
+    const encoded = this.#statements.encode(batch, plans, this.#actions);
+    for (const plan of plans) plan.begun();
+    try {
+      const written = this.#queue.commit(encoded, (feedback) => {
+        for (const plan of plans) plan.committed();
+        this.#router.committed(batch, plans, feedback);
+      });
+      const outcome = await this.#actions.during(batch.actions ?? [], written);
+      if (outcome.kind === "fenced") {
+        for (const { write } of plans) if (write.kind === "update") this.#owned.forgetFenced(write);
+        this.#actions.dropped(batch.actions ?? []);
+        this.#lookForUnknown();
+      }
+      return outcome;
+    } finally {
+      for (const plan of plans) plan.ended();
     }
-    return outcome;
   }
 
   async claimSessions({ worker, limit }: { worker: string; limit: number }): Promise<port.OwnedSession[]> {
-    if (this.#closing) throw closed();
-    await this.#membership.takeSessions(this.#link.query).catch((error: unknown) => {
+    this.#lifetime.requireOpen();
+    await this.#membership.takeSessions(this.#connection.query).catch((error: unknown) => {
       throw toStoreError(error);
     });
     const room = Math.max(0, this.#membership.share - this.#owned.size);
@@ -181,23 +216,23 @@ export class PostgresStore extends PostgresReads implements port.Store {
   }
 
   cachedSession(session_id: string): Session | null {
-    return this.#owned.get(session_id)?.session ?? null;
+    return this.#owned.cached(session_id);
   }
 
   async releaseSessions({ worker, session_ids }: { worker: string; session_ids?: string[] }): Promise<void> {
-    if (!session_ids) this.#taker = null;
+    if (!session_ids) this.#actionWorker = null;
     // From now on the owner's commits are refused; what it has under way is part of what the next owner starts from.
     const released = session_ids ?? this.#owned.ownedBy(worker);
     this.#owned.forget(released.filter((id) => this.#owned.isOwnedBy(id, worker)));
     await this.#queue.drained();
     if ((await this.#claims.release(worker, session_ids)) === 0) return;
-    this.#link.tell({ kind: "free" });
+    this.#connection.notify({ kind: "free" });
     this.#actions.mayHave(released);
-    this.#work.ring();
+    this.#work.emit();
   }
 
   claimActions(claim: { worker: string; limit: number }): Promise<Action[]> {
-    this.#taker = claim.worker;
+    this.#actionWorker = claim.worker;
     return this.#actions.claim(claim);
   }
 
@@ -220,18 +255,18 @@ export class PostgresStore extends PostgresReads implements port.Store {
   follow(topic: port.Topic, signal: AbortSignal, budget?: ReaderBudget): AsyncIterable<CommittedEvent> {
     void this.#relay.begin(channelFor(topic)).catch(() => {});
     if (!this.#follows) this.#beginToFollow();
-    const until = AbortSignal.any([signal, this.#ending.signal]);
-    const patient = {
-      listSteps: (filter: port.StepFilter) => patiently(() => this.listSteps(filter), until),
-      listMessages: (filter: port.MessageFilter) => patiently(() => this.listMessages(filter), until),
+    const until = AbortSignal.any([signal, this.#lifetime.signal]);
+    const retrying = {
+      listSteps: (filter: port.StepFilter) => retryRead(() => this.listSteps(filter), until),
+      listMessages: (filter: port.MessageFilter) => retryRead(() => this.listMessages(filter), until),
       messageNumber: async (id: string) =>
-        (await patiently(async () => [await this.reads.rows.messageNumber(id)], until))[0] ?? null,
+        (await retryRead(async () => [await this.messageNumber(id)], until))[0] ?? null,
     };
-    return follow(patient, this.#feed, topic, until, budget);
+    return follow(retrying, this.#feed, topic, until, budget);
   }
 
   publishDelta(delta: StepDelta): void {
-    this.#link.tellDelta(delta);
+    this.#connection.notifyDelta(delta);
   }
 
   onDelta(listener: (delta: StepDelta) => void): () => void {
@@ -239,48 +274,49 @@ export class PostgresStore extends PostgresReads implements port.Store {
   }
 
   withLock<Result>(name: string, work: () => Promise<Result>): Promise<Result> {
-    return this.#locks.withLock(name, work, this.#ending.signal);
+    return this.#locks.withLock(name, work, this.#lifetime.signal);
+  }
+
+  prune(before: string): Promise<port.Pruned> {
+    return prune(this.#pool, before);
   }
 
   prepareToStop(): void {
     this.#pool.prepareToStop();
-    this.#queue.prepareToStop();
+    for (const writer of this.#writers) writer.prepareToStop();
   }
 
   close(): Promise<void> {
-    this.#closing ??= this.#close();
-    return this.#closing;
-  }
-
-  async #close(): Promise<void> {
-    this.#ending.abort();
-    clearInterval(this.#lookThrough);
-    this.#actions.stop();
-    for (const bell of [this.#work, this.#free, this.#surplus, this.#deltas]) bell.silence();
-    this.prepareToStop();
-    await Promise.all([this.#membership.stop(), this.#upkeep.stop()]);
-    await this.#heartbeat.stopRenewing();
-    await this.#queue.drained();
-    // Where the server is out of reach the others notice that this process is gone.
-    if (this.#link.isUp) await this.#claims.releaseAll().catch(() => {});
-    this.#link.tell({ kind: "free" });
-    await this.#end();
+    return this.#lifetime.close(async () => {
+      clearInterval(this.#lookThrough);
+      this.#actions.stop();
+      for (const emitter of [this.#work, this.#free, this.#surplus, this.#deltas]) emitter.clear();
+      this.prepareToStop();
+      await Promise.all([this.#membership.stop(), this.#upkeep.stop()]);
+      await this.#heartbeat.stopRenewing();
+      await this.#queue.drained();
+      // Where the server is out of reach the others notice that this process is gone.
+      if (this.#connection.isUp) await this.#claims.releaseAll().catch(() => {});
+      this.#connection.notify({ kind: "free" });
+      await this.#end();
+    });
   }
 
   async #end(): Promise<void> {
-    await Promise.all([this.#link, this.#pool, this.#queue, this.#heartbeat].map((one) => one.close()));
+    const parts = [this.#connection, this.#pool, ...this.#writers, this.#heartbeat];
+    await Promise.all(parts.map((part) => part.close()));
   }
 
   /** What the database has as ours and nobody here knows is given up and taken anew: an action or a claim was lost, not the session. */
   #lookForUnknown(): void {
     this.#claims.doubt();
-    this.#free.ring();
+    this.#free.emit();
   }
 
   #freed(): void {
     this.#actions.lookThrough();
-    this.#free.ring();
-    this.#work.ring();
+    this.#free.emit();
+    this.#work.emit();
   }
 
   /** Who followed a moment ago is likely to follow again. */
@@ -293,19 +329,38 @@ export class PostgresStore extends PostgresReads implements port.Store {
   #beginToFollow(): void {
     this.#followedUntil = performance.now() + FOLLOWS_ON_MS;
     void this.#membership
-      .follow(this.#link.query)
-      .then(() => this.#link.tell({ kind: "hello", follows: true }))
+      .follow(this.#connection.query)
+      .then(() => this.#connection.notify({ kind: "hello", follows: true }))
       .catch(() => {});
     for (const ms of FIRST_LOOKS_MS) setTimeout(() => void this.#relay.lookThrough().catch(() => {}), ms).unref();
   }
 
-  /** The link is up, for the first time or again. */
+  /** The connection is up, for the first time or again. */
   #isBack(): void {
-    this.#link.tell({ kind: "hello", follows: this.#follows });
+    this.#connection.notify({ kind: "hello", follows: this.#follows });
     this.#freed();
     const since = new Date(Date.parse(this.#downSince) - CLOCK_SLACK_MS).toISOString();
     void this.#relay.catchUp(since).catch(() => {});
   }
+}
+
+/** A session that is created with its action and without an owner becomes the worker's at once, so that it need not be claimed. */
+function assignNewSession(batch: port.Batch, worker: string | null): port.Batch {
+  const [write, more] = batch.sessions ?? [];
+  if (worker === null || write?.kind !== "create" || more || write.worker !== null) return batch;
+  const { created_action_id, status } = write.session;
+  const waits = batch.actions?.some(({ action_id, processed }) => action_id === created_action_id && !processed);
+  return waits && isLive(status) ? { ...batch, sessions: [{ ...write, worker }] } : batch;
+}
+
+/** So many of them, chosen at random. */
+function someOf(ids: readonly string[], count: number): string[] {
+  const shuffled = [...ids];
+  for (let at = shuffled.length - 1; at > 0; at--) {
+    const other = Math.floor(Math.random() * (at + 1));
+    [shuffled[at], shuffled[other]] = [shuffled[other] as string, shuffled[at] as string];
+  }
+  return shuffled.slice(0, count);
 }
 
 const processName = (): string => `${hostname()}:${process.pid}:${newId().slice(-6).toLowerCase()}`;

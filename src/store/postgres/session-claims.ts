@@ -1,33 +1,34 @@
 import { EverstepError } from "../../domain/errors.ts";
+import type { OwnedSessions } from "../owned-sessions.ts";
 import type { OwnedSession } from "../store.ts";
 import type { Pool } from "./connections.ts";
-import type { OwnedSessions } from "./owned-sessions.ts";
-import { LIVE, SESSION_COLUMNS, type SessionReads } from "./session-reads.ts";
-import { arrayOf, toText } from "./values.ts";
+import type { PostgresReads } from "./postgres-reads.ts";
+import { LIVE } from "./tables.ts";
+import { arrayOf, toText } from "./value-encoding.ts";
 
 /**
  * Who owns which session, as the database has it.
  *
- * C1  A claim whose answer was lost may have gone through; then this process owns sessions that nobody in it knows, and
- *     nobody would run them. So before the next claim what is owned and not known is given up.
- * C2  `owner_died` is set where a dead owner's session is freed, and is unset by a release and by every commit. A claim only
- *     reads it, so that a claim whose answer was lost does not lose the sign.
+ * OWNERS-1  A claim whose answer was lost may have gone through; then this process owns sessions that nobody in it knows, and
+ *           nobody would run them. So before the next claim what is owned and not known is given up.
+ * OWNERS-2  `owner_died` is set where a dead owner's session is freed, and is unset by a release and by every commit. A claim
+ *           only reads it, so that a claim whose answer was lost does not lose the sign.
  */
 export class SessionClaims {
   readonly #pool: Pool;
   readonly #node_no: number;
-  readonly #reads: SessionReads;
+  readonly #reads: PostgresReads;
   readonly #owned: OwnedSessions;
   #inDoubt = false;
 
-  constructor(pool: Pool, node_no: number, reads: SessionReads, owned: OwnedSessions) {
+  constructor(pool: Pool, node_no: number, reads: PostgresReads, owned: OwnedSessions) {
     this.#pool = pool;
     this.#node_no = node_no;
     this.#reads = reads;
     this.#owned = owned;
   }
 
-  /** C1. This process may own what it does not know. */
+  /** OWNERS-1. This process may own what it does not know. */
   doubt(): void {
     this.#inDoubt = true;
   }
@@ -44,7 +45,7 @@ export class SessionClaims {
   }
 
   async #claimFree(worker: string, limit: number): Promise<OwnedSession[]> {
-    if (this.#inDoubt) await this.#giveUpUnknown(worker); // C1
+    if (this.#inDoubt) await this.#giveUpUnknown(worker); // OWNERS-1
     const rows = await this.#pool.once(
       `with free as materialized (
          select s.session_id from agent_state s where s.node_no is null and s.status in (${LIVE})
@@ -52,7 +53,7 @@ export class SessionClaims {
          order by s.created_at, s.number limit $3 for update skip locked),
        taken as (
          update agent_state s set owner = $2, node_no = $1, epoch = s.epoch + 1 from free f
-         where s.session_id = f.session_id returning ${SESSION_COLUMNS}, s.number)
+         where s.session_id = f.session_id returning ${this.#reads.sessionColumns}, s.number)
        select * from taken order by created_at, number`,
       this.#node_no,
       toText(worker),
@@ -66,7 +67,7 @@ export class SessionClaims {
       `update agent_state s set owner = $2, node_no = $1, epoch = s.epoch + case when s.node_no is null then 1 else 0 end
        where s.session_id = $3 and (s.node_no is null or (s.node_no = $1 and s.owner = $2))
          and exists (select 1 from workers where node_no = $1)
-       returning ${SESSION_COLUMNS}`,
+       returning ${this.#reads.sessionColumns}`,
       this.#node_no,
       toText(worker),
       toText(session_id),
@@ -77,7 +78,7 @@ export class SessionClaims {
   /** Takes in sessions that became this process's together with their first action. */
   async adopt(worker: string, session_ids: string[]): Promise<void> {
     const rows = await this.#pool.query(
-      `select ${SESSION_COLUMNS} from agent_state s
+      `select ${this.#reads.sessionColumns} from agent_state s
        where s.session_id = any ($1::text[]) and s.node_no = $2 and s.owner = $3`,
       arrayOf(session_ids.map(toText)),
       this.#node_no,
@@ -100,7 +101,7 @@ export class SessionClaims {
 
   async release(worker: string, session_ids?: string[]): Promise<number> {
     const rows = await this.#pool.query(
-      `update agent_state set owner = null, node_no = null, epoch = epoch + 1, owner_died = false -- C2
+      `update agent_state set owner = null, node_no = null, epoch = epoch + 1, owner_died = false -- OWNERS-2
        where node_no = $1 and owner = $2 ${session_ids ? "and session_id = any ($3::text[])" : ""} returning 1`,
       this.#node_no,
       toText(worker),
@@ -121,10 +122,12 @@ export class SessionClaims {
   }
 
   async #own(rows: Record<string, unknown>[], worker: string): Promise<OwnedSession[]> {
-    return (await this.#reads.load(rows)).flatMap(({ session, chain, error_rows, epoch, revision, after_crash }) => {
-      this.#owned.add({ session, owner: { worker, epoch, revision }, after_crash }, chain, error_rows);
-      // Loading takes a while: what was written here meanwhile is newer than what was read.
-      return this.#owned.get(session.session_id) ?? [];
-    });
+    return (await this.#reads.loadSessions(rows)).flatMap(
+      ({ session, chain, error_rows, epoch, revision, after_crash }) => {
+        this.#owned.add({ session, owner: { worker, epoch, revision }, after_crash }, chain, error_rows);
+        // Loading takes a while: what was written here meanwhile is newer than what was read.
+        return this.#owned.get(session.session_id) ?? [];
+      },
+    );
   }
 }

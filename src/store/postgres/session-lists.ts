@@ -1,7 +1,7 @@
 import { SESSION_STATUSES, type SessionStatus } from "../../domain/session.ts";
 import type { ListPlace, Page, SessionSort, StoreCounts, SummaryFilter } from "../store.ts";
 import type { Parameter, Pool, Row } from "./connections.ts";
-import { arrayOf, fromText, toText } from "./values.ts";
+import { arrayOf, fromText, toText } from "./value-encoding.ts";
 
 export type SessionCounts = StoreCounts["sessions"];
 export type ListFilter = Omit<SummaryFilter, "q">;
@@ -30,9 +30,9 @@ const PERIOD_MS = 10_000;
 /**
  * Which sessions a list shows, by indexes only, however many sessions there are.
  *
- * L1  A list by creation is read along an index that has all its equal conditions first, one stretch for each status, and
+ * LISTS-1  A list by creation is read along an index that has all its equal conditions first, one stretch for each status, and
  *     the stretches are merged. So nothing is read that is not shown, but for the offset.
- * L2  Counts are kept by the database with each commit: `session_counts`, and what was appended to `session_count_changes`
+ * LISTS-2  Counts are kept by the database with each commit: `session_counts`, and what was appended to `session_count_changes`
  *     since. Both are read in one statement, so that the sum is exact at one moment.
  */
 export class SessionLists {
@@ -103,7 +103,7 @@ export class SessionLists {
       limit ${values.add(limit)} offset ${values.add(offset)}`;
   }
 
-  /** L2. By status. */
+  /** LISTS-2. By status. */
   async counts({ agent_id, moniker, needs_person }: Omit<ListFilter, keyof Page>): Promise<SessionCounts> {
     const values = new Values();
     const kept: string[] = [];
@@ -154,7 +154,7 @@ export function conditions({ agent_id, moniker, session_ids, needs_person }: Lis
 
 export const toWhere = (all: readonly string[]): string => (all.length > 0 ? `where ${all.join(" and ")}` : "");
 
-/** L1. The conditions of each stretch. */
+/** LISTS-1. The conditions of each stretch. */
 function stretchesOf(
   { statuses, sort, agent_id, moniker, needs_person, session_ids }: ListFilter,
   values: Values,

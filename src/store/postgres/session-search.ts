@@ -10,7 +10,7 @@ import {
   toWhere,
   Values,
 } from "./session-lists.ts";
-import { arrayOf, fromJson, fromText, type Scalar, toText } from "./values.ts";
+import { arrayOf, fromJson, fromText, type Scalar, toText } from "./value-encoding.ts";
 
 /** See `SessionSummaries`. */
 export type FoundSessions = { session_ids: string[]; total: number; counts: SessionCounts; exact: boolean };
@@ -36,11 +36,11 @@ export const TEXT_COLUMNS = `s.session_id, s.number, s.revision, s.agent_id, s.m
 /**
  * Sessions by a part of their text.
  *
- * X1  `session_search` has each session's text as it was a while ago, with an index of its parts; `session_search_stale` names those
+ * SEARCH-1  `session_search` has each session's text as it was a while ago, with an index of its parts; `session_search_stale` names those
  *     whose text may have changed since, and a trigger sees to it. These few are read from their rows. So what is found is exact,
  *     and a step writes no index.
- * X2  The stale ones are read first. One that becomes stale after that is found by the text that it had.
- * X3  Of many matches a page is found by walking along the list; they are not counted then, and the answer says so.
+ * SEARCH-2  The stale ones are read first. One that becomes stale after that is found by the text that it had.
+ * SEARCH-3  Of many matches a page is found by walking along the list; they are not counted then, and the answer says so.
  */
 export class SessionSearch {
   readonly #pool: Pick<Pool, "query">;
@@ -55,7 +55,7 @@ export class SessionSearch {
   /** The text that is looked for is folded and not empty. */
   async find(filter: ListFilter, text: string): Promise<FoundSessions> {
     const wanted = storable(text);
-    const [stale, sample] = await Promise.all([this.#stale(wanted), this.#sample(wanted)]); // X2
+    const [stale, sample] = await Promise.all([this.#stale(wanted), this.#sample(wanted)]); // SEARCH-2
     const most = rowsToWalk(sample, filter);
     const walked = most === null ? null : await this.#walk(filter, wanted, stale, most);
     return walked ?? this.#findAll(filter, wanted, stale, sample.rarest);
@@ -135,7 +135,7 @@ export class SessionSearch {
     };
   }
 
-  /** X3. One more than the page tells whether there are more. Null where too few are found that way. */
+  /** SEARCH-3. One more than the page tells whether there are more. Null where too few are found that way. */
   async #walk(filter: ListFilter, wanted: string, stale: Stale, most: number): Promise<FoundSessions | null> {
     const matches = (values: Values): string =>
       `(s.number = any (${values.add(arrayOf(stale.matching))}::bigint[]) or exists (select 1 from session_search m

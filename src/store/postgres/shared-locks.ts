@@ -1,11 +1,12 @@
 import { createHash } from "node:crypto";
 import { setTimeout as wait } from "node:timers/promises";
 import { KeyedMutex } from "../../concurrency/mutex.ts";
-import { Bell } from "./bell.ts";
-import type { Link } from "./link.ts";
-import { closed, toStoreError } from "./store-errors.ts";
+import { Emitter } from "../emitter.ts";
+import { closed } from "../store-errors.ts";
+import type { NotifyConnection } from "./notify-connection.ts";
+import { toStoreError } from "./server-errors.ts";
 
-/** The backstop for news that was lost, in milliseconds. */
+/** The backstop for notifications that were lost, in milliseconds. */
 const ASK_AGAIN_MS = 250;
 
 /**
@@ -13,19 +14,19 @@ const ASK_AGAIN_MS = 250;
  * process the lock would be given twice, so there one waits for the other.
  */
 export class SharedLocks {
-  readonly #link: Link;
+  readonly #connection: NotifyConnection;
   readonly #lock: number;
-  readonly #unlocked = new Bell<[name: string]>();
+  readonly #unlocked = new Emitter<[name: string]>();
   readonly #mutexes = new KeyedMutex();
 
-  constructor(link: Link, lock: number) {
-    this.#link = link;
+  constructor(connection: NotifyConnection, lock: number) {
+    this.#connection = connection;
     this.#lock = lock;
   }
 
   /** Another process let go of the name. */
   unlocked(name: string): void {
-    this.#unlocked.ring(name);
+    this.#unlocked.emit(name);
   }
 
   withLock<Result>(name: string, work: () => Promise<Result>, signal: AbortSignal): Promise<Result> {
@@ -43,16 +44,16 @@ export class SharedLocks {
       return await work();
     } finally {
       // Whoever waits for the work does not wait for this; the connection does both in order.
-      void this.#link
+      void this.#connection
         .query("select pg_advisory_unlock($1, $2)", this.#lock, key)
-        .then(() => this.#link.tell({ kind: "unlocked", name }))
+        .then(() => this.#connection.notify({ kind: "unlocked", name }))
         .catch(() => {});
     }
   }
 
   async #tryLock(key: number): Promise<boolean> {
     try {
-      const [row] = await this.#link.query("select pg_try_advisory_lock($1, $2) as locked", this.#lock, key);
+      const [row] = await this.#connection.query("select pg_try_advisory_lock($1, $2) as locked", this.#lock, key);
       return row?.["locked"] === true;
     } catch (error) {
       throw toStoreError(error);

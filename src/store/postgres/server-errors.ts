@@ -1,4 +1,5 @@
 import { EverstepError } from "../../domain/errors.ts";
+import { full, messageOf, outOfReach, readOnly, unavailable } from "../store-errors.ts";
 
 /** What a driver's or a server's error has. Servers' own have a severity. */
 export type Failure = { code?: unknown; severity?: unknown };
@@ -44,26 +45,18 @@ export const isDuplicate = (error: unknown): boolean => codeOf(error) === "23505
 export function toStoreError(error: unknown): EverstepError {
   if (error instanceof EverstepError) return error;
   const code = codeOf(error);
-  const why = error instanceof Error ? error.message : String(error);
-  if (code.startsWith("531"))
-    return new EverstepError("store_full", `PostgreSQL has no room left (${why})`, "free some on its disk", error);
+  const why = messageOf(error);
+  if (code.startsWith("531")) return full(`PostgreSQL has no room left (${why})`, error, "free some on its disk");
   if (code === "25006")
-    return new EverstepError(
-      "store_read_only",
-      "PostgreSQL takes no writes",
-      "point EVERSTEP_STORE at the primary server",
-      error,
-    );
+    return readOnly("PostgreSQL takes no writes", "point EVERSTEP_STORE at the primary server", error);
   if (NOT_LET_IN.test(code))
-    return new EverstepError(
-      "store_unavailable",
-      `PostgreSQL lets us not in (${why})`,
+    return unavailable(
+      `PostgreSQL refuses the connection (${why})`,
       "check user, password, database and grants in EVERSTEP_STORE",
       error,
     );
   if (isCollision(error))
-    return new EverstepError(
-      "store_unavailable",
+    return unavailable(
       `PostgreSQL could not do it in time (${why})`,
       "look for a transaction that holds locks, or a short statement_timeout; Everstep goes on by itself",
       error,
@@ -75,25 +68,10 @@ export function toStoreError(error: unknown): EverstepError {
       "look at the server's log; nothing of the statement was stored",
       error,
     );
-  return new EverstepError(
-    "store_unavailable",
-    `PostgreSQL is out of reach (${why})`,
-    "check that it runs and can be reached; Everstep goes on by itself once it is back",
-    error,
-  );
+  return outOfReach(why, error);
 }
 
 /** Wrong user, password or database, or a right that is missing. */
 const NOT_LET_IN = /^(?:28P01|28000|3D000|42501)$/;
 /** A server that does not let us in does not do so a little later, either. */
 export const isNotLetIn = (error: unknown): boolean => NOT_LET_IN.test(codeOf(error));
-
-export const closed = (): EverstepError =>
-  new EverstepError(
-    "store_closed",
-    "the store was closed",
-    "this is a fault in Everstep if it was not stopping; please report it",
-  );
-
-export const unanswered = (): EverstepError =>
-  toStoreError(Object.assign(new Error("it does not answer"), { code: "ETIMEDOUT" }));

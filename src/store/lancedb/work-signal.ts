@@ -1,6 +1,10 @@
+import { Emitter } from "../emitter.ts";
+
+const LONGEST_TIMER_MS = 2 ** 31 - 1;
+
 /** Tells listeners that there may be work: at once when some arrives, and when a retry falls due. */
-export class WorkBell {
-  readonly #listeners = new Set<() => void>();
+export class WorkSignal {
+  readonly #emitter = new Emitter();
   readonly #nextRetryAt: () => number | null;
   #timer: NodeJS.Timeout | undefined;
 
@@ -9,12 +13,11 @@ export class WorkBell {
   }
 
   listen(listener: () => void): () => void {
-    this.#listeners.add(listener);
-    return () => this.#listeners.delete(listener);
+    return this.#emitter.listen(listener);
   }
 
-  ring(): void {
-    for (const listener of this.#listeners) listener();
+  emit(): void {
+    this.#emitter.emit();
     this.wait();
   }
 
@@ -23,13 +26,11 @@ export class WorkBell {
     clearTimeout(this.#timer);
     const at = this.#nextRetryAt();
     if (at !== null)
-      this.#timer = setTimeout(() => this.ring(), Math.max(1, Math.min(at - Date.now(), LONGEST_TIMER_MS)));
+      this.#timer = setTimeout(() => this.emit(), Math.max(1, Math.min(at - Date.now(), LONGEST_TIMER_MS)));
   }
 
   stop(): void {
     clearTimeout(this.#timer);
-    this.#listeners.clear();
+    this.#emitter.clear();
   }
 }
-
-const LONGEST_TIMER_MS = 2 ** 31 - 1;

@@ -2,32 +2,32 @@ import { setTimeout as wait } from "node:timers/promises";
 import type postgres from "postgres";
 import type { StepDelta } from "../../domain/event.ts";
 import { LOCK_TIMEOUT, onSilence, openClient, type Parameter, type Row, run } from "./connections.ts";
-import { type DeltaNews, type News, Outbox } from "./outbox.ts";
-import { isCollision, wasRefused } from "./store-errors.ts";
+import { type DeltaNotification, type Notification, Outbox } from "./outbox.ts";
+import { isCollision, wasRefused } from "./server-errors.ts";
 
 /** The server takes payloads of less than 8,000 bytes. */
 const LARGEST_PAYLOAD = 7_500;
-/** Milliseconds that news may wait for more of it, so that one message carries many. Work waits for nothing. */
-const GATHER_MS = 8;
+/** Milliseconds that a notification may wait for others, so that one message carries many. Work waits for nothing. */
+const DEBOUNCE_MS = 8;
 const RECONNECT_MS = 50;
-/** A statement that was cancelled is asked again; news that is lost costs others a few seconds. */
+/** A statement that was cancelled is sent again; a notification that is lost costs others a few seconds. */
 const MOST_TRIES = 5;
 /** A server that does not answer a heartbeat for so many milliseconds is given up, and asked anew on another connection. */
 const SILENCE_MS = 4000;
 
-export type LinkListener = { news: (news: News[]) => void; up: () => void; down: () => void };
+type ConnectionListener = { received: (notifications: Notification[]) => void; up: () => void; down: () => void };
 
 /**
- * The one connection that is pinned to this process's own thread: it listens, and it tells others. It comes back by itself.
+ * The one connection over which this process listens to notifications and sends its own. It comes back by itself.
  *
- * L1  News is told after the commit it is about, never in its transaction, and many pieces in one message.
- * L2  While the connection is down news is lost; who depends on it reads the rows again once it is up.
+ * NOTIFY-1  A notification is sent after the commit it is about, never in its transaction, and many in one message.
+ * NOTIFY-2  While the connection is down notifications are lost; who depends on them reads the rows again once it is up.
  */
-export class Link {
+export class NotifyConnection {
   readonly #url: string;
   readonly #channel: string;
   readonly #node_no: number;
-  readonly #listener: LinkListener;
+  readonly #listener: ConnectionListener;
   /** By process: the message that is coming in from it, in parts. */
   readonly #parts = new Map<string, { message: string; texts: string[] }>();
   readonly #outbox = new Outbox();
@@ -37,11 +37,11 @@ export class Link {
   #lastMessage = 0;
   #closed = false;
   #isUp = false;
-  /** News for nobody is not told. */
+  /** Where there is nobody to hear it, nothing is sent. */
   hasPeers = true;
   hasFollowers = true;
 
-  constructor(url: string, { channel, node_no }: { channel: string; node_no: number }, listener: LinkListener) {
+  constructor(url: string, { channel, node_no }: { channel: string; node_no: number }, listener: ConnectionListener) {
     this.#url = url;
     this.#channel = channel;
     this.#node_no = node_no;
@@ -77,22 +77,23 @@ export class Link {
     return this.hasPeers && this.hasFollowers;
   }
 
-  /** L1. */
-  tell(news: Exclude<News, DeltaNews>): void {
-    if (this.#closed || !this.#isUp || !this.hasPeers) return; // L2
-    if (!this.isHeard && (news.kind === "session" || news.kind === "messages")) return;
-    this.#outbox.add(news);
-    if (news.kind === "work" || news.kind === "free" || news.kind === "unlocked") this.#send();
-    else this.#timer ??= setTimeout(() => this.#send(), GATHER_MS);
+  /** NOTIFY-1. */
+  notify(notification: Exclude<Notification, DeltaNotification>): void {
+    if (this.#closed || !this.#isUp || !this.hasPeers) return; // NOTIFY-2
+    const { kind } = notification;
+    if (!this.isHeard && (kind === "session" || kind === "actions" || kind === "messages")) return;
+    this.#outbox.add(notification);
+    if (kind === "work" || kind === "free" || kind === "unlocked") this.#send();
+    else this.#timer ??= setTimeout(() => this.#send(), DEBOUNCE_MS);
   }
 
-  tellDelta(delta: StepDelta): void {
-    if (this.#closed || !this.#isUp || !this.isHeard) return; // L2
+  notifyDelta(delta: StepDelta): void {
+    if (this.#closed || !this.#isUp || !this.isHeard) return; // NOTIFY-2
     this.#outbox.addDelta(delta);
-    this.#timer ??= setTimeout(() => this.#send(), GATHER_MS);
+    this.#timer ??= setTimeout(() => this.#send(), DEBOUNCE_MS);
   }
 
-  /** What was told is still sent. */
+  /** What waits is still sent. */
   async close(): Promise<void> {
     this.#send();
     await this.#sending;
@@ -109,16 +110,16 @@ export class Link {
   }
 
   async #sendAll(): Promise<void> {
-    // What is told in the same turn of the event loop goes together.
+    // What is notified in the same turn of the event loop goes together.
     await new Promise(setImmediate);
     while (!this.#outbox.isEmpty && this.#client) {
       for (const payload of toPayloads(this.#node_no, ++this.#lastMessage, this.#outbox.take()))
-        if (!(await this.#notify(payload))) return;
+        if (!(await this.#sendPayload(payload))) return;
     }
   }
 
-  /** L2. Answers whether it was told. */
-  async #notify(payload: string): Promise<boolean> {
+  /** NOTIFY-2. Answers whether it was sent. */
+  async #sendPayload(payload: string): Promise<boolean> {
     const client = this.#client;
     for (let tries = 1; ; tries++) {
       try {
@@ -186,7 +187,7 @@ export class Link {
       total === "1" ? text : this.#join(node as string, message as string, Number(index), Number(total), text);
     if (whole === null) return;
     try {
-      this.#listener.news(JSON.parse(whole) as News[]);
+      this.#listener.received(JSON.parse(whole) as Notification[]);
     } catch (error) {
       // Anybody who may use the database can send on the channel.
       process.emitWarning(error as Error);
@@ -195,8 +196,8 @@ export class Link {
 
   /** A process sends one message after the other, so only its last one can be incomplete. Null where parts are to come. */
   #join(node: string, message: string, index: number, total: number, text: string): string | null {
-    const known = this.#parts.get(node);
-    const parts = known?.message === message ? known : { message, texts: [] };
+    const incomplete = this.#parts.get(node);
+    const parts = incomplete?.message === message ? incomplete : { message, texts: [] };
     if (parts.texts.length !== index) return null;
     parts.texts.push(text);
     this.#parts.set(node, parts);
@@ -207,8 +208,8 @@ export class Link {
 }
 
 /** As many payloads as it takes, of plain ASCII, so that a character is a byte. */
-function toPayloads(node_no: number, message: number, news: News[]): string[] {
-  const text = JSON.stringify(news).replaceAll(
+function toPayloads(node_no: number, message: number, notifications: Notification[]): string[] {
+  const text = JSON.stringify(notifications).replaceAll(
     /[\u0080-\uffff]/g,
     (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`,
   );

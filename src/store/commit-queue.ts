@@ -1,0 +1,179 @@
+import type { CommitOutcome } from "./store.ts";
+import { unanswered } from "./store-errors.ts";
+
+/** What a queue goes by. Batches of one group have one kind, and no two of them write the same key. */
+export type QueuedBatch = {
+  kind: string;
+  /** What it writes. */
+  keys: readonly string[];
+  /** Sessions, conversations and agents that it concerns: what concerns the same is written one after the other. */
+  scopes: readonly string[];
+  characters: number;
+};
+export type Written<Feedback> = { outcome: CommitOutcome; feedback: Feedback } | { error: unknown };
+export type GroupWriter<Batch, Feedback> = { write(batches: Batch[]): Promise<Written<Feedback>[]> };
+
+export type CommitQueueOptions<Batch, Feedback> = {
+  /** Each writes one group at a time. */
+  writers: readonly GroupWriter<Batch, Feedback>[];
+  /** Limits of one group; a batch that is larger goes alone. */
+  most: { batches: number; characters: number };
+  /** Whether so many commits that wait are worth a group of their own beside one of that size. */
+  isWorthGroup: (waiting: number, under_way: number) => boolean;
+  /** Runs soon, so that commits of the same turn go together. */
+  schedule: (send: () => void) => void;
+  /** Milliseconds after which a commit that was not begun fails, because the server does not answer. */
+  longest_wait_ms?: number;
+};
+
+type Waiting<Batch, Feedback> = {
+  batch: Batch;
+  committed: (feedback: Feedback) => void;
+  resolve: (outcome: CommitOutcome) => void;
+  reject: (error: unknown) => void;
+  since: number;
+};
+type Group = { kind: string; size: number; scopes: ReadonlySet<string>; written: Promise<void> };
+
+/** Commits for which a further group is worth a sync of its own. */
+export const WORTH_A_SYNC = 16;
+
+/**
+ * Group commit: what arrives while a group is being written forms the next one. A lone commit waits for nothing. Many
+ * commits go as several groups, so that one is written while the answers to another are taken in.
+ *
+ * QUEUE-1  A group has batches of one kind, the kind of the one that waits longest.
+ * QUEUE-2  What concerns the same session, conversation or agent is written in the order it was given, and never by two
+ *          groups at once.
+ */
+export class CommitQueue<Batch extends QueuedBatch, Feedback> {
+  readonly #options: CommitQueueOptions<Batch, Feedback>;
+  readonly #idle: GroupWriter<Batch, Feedback>[];
+  readonly #underWay = new Set<Group>();
+  #waiting: Waiting<Batch, Feedback>[] = [];
+  #isScheduled = false;
+  #expiry: NodeJS.Timeout | undefined;
+
+  constructor(options: CommitQueueOptions<Batch, Feedback>) {
+    this.#options = options;
+    this.#idle = [...options.writers];
+  }
+
+  /** `committed` runs once the batch is on disk, in the order of the commits and before the answer is given. */
+  commit(batch: Batch, committed: (feedback: Feedback) => void): Promise<CommitOutcome> {
+    const { schedule, longest_wait_ms } = this.#options;
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ batch, committed, resolve, reject, since: performance.now() });
+      if (longest_wait_ms !== undefined)
+        this.#expiry ??= setInterval(() => this.#expire(longest_wait_ms), longest_wait_ms / 5);
+      if (this.#isScheduled) return;
+      this.#isScheduled = true;
+      schedule(() => {
+        this.#isScheduled = false;
+        this.#send();
+      });
+    });
+  }
+
+  /** Resolves when all that was given so far is answered. */
+  async drained(): Promise<void> {
+    while (this.#waiting.length > 0 || this.#underWay.size > 0)
+      await (this.#underWay.size > 0
+        ? Promise.race([...this.#underWay].map(({ written }) => written))
+        : new Promise(setImmediate));
+  }
+
+  #send(): void {
+    while (this.#isWorthSending()) {
+      const group = this.#nextGroup();
+      if (group.length === 0) break;
+      const writer = this.#idle.pop() as GroupWriter<Batch, Feedback>;
+      const underWay: Group = {
+        kind: (group[0] as Waiting<Batch, Feedback>).batch.kind,
+        size: group.length,
+        scopes: new Set(group.flatMap(({ batch }) => batch.scopes)),
+        written: write(writer, group).finally(() => {
+          this.#underWay.delete(underWay);
+          this.#idle.push(writer);
+          this.#send();
+        }),
+      };
+      this.#underWay.add(underWay);
+    }
+    if (this.#waiting.length > 0 || this.#underWay.size > 0) return;
+    clearInterval(this.#expiry);
+    this.#expiry = undefined;
+  }
+
+  /** Beside a group of another kind at once. */
+  #isWorthSending(): boolean {
+    const [first] = this.#waiting;
+    if (!first || this.#idle.length === 0) return false;
+    return [...this.#underWay].every(
+      ({ kind, size }) => first.batch.kind !== kind || this.#options.isWorthGroup(this.#waiting.length, size),
+    );
+  }
+
+  #expire(longest_wait_ms: number): void {
+    const tooOld = performance.now() - longest_wait_ms;
+    const expired = this.#waiting.filter(({ since }) => since < tooOld);
+    this.#waiting = this.#waiting.filter(({ since }) => since >= tooOld);
+    for (const { reject } of expired) reject(unanswered());
+  }
+
+  /**
+   * What waits, up to a size. What writes the same rows as another of the group, is of another kind (QUEUE-1), or concerns
+   * what is under way (QUEUE-2), waits for a later group, and so do those after it that do.
+   */
+  #nextGroup(): Waiting<Batch, Feedback>[] {
+    const { most } = this.#options;
+    const group: Waiting<Batch, Feedback>[] = [];
+    const later: Waiting<Batch, Feedback>[] = [];
+    const taken = new Set<string>();
+    const blocked = new Set([...this.#underWay].flatMap(({ scopes }) => [...scopes]));
+    const most_batches = Math.min(most.batches, this.#fairShare());
+    let characters = 0;
+    for (const waiting of this.#waiting) {
+      const { kind, keys, scopes, characters: size } = waiting.batch;
+      const [first] = group;
+      const isFull = first && (group.length >= most_batches || characters + size > most.characters);
+      const isOther = first && first.batch.kind !== kind;
+      if (isFull || isOther || keys.some((key) => taken.has(key)) || scopes.some((scope) => blocked.has(scope))) {
+        later.push(waiting);
+        for (const scope of scopes) blocked.add(scope);
+      } else {
+        group.push(waiting);
+        for (const key of keys) taken.add(key);
+        characters += size;
+      }
+    }
+    this.#waiting = later;
+    return group;
+  }
+
+  /** Many commits are shared out among the writers where all are free. */
+  #fairShare(): number {
+    const count = this.#waiting.length;
+    const writers = this.#options.writers.length;
+    return this.#underWay.size === 0 && count >= WORTH_A_SYNC * writers ? Math.ceil(count / writers) : count;
+  }
+}
+
+async function write<Batch, Feedback>(
+  writer: GroupWriter<Batch, Feedback>,
+  group: readonly Waiting<Batch, Feedback>[],
+): Promise<void> {
+  try {
+    const answers = await writer.write(group.map(({ batch }) => batch));
+    for (const [index, { committed, resolve, reject }] of group.entries()) {
+      const answer = answers[index] as (typeof answers)[number];
+      if ("error" in answer) reject(answer.error);
+      else {
+        if (answer.outcome.kind === "committed") committed(answer.feedback);
+        resolve(answer.outcome);
+      }
+    }
+  } catch (error) {
+    for (const { reject } of group) reject(error);
+  }
+}

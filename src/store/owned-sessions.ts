@@ -1,0 +1,210 @@
+import { isLive, type Session } from "../domain/session.ts";
+import type { Step } from "../domain/step.ts";
+import { type Chain, type StoredState, storeState, storeWhole } from "./state-chain.ts";
+import type { Batch, OwnedSession, Ownership, SessionWrite } from "./store.ts";
+
+/** Where a session stands: its last `ok` iteration, and how many attempts failed. */
+export type Position = { iteration: number; error_rows: number };
+export type PlannedStep = { step: Step; stored: StoredState; error_number: number | null };
+
+/** A session in memory. `chain` is where its states stand, so that the next step is stored as a difference. */
+export type SessionEntry = {
+  session: Session;
+  chain: Chain | null;
+  error_rows: number;
+  worker: string | null;
+  epoch: number;
+  revision: number;
+  after_crash: boolean;
+  isBeingWritten: boolean;
+};
+
+/** A session's part of a batch, ready to be written. */
+export type SessionPlan = {
+  write: SessionWrite;
+  /** The row as readers will see it. */
+  session: Session;
+  /** The row as its last commit left it. */
+  last: Session;
+  before: Position;
+  after: Position;
+  steps: PlannedStep[];
+  base_iteration: number | null;
+  /** JSON text, where the state cannot be rebuilt from steps: at the start and at the end of a session. */
+  context: string | null;
+  /** To be called when the write begins, once it is on disk, and when it is over, whatever became of it. */
+  begun: () => void;
+  committed: () => void;
+  ended: () => void;
+};
+
+type PlannedBatch = { kind: "planned"; plans: SessionPlan[] } | { kind: "fenced"; session_id: string };
+
+/**
+ * Sessions in memory with their owners. Both engines plan here what a batch writes of its sessions: this is where P2, P3 and
+ * P5 are kept, for the embedded engine finally, for PostgreSQL as far as this process knows.
+ */
+export class OwnedSessions {
+  protected readonly entries = new Map<string, SessionEntry>();
+
+  get ids(): string[] {
+    return [...this.entries.keys()];
+  }
+
+  get size(): number {
+    return this.entries.size;
+  }
+
+  all(): Session[] {
+    return [...this.entries.values()].map(({ session }) => session);
+  }
+
+  cached(session_id: string): Session | null {
+    return this.entries.get(session_id)?.session ?? null;
+  }
+
+  /** Null where it is not in memory or nobody owns it. */
+  get(session_id: string): OwnedSession | null {
+    const entry = this.entries.get(session_id);
+    if (!entry || entry.worker === null) return null;
+    const { session, worker, epoch, revision, after_crash } = entry;
+    return { session, owner: { worker, epoch, revision }, after_crash };
+  }
+
+  isOwnedBy(session_id: string, worker: string): boolean {
+    return this.entries.get(session_id)?.worker === worker;
+  }
+
+  ownedBy(worker: string): string[] {
+    return [...this.entries].filter(([, entry]) => entry.worker === worker).map(([id]) => id);
+  }
+
+  /** A session as it was read with its owner, unless a commit here under the same ownership made it newer meanwhile. */
+  add({ session, owner, after_crash }: OwnedSession, chain: Chain | null, error_rows: number): void {
+    if (this.entries.get(session.session_id)?.epoch === owner.epoch) return;
+    this.entries.set(session.session_id, {
+      session,
+      chain,
+      error_rows,
+      ...owner,
+      after_crash,
+      isBeingWritten: false,
+    });
+  }
+
+  forget(session_ids: Iterable<string>): void {
+    for (const id of session_ids) this.entries.delete(id);
+  }
+
+  /** Forgets a session that was fenced, unless it was claimed or written since. */
+  forgetFenced({ session, owner }: Pick<OwnedSession, "session" | "owner">): void {
+    const entry = this.entries.get(session.session_id);
+    if (entry?.epoch === owner.epoch && entry.revision === owner.revision) this.entries.delete(session.session_id);
+  }
+
+  /** What each session of a batch writes, with its steps. One that may not be written fences the whole batch. */
+  plan(batch: Batch): PlannedBatch {
+    const stepsOf = Map.groupBy(batch.steps ?? [], ({ session_id }) => session_id);
+    const plans: SessionPlan[] = [];
+    for (const write of batch.sessions ?? []) {
+      const { session_id } = write.session;
+      const plan = this.#planSession(write, stepsOf.get(session_id) ?? []);
+      if (!plan) return { kind: "fenced", session_id };
+      plans.push(plan);
+      stepsOf.delete(session_id);
+    }
+    if (stepsOf.size > 0)
+      throw new TypeError(`steps of session ${stepsOf.keys().next().value} were given without the session`);
+    return { kind: "planned", plans };
+  }
+
+  /** A session was created. */
+  protected created(entry: SessionEntry): void {
+    const { session_id } = entry.session;
+    if (entry.worker !== null && !this.entries.has(session_id)) this.entries.set(session_id, entry);
+  }
+
+  /** A commit ended a session, and with it the ownership. */
+  protected ended(session_id: string): void {
+    this.entries.delete(session_id);
+  }
+
+  #planSession(write: SessionWrite, steps: Step[]): SessionPlan | null {
+    const { session } = write;
+    const entry = write.kind === "create" ? newEntry(write) : this.#ownedEntry(session.session_id, write.owner);
+    if (!entry) return null;
+    const from = write.kind === "create" ? (session.parent_iteration ?? -1) : entry.session.iteration;
+    const next = advance(entry, from, session, steps);
+    if (!next) return null;
+    const { rows, ...changes } = next;
+    const revision = write.kind === "create" ? 0 : entry.revision + 1;
+    const isEnded = !isLive(session.status);
+    return {
+      write,
+      session: changes.session,
+      last: entry.session,
+      before: { iteration: from, error_rows: entry.error_rows },
+      after: { iteration: session.iteration, error_rows: changes.error_rows },
+      steps: rows,
+      base_iteration: changes.chain?.base_iteration ?? null,
+      context: isEnded || (write.kind === "create" && !changes.chain) ? JSON.stringify(changes.session.context) : null,
+      begun: () => {
+        entry.isBeingWritten = true;
+      },
+      committed: () => {
+        // One that was given up meanwhile, and perhaps taken again, is another entry.
+        if (write.kind === "update" && this.entries.get(session.session_id) !== entry) return;
+        Object.assign(entry, changes, { revision, after_crash: false, isBeingWritten: false });
+        if (isEnded) this.ended(session.session_id);
+        else if (write.kind === "create") this.created(entry);
+      },
+      ended: () => {
+        entry.isBeingWritten = false;
+      },
+    };
+  }
+
+  /** P3. */
+  #ownedEntry(session_id: string, { worker, epoch, revision }: Ownership): SessionEntry | null {
+    const entry = this.entries.get(session_id);
+    const isOwned = entry?.worker === worker && entry.epoch === epoch && entry.revision === revision;
+    return isOwned && !entry.isBeingWritten ? entry : null;
+  }
+}
+
+const newEntry = ({ session, worker }: { session: Session; worker: string | null }): SessionEntry => ({
+  session,
+  chain: null,
+  error_rows: 0,
+  worker,
+  epoch: worker === null ? 0 : 1,
+  revision: 0,
+  after_crash: false,
+  isBeingWritten: false,
+});
+
+/** Takes a session from an iteration over its new rows; null where they do not continue it (P2). */
+function advance(entry: SessionEntry, from: number, session: Session, steps: Step[]) {
+  let { chain, error_rows } = entry;
+  let iteration = from;
+  const rows: PlannedStep[] = [];
+  for (const step of steps) {
+    if (step.iteration !== iteration + 1) return null;
+    if (step.status === "error") {
+      // It stands beside the chain: the next step does not build on it.
+      const { stored } = storeWhole(step.state, step.iteration);
+      rows.push({ step, stored, error_number: error_rows });
+      error_rows += 1;
+      continue;
+    }
+    const next = storeState(chain, step.state, step.iteration);
+    chain = next.chain;
+    iteration = step.iteration;
+    rows.push({ step, stored: next.stored, error_number: null });
+  }
+  if (session.iteration !== iteration) return null;
+  // P5: the context follows the steps, whatever the row says.
+  const context = chain ? chain.state : entry.session.context;
+  // A session that ends leaves its context in its row; the next step, if it ever resumes, is stored whole.
+  return { rows, session: { ...session, context }, chain: isLive(session.status) ? chain : null, error_rows };
+}

@@ -1,0 +1,64 @@
+import { EverstepError } from "../domain/errors.ts";
+
+/** The errors of both engines, each written once. Engines say what happened, and translate the codes of their own libraries. */
+export const closed = (): EverstepError =>
+  new EverstepError(
+    "store_closed",
+    "the store was closed",
+    "this is a fault in Everstep if it was not stopping; please report it",
+  );
+
+/** `next` where more than freeing space is to be said. */
+export const full = (what: string, cause: unknown, next = "free some disk space; nothing was lost"): EverstepError =>
+  new EverstepError("store_full", what, next, cause);
+
+export const readOnly = (what: string, next: string, cause: unknown): EverstepError =>
+  new EverstepError("store_read_only", what, next, cause);
+
+export const unavailable = (what: string, next: string, cause?: unknown): EverstepError =>
+  new EverstepError("store_unavailable", what, next, cause);
+
+/** A file that cannot be written, for a reason that only the system knows. */
+export const unwritable = (path: string, cause: unknown): EverstepError =>
+  unavailable(`${path} cannot be written (${messageOf(cause)})`, "look at the disk and the system's log", cause);
+
+export const corrupt = (path: string, cause: unknown): EverstepError =>
+  new EverstepError(
+    "store_corrupt",
+    `${path} is damaged (${messageOf(cause)})`,
+    "restore the folder from a backup, or name another one in EVERSTEP_STORE; nothing was changed",
+    cause,
+  );
+
+export const outOfReach = (why: string, cause?: unknown): EverstepError =>
+  unavailable(
+    `PostgreSQL is out of reach (${why})`,
+    "check that it runs and can be reached; Everstep goes on by itself once it is back",
+    cause,
+  );
+export const unanswered = (): EverstepError => outOfReach("it does not answer");
+
+export const messageOf = (cause: unknown): string => (cause instanceof Error ? cause.message : String(cause));
+
+/** From the moment a store is asked to close it takes no more commits; a second close is the first one. */
+export class Lifetime {
+  readonly #ending = new AbortController();
+  #closing: Promise<void> | undefined;
+
+  /** Aborts when the store begins to close. */
+  get signal(): AbortSignal {
+    return this.#ending.signal;
+  }
+
+  requireOpen(): void {
+    if (this.#closing) throw closed();
+  }
+
+  close(work: () => Promise<void>): Promise<void> {
+    this.#closing ??= (async () => {
+      this.#ending.abort();
+      await work();
+    })();
+    return this.#closing;
+  }
+}
