@@ -3,16 +3,6 @@ import { describe, test } from "node:test";
 import { brokenImportRules, type ImportRules, importsOf } from "./import-rules.ts";
 import { readFolder } from "./repository-files.ts";
 
-const SERVER_SURFACE = [
-  "surfaces",
-  "domain",
-  "concurrency",
-  "actions",
-  "events",
-  "store",
-  "monikers/catalog.ts",
-  "agent-api",
-];
 const NETWORK_CLIENT = ["agent-api", "domain"];
 
 /** Who may import whom. What is not here is not allowed; a layer may always import itself. */
@@ -31,16 +21,14 @@ const RULES: ImportRules = {
     actions: ["domain", "concurrency", "store", "sessions", "monikers", "monikers/catalog.ts"],
     // Surfaces submit actions; only the runtime has them carried out.
     "actions/dispatcher.ts": ["actions", "domain", "store", "sessions"],
-    sessions: ["domain", "concurrency", "store", "monikers", "monikers/catalog.ts", "events"],
+    sessions: ["domain", "concurrency", "store", "monikers", "monikers/catalog.ts"],
     monikers: ["domain"],
     "monikers/catalog.ts": ["domain", "monikers"],
     events: ["domain", "store"],
-    surfaces: ["domain", "actions", "events", "store", "monikers/catalog.ts", "agent-api"],
-    "surfaces/http": SERVER_SURFACE,
-    "surfaces/socket": SERVER_SURFACE,
-    "surfaces/agent-ws": SERVER_SURFACE,
-    "surfaces/mcp": SERVER_SURFACE,
-    "surfaces/openai": SERVER_SURFACE,
+    surfaces: ["store"],
+    "surfaces/http": ["surfaces", "domain", "actions", "events", "store", "monikers/catalog.ts"],
+    "surfaces/socket": ["surfaces", "domain", "events", "store"],
+    "surfaces/agent-ws": ["surfaces", "domain", "concurrency", "actions", "events", "store", "agent-api"],
     "surfaces/matrix": [...NETWORK_CLIENT, "files", "markdown"],
     "surfaces/cli": NETWORK_CLIENT,
     "agent-api": ["domain"],

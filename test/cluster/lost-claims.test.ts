@@ -23,7 +23,8 @@ async function losingTheAnswer<Result>(
     await client.begin(async (sql) => {
       await sql.unsafe("lock table agent_state in access exclusive mode");
       claiming = Promise.allSettled([claim()]);
-      const waiting = "from pg_stat_activity where wait_event_type = 'Lock' and query ~ '^\\s*with (free|wanted) as'";
+      const waiting =
+        "from pg_stat_activity where wait_event_type = 'Lock' and query ~ '^\\s*with (free|candidates) as'";
       await eventually("the claim waits", async () => (await client.unsafe(`select 1 ${waiting}`)).length > 0);
       await goesThrough(sql);
       await client.unsafe(`select pg_terminate_backend(pid) ${waiting}`);
