@@ -18,18 +18,6 @@ export const readOnly = (what: string, next: string, cause: unknown): EverstepEr
 export const unavailable = (what: string, next: string, cause?: unknown): EverstepError =>
   new EverstepError("store_unavailable", what, next, cause);
 
-/** A file that cannot be written, for a reason that only the system knows. */
-export const unwritable = (path: string, cause: unknown): EverstepError =>
-  unavailable(`${path} cannot be written (${messageOf(cause)})`, "look at the disk and the system's log", cause);
-
-export const corrupt = (path: string, cause: unknown): EverstepError =>
-  new EverstepError(
-    "store_corrupt",
-    `${path} is damaged (${messageOf(cause)})`,
-    "restore the folder from a backup, or name another one in EVERSTEP_STORE; nothing was changed",
-    cause,
-  );
-
 export const outOfReach = (why: string, cause?: unknown): EverstepError =>
   unavailable(
     `PostgreSQL is out of reach (${why})`,

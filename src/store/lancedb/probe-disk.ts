@@ -1,6 +1,6 @@
 import { open, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { EverstepError } from "../../domain/errors.ts";
+import { full, unavailable } from "../store-errors.ts";
 
 const NAME = ".probe";
 /** About what a few commits need. */
@@ -16,13 +16,8 @@ export async function probeDisk(folder: string): Promise<void> {
     const { code = "unknown" } = error as NodeJS.ErrnoException;
     const isFull = code === "ENOSPC" || code === "EDQUOT";
     throw isFull
-      ? new EverstepError("store_full", `${folder} has no room left (${code})`, "free some space on its disk", error)
-      : new EverstepError(
-          "store_unavailable",
-          `${folder} cannot be written (${code})`,
-          "see that its disk works",
-          error,
-        );
+      ? full(`${folder} has no room left (${code})`, error, "free some space on its disk")
+      : unavailable(`${folder} cannot be written (${code})`, "see that its disk works", error);
   } finally {
     await rm(path, { force: true }).catch(() => {});
   }

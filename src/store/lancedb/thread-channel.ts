@@ -2,6 +2,7 @@ import { getCompileCacheDir } from "node:module";
 import { setTimeout as delay } from "node:timers/promises";
 import { SHARE_ENV, Worker } from "node:worker_threads";
 import { EverstepError } from "../../domain/errors.ts";
+import { messageOf, unavailable } from "../store-errors.ts";
 import type { Engine } from "./engine.ts";
 import type { History } from "./history.ts";
 import type { Tuning } from "./mover.ts";
@@ -203,16 +204,14 @@ export class ThreadChannel {
 const died = (cause: unknown): EverstepError =>
   cause instanceof EverstepError
     ? cause
-    : new EverstepError(
-        "store_unavailable",
-        `the store's thread died (${cause instanceof Error ? cause.message : String(cause)})`,
+    : unavailable(
+        `the store's thread died (${messageOf(cause)})`,
         "restart Everstep; what was acknowledged is on disk",
         cause,
       );
 
 const interrupted = (): EverstepError =>
-  new EverstepError(
-    "store_unavailable",
+  unavailable(
     "the store's thread died while it was asked this, and is started again",
     "ask again in a moment, for less at once if it happens again; nothing was lost",
   );
