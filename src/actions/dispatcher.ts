@@ -8,8 +8,8 @@ import type { SessionRegistry } from "../sessions/registry.ts";
 import { describeError } from "../sessions/retry.ts";
 import type { SessionRunner } from "../sessions/session-runner.ts";
 import { GUIDANCE_SLICE } from "../store/guidance-amount.ts";
-import { isRefusal, MOST_REFUSALS } from "../store/is-refusal.ts";
 import type { CommitOutcome, Store } from "../store/store.ts";
+import { isRefusal, MOST_REFUSALS } from "../store/store-errors.ts";
 import { type Decision, decide, decideEnded } from "./decide.ts";
 
 /** Actions under way at once, over all sessions. It only bounds memory: a pause that waits its turn here would let a step start. */

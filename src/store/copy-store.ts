@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 import { EverstepError } from "../domain/errors.ts";
+import { isObject } from "../domain/json.ts";
 import { isLive, type Session } from "../domain/session.ts";
 import type { Step } from "../domain/step.ts";
-import { canonicalJson } from "./canonical-json.ts";
 import type { Batch, OwnedSession, Page, Store } from "./store.ts";
 
 /** What a table holds: how many rows, and a sum over all of them that does not depend on their order. */
@@ -159,13 +159,13 @@ async function writeSession(
 
 async function requireEmpty(store: Store): Promise<void> {
   const first = { limit: 1, offset: 0 };
-  const found = await Promise.all([
+  const firstRows = await Promise.all([
     store.listSessions(first),
     store.listActions(first),
     store.listConversations(first),
     store.listAgentConfigs(first),
   ]);
-  if (found.every((rows) => rows.length === 0)) return;
+  if (firstRows.every((rows) => rows.length === 0)) return;
   throw new EverstepError("store_foreign", "the store to copy into holds something already", "name an empty one");
 }
 
@@ -229,3 +229,9 @@ class Sums {
     return Object.fromEntries(sums) as StoreSums;
   }
 }
+
+/** JSON text in which the order of keys does not matter: engines may keep documents in an order of their own. */
+export const canonicalJson = (value: unknown): string =>
+  JSON.stringify(value, (_key, field: unknown) =>
+    isObject(field) ? Object.fromEntries(Object.entries(field).sort(([a], [b]) => (a < b ? -1 : 1))) : field,
+  );

@@ -1,7 +1,6 @@
 import type { Message } from "../domain/conversation.ts";
 import type { CommittedEvent } from "../domain/event.ts";
 import type { Step } from "../domain/step.ts";
-import { ALL_CHANNEL, type CommitFeed, conversationChannel, sessionChannel } from "./commit-feed.ts";
 import { eventBytes, ReaderBudget, readerTooSlow } from "./reader-budget.ts";
 import type { Store, Topic } from "./store.ts";
 
@@ -9,7 +8,7 @@ type Reads = Pick<Store, "listSteps" | "listMessages"> & {
   /** Where the feed tells messages' numbers: that of a message, null where it is unknown. */
   messageNumber?(message_id: string): Promise<number | null>;
 };
-type Told = { event: CommittedEvent; number: number | undefined; bytes: number };
+type WaitingEvent = { event: CommittedEvent; number: number | undefined; bytes: number };
 
 /** Events that wait for a slow reader. Past this, rows are read from the store again when the reader gets there. */
 const QUEUE_LIMIT = 1000;
@@ -18,9 +17,9 @@ const PAGE = 200;
 /**
  * Catches up from a cursor, then follows the feed.
  *
- * F1  It listens before it reads, so nothing falls between the two; what comes twice that way is told apart by the cursor.
- * F2  Memory is bounded, in events and in bytes: a reader that falls behind drains what waits, then reads on from the rows in the
- *     store. One for whom something must wait that cannot be read again is dropped, never told less than happened.
+ * FOLLOW-1  It listens before it reads, so nothing falls between the two; the cursor tells apart what comes twice that way.
+ * FOLLOW-2  Memory is bounded, in events and in bytes: a reader that falls behind drains what waits, then reads on from the rows in the
+ *     store. One for whom something must wait that cannot be read again is dropped: nobody gets less than happened unawares.
  */
 export function follow(
   reads: Reads,
@@ -37,12 +36,12 @@ export function follow(
   let wake = () => {};
   const listener = (event: CommittedEvent, number?: number): void => {
     const isRow = event.kind === "step" || event.kind === "message";
-    const told = { event, number, bytes: eventBytes(event) };
-    const isFull = waiting.size >= QUEUE_LIMIT || !waiting.fits(told);
+    const waitingEvent = { event, number, bytes: eventBytes(event) };
+    const isFull = waiting.size >= QUEUE_LIMIT || !waiting.fits(waitingEvent);
     // The first row is kept even then: a reader without a cursor reads on from it.
     if (isRow && cursor && (behind || (isFull && (cursor.isSet || hasRow)))) behind = true;
-    else if (waiting.fits(told)) {
-      waiting.add(told);
+    else if (waiting.fits(waitingEvent)) {
+      waiting.add(waitingEvent);
       hasRow ||= isRow;
     } else {
       isTooSlow = true;
@@ -71,7 +70,7 @@ export function follow(
         if (next) {
           if (cursor?.take(next.event, next.number) ?? true) yield next.event;
         } else if (behind && cursor) {
-          behind = false; // F1: from here on new rows wait in the queue while older ones are read.
+          behind = false; // FOLLOW-1: from here on new rows wait in the queue while older ones are read.
           for await (const event of cursor.missed()) {
             if (signal.aborted) return;
             waiting.delete(event);
@@ -95,7 +94,7 @@ export function follow(
 /** The events that wait for a reader, oldest first, the newest version of each row only. */
 class WaitingEvents {
   readonly #budget: ReaderBudget;
-  readonly #events = new Map<string, Told>();
+  readonly #events = new Map<string, WaitingEvent>();
 
   constructor(budget: ReaderBudget) {
     this.#budget = budget;
@@ -106,26 +105,26 @@ class WaitingEvents {
   }
 
   /** One that takes an older version's place adds only what it is larger. */
-  fits({ event, bytes }: Told): boolean {
+  fits({ event, bytes }: WaitingEvent): boolean {
     return this.#budget.fits(bytes - (this.#events.get(keyOf(event))?.bytes ?? 0));
   }
 
-  add(told: Told): void {
-    this.delete(told.event);
-    this.#events.set(keyOf(told.event), told);
-    this.#budget.add(told.bytes);
+  add(waitingEvent: WaitingEvent): void {
+    this.delete(waitingEvent.event);
+    this.#events.set(keyOf(waitingEvent.event), waitingEvent);
+    this.#budget.add(waitingEvent.bytes);
   }
 
   delete(event: CommittedEvent): void {
     const key = keyOf(event);
-    const told = this.#events.get(key);
-    if (told && this.#events.delete(key)) this.#budget.remove(told.bytes);
+    const waitingEvent = this.#events.get(key);
+    if (waitingEvent && this.#events.delete(key)) this.#budget.remove(waitingEvent.bytes);
   }
 
-  shift(): Told | undefined {
-    const [told] = this.#events.values();
-    if (told) this.delete(told.event);
-    return told;
+  shift(): WaitingEvent | undefined {
+    const [waitingEvent] = this.#events.values();
+    if (waitingEvent) this.delete(waitingEvent.event);
+    return waitingEvent;
   }
 
   clear(): void {
@@ -262,4 +261,60 @@ class MessageCursor implements Cursor {
     this.#number = number ?? (this.#number === undefined ? undefined : this.#number + 1);
     return true;
   }
+}
+
+/** `number` is a message's place in its conversation, where the engine tells it. */
+type Listener = (event: CommittedEvent, number?: number) => void;
+
+/** What was just committed, handed to those who listen to its session, its conversation, or to everything. */
+export class CommitFeed {
+  readonly #listeners = new Map<string, Set<Listener>>();
+  readonly #gapListeners = new Set<() => void>();
+
+  /** `gap` is called where something may have been committed that was not handed on. */
+  listen(channel: string, listener: Listener, gap: () => void = () => {}): () => void {
+    const listeners = this.#listeners.get(channel) ?? new Set();
+    this.#listeners.set(channel, listeners.add(listener));
+    this.#gapListeners.add(gap);
+    return () => {
+      listeners.delete(listener);
+      this.#gapListeners.delete(gap);
+      if (listeners.size === 0 && this.#listeners.get(channel) === listeners) this.#listeners.delete(channel);
+    };
+  }
+
+  /** The channels that somebody listens to. */
+  get channels(): ReadonlyMap<string, unknown> {
+    return this.#listeners;
+  }
+
+  gap(): void {
+    for (const listener of this.#gapListeners) listener();
+  }
+
+  /** In the order of the commits. */
+  publish(event: CommittedEvent, number?: number): void {
+    if (this.#listeners.size === 0) return;
+    for (const channel of [channelOf(event), ALL_CHANNEL]) {
+      for (const listener of this.#listeners.get(channel) ?? []) listener(event, number);
+    }
+  }
+}
+
+export const ALL_CHANNEL = "all";
+export const sessionChannel = (session_id: string): string => `session:${session_id}`;
+export const conversationChannel = (conversation_id: string): string => `conversation:${conversation_id}`;
+
+function channelOf(event: CommittedEvent): string {
+  switch (event.kind) {
+    case "step":
+      return sessionChannel(event.step.session_id);
+    case "session":
+      return sessionChannel(event.session.session_id);
+    case "action":
+      return sessionChannel(event.action.session_id);
+    case "message":
+      return conversationChannel(event.message.conversation_id);
+  }
+  return event satisfies never;
 }

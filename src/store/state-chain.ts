@@ -4,10 +4,10 @@ import { applyDelta, type Changes, diff } from "./state-delta.ts";
 /**
  * How the states of a session's steps are stored: a whole one, then differences, each from the step before.
  *
- * C1  A state is stored whole again once the differences since the last whole one add up to its size. So what is stored
+ * CHAIN-1  A state is stored whole again once the differences since the last whole one add up to its size. So what is stored
  *     stays within a few times what changed, and any state is rebuilt from at most about twice its own size.
- * C2  A step whose predecessor is not at hand is stored whole. Nothing else depends on having it at hand.
- * C3  A chain's state is made from the stored text, so that nobody else holds what the next difference is taken from.
+ * CHAIN-2  A step whose predecessor is not at hand is stored whole. Nothing else depends on having it at hand.
+ * CHAIN-3  A chain's state is made from the stored text, so that nobody else holds what the next difference is taken from.
  */
 export type StoredState = {
   state_kind: "whole" | "delta";
@@ -33,12 +33,12 @@ export function storeState(
 ): { stored: StoredState; chain: Chain } {
   const chain = last && measure(last);
   // A state this small is cheaper to write than to compare.
-  const found = chain && chain.size > ROW_OVERHEAD ? difference(chain.state, state) : null;
-  if (!chain || !found) return storeWhole(state, iteration);
-  const { text, growth } = found;
+  const change = chain && chain.size > ROW_OVERHEAD ? difference(chain.state, state) : null;
+  if (!chain || !change) return storeWhole(state, iteration);
+  const { text, growth } = change;
   const { base_iteration } = chain;
   const size = Math.max(2, chain.size + growth);
-  // C1: what shrank counts as spent too, for a reader still meets it in the whole state.
+  // CHAIN-1: what shrank counts as spent too, for a reader still meets it in the whole state.
   const spent = chain.spent + text.length + ROW_OVERHEAD + Math.max(0, -growth);
   if (spent >= size) return storeWhole(state, iteration);
   return {
@@ -55,8 +55,8 @@ function measure(chain: Chain): Chain {
 
 function difference(before: JsonObject, after: JsonObject): { text: string; growth: number } | null {
   try {
-    const found = diff(before, after);
-    return found && { text: JSON.stringify(found.delta), growth: found.growth };
+    const change = diff(before, after);
+    return change && { text: JSON.stringify(change.delta), growth: change.growth };
   } catch (error) {
     // A difference is nested deeper than its state, so the stack may hold the one and not the other.
     if (error instanceof RangeError) return null;

@@ -8,8 +8,8 @@ import { isObject, type JsonObject, type JsonValue } from "../domain/json.ts";
  *   ["#", {index: change}]  in a list, these elements changed
  *   {key: change}           in an object, these keys changed
  *
- * D1  `applyDelta(before, diff(before, after).delta)` equals `after` to the letter: JSON text with the same order of keys.
- * D2  Nothing of `before` or `after` is mutated; what did not change is shared.
+ * DELTA-1  `applyDelta(before, diff(before, after).delta)` equals `after` to the letter: JSON text with the same order of keys.
+ * DELTA-2  Nothing of `before` or `after` is mutated; what did not change is shared.
  */
 type Change = ["=", JsonValue] | ["-"] | ["~", number, number, string | JsonValue[]] | ["#", Changes] | Changes;
 export type Changes = { [key: string]: Change };
@@ -54,7 +54,7 @@ function replaced(before: JsonValue, after: JsonValue, growth: Growth): Change {
 function objectChanges(before: JsonObject, after: JsonObject, growth: Growth, depth: number): Changes | null {
   const names = Object.keys(after);
   const kept = Object.keys(before).filter((key) => Object.hasOwn(after, key));
-  // D1: applying keeps the old order and appends new keys; an object with any other order is replaced.
+  // DELTA-1: applying keeps the old order and appends new keys; an object with any other order is replaced.
   if (kept.some((key, index) => names[index] !== key)) return null;
   const entries: [string, Change][] = [];
   for (const [key, value] of Object.entries(before)) {

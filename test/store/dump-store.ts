@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { canonicalJson } from "../../src/store/canonical-json.ts";
+import { canonicalJson } from "../../src/store/copy-store.ts";
 import type { Page, Store } from "../../src/store/store.ts";
 
 type Row = Record<string, unknown>;

@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Message } from "../../src/domain/conversation.ts";
-import { CommitFeed } from "../../src/store/commit-feed.ts";
-import { follow } from "../../src/store/follow.ts";
+import { CommitFeed, follow } from "../../src/store/follow.ts";
 import { aMessage } from "./fixtures.ts";
 
 test("a follower is not told a message again that a feed which lags behind tells after it was read", async () => {

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { StepDelta } from "../../src/domain/event.ts";
 import { ReceivedDeltas } from "../../src/store/postgres/notification-router.ts";
-import { Outbox } from "../../src/store/postgres/outbox.ts";
+import { Outbox } from "../../src/store/postgres/notify-connection.ts";
 import { deltaOf } from "./fixtures.ts";
 
 describe("news that waits to be told", () => {

@@ -273,14 +273,14 @@ export class ActionClaims {
   async #giveBackNow(): Promise<void> {
     while (this.#asking.size > 0) await Promise.all(this.#asking);
     const rows = await this.#pool.query("select action_id from queue where claimed_by = $1", this.#node_no);
-    const known = new Set([...this.#writing].map(({ action_id }) => action_id));
-    for (const state of this.#sessions.values()) if (state.kind !== "fresh") for (const id of state.ids) known.add(id);
-    const unknown = rows.map(({ action_id }) => fromText(String(action_id))).filter((id) => !known.has(id));
-    if (unknown.length === 0) return;
+    const ownIds = new Set([...this.#writing].map(({ action_id }) => action_id));
+    for (const state of this.#sessions.values()) if (state.kind !== "fresh") for (const id of state.ids) ownIds.add(id);
+    const unknownIds = rows.map(({ action_id }) => fromText(String(action_id))).filter((id) => !ownIds.has(id));
+    if (unknownIds.length === 0) return;
     await this.#pool.query(
       "update queue set claimed_by = null where claimed_by = $1 and action_id = any ($2::text[])",
       this.#node_no,
-      arrayOf(unknown.map(toText)),
+      arrayOf(unknownIds.map(toText)),
     );
   }
 
@@ -295,7 +295,7 @@ export class ActionClaims {
       this.#process.others() + 1,
       ...(session_ids ? [arrayOf(session_ids.map(toText))] : []),
     );
-    const rowsOf = (kind: ClaimRow): Record<string, unknown>[] => rows.filter(({ found_as }) => found_as === kind);
+    const rowsOf = (kind: ClaimRow): Record<string, unknown>[] => rows.filter(({ row_kind }) => row_kind === kind);
     const sessionsOf = (kind: ClaimRow): string[] => rowsOf(kind).map((row) => fromText(row["session_id"] as string));
     for (const row of rowsOf("waiting")) this.#wakeAt(Date.parse(row["run_at"] as string));
     const [left, taken, more] = [sessionsOf("left"), sessionsOf("taken"), new Set(sessionsOf("more"))];
@@ -344,11 +344,11 @@ const claimStatements = (tables: Tables): ClaimStatements => ({
 const claimFrom = (sessions: string, tables: Tables): string => {
   const only = (column: "run_at" | "session_id"): string => onlyColumn(tables, column);
   return `
-with wanted as (${sessions}),
+with candidates as (${sessions}),
 heads as materialized (
   select h.action_id, h.session_id, h.urgency, h.created_at, h.run_at, s.node_no as owner_no, s.status,
     s.node_no is null and s.status in (${LIVE}, 'error') as is_free
-  from wanted w
+  from candidates w
   cross join lateral (
     select q.action_id, q.session_id, q.urgency, q.created_at, q.run_at from queue q
     where q.session_id = w.session_id and not q.processed
@@ -376,7 +376,7 @@ claimed as (
   where q.action_id = c.action_id and q.claimed_by is null and not q.processed
     and (not coalesce(c.is_free, false) or c.session_id in (select session_id from taken))
   returning ${tables.selected("queue", "q")})
-select 'claimed' as found_as, c.* from claimed c
+select 'claimed' as row_kind, c.* from claimed c
 union all select 'waiting', ${only("run_at")} from heads h where h.run_at > $3::timestamptz
 union all select 'left', ${only("session_id")} from ready h where h.action_id not in (select action_id from chosen)
 union all select 'taken', ${only("session_id")} from taken h

@@ -360,13 +360,13 @@ const SESSION_UPDATES: Readonly<Record<string, string>> = {
 };
 
 function writesTo(tables: Tables): Record<TableName, string> {
-  const given = (table: TableName): string =>
+  const inputNames = (table: TableName): string =>
     tables
       .names(table)
       .map((name) => `i.${name}`)
       .join(", ");
   const insert = (table: TableName, more = "", values = more): string =>
-    `insert into ${table} (${tables.names(table).join(", ")}${more}) select ${given(table)}${values} from new_${table} i where ${PASSED}`;
+    `insert into ${table} (${tables.names(table).join(", ")}${more}) select ${inputNames(table)}${values} from new_${table} i where ${PASSED}`;
   const replaceBy = (table: TableName, key: string, more = ""): string =>
     `on conflict (${key}) do update set ${tables
       .names(table)
@@ -401,7 +401,7 @@ update_sessions as (update agent_state s set ${sessionChanges},
   returning conversation_id, last_number),
 write_messages as (
   insert into conversation_messages (${tables.names("conversation_messages").join(", ")}, words, number)
-    select ${given("conversation_messages")}, i.words,
+    select ${inputNames("conversation_messages")}, i.words,
       c.last_number + 1 - row_number() over (partition by i.conversation_id order by i.batch desc, i.ordinal desc)
     from new_conversation_messages i join message_counts c on c.conversation_id = i.conversation_id where ${PASSED}
   returning conversation_id, message_id, number)`,

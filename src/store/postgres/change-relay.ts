@@ -2,7 +2,7 @@ import { setTimeout as wait } from "node:timers/promises";
 import type { Action } from "../../domain/action.ts";
 import type { Message } from "../../domain/conversation.ts";
 import type { Step } from "../../domain/step.ts";
-import { ALL_CHANNEL, type CommitFeed, conversationChannel, sessionChannel } from "../commit-feed.ts";
+import { ALL_CHANNEL, type CommitFeed, conversationChannel, sessionChannel } from "../follow.ts";
 import type { PlannedStep, Position, SessionPlan } from "../owned-sessions.ts";
 import type { PostgresReads } from "./postgres-reads.ts";
 
@@ -134,7 +134,7 @@ export class ChangeRelay {
     const channels = [...this.#feed.channels.keys()];
     const session_ids = channels.flatMap((channel) => idIn("session", channel) ?? []);
     if (session_ids.length > 0)
-      for (const found of await this.#reads.sessionPositions(session_ids)) this.#lookAtSession(found);
+      for (const current of await this.#reads.sessionPositions(session_ids)) this.#lookAtSession(current);
     const conversation_ids = channels.flatMap((channel) => idIn("conversation", channel) ?? []);
     if (conversation_ids.length === 0) return;
     for (const [id, last] of await this.#reads.lastMessageNumbers(conversation_ids)) {
@@ -145,15 +145,15 @@ export class ChangeRelay {
     }
   }
 
-  #lookAtSession(found: Position & { session_id: string; updated_at: string }): void {
-    const followed = this.#followedSession(found.session_id);
+  #lookAtSession(current: Position & { session_id: string; updated_at: string }): void {
+    const followed = this.#followedSession(current.session_id);
     if (!followed) return;
-    const hasChanged = followed.updated_at !== null && followed.updated_at !== found.updated_at;
-    followed.updated_at = found.updated_at;
-    const at = placeOf(followed.progress, found);
-    if (!isBehind(at, found) && !hasChanged) return;
+    const hasChanged = followed.updated_at !== null && followed.updated_at !== current.updated_at;
+    followed.updated_at = current.updated_at;
+    const at = placeOf(followed.progress, current);
+    if (!isBehind(at, current) && !hasChanged) return;
     followed.progress = { kind: "reached", at };
-    this.#readSession(found.session_id, followed, []);
+    this.#readSession(current.session_id, followed, []);
   }
 
   /** RELAY-1. Steps that may be handed on at once; where something is missing before them they are read instead. */

@@ -31,12 +31,12 @@ const report = (said: HeartbeatReport): void => parentPort?.postMessage(said);
 
 /** How long the program's own thread has not turned, as far as this one noticed: while both stand still nothing counts. */
 const blockedFor = (() => {
-  let known = -1;
+  let lastTurns = -1;
   let since = performance.now();
   return (): number => {
     const now = Atomics.load(turns, 0);
-    if (now !== known) {
-      known = now;
+    if (now !== lastTurns) {
+      lastTurns = now;
       since = performance.now();
     }
     const blocked_ms = performance.now() - since;

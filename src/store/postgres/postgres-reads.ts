@@ -24,15 +24,17 @@ import type * as port from "../store.ts";
 import type { Parameter, Pool, Row } from "./connections.ts";
 import { toWordQuery } from "./search-index.ts";
 import {
+  type FoundSessions,
   type ListFilter,
   conditions as listConditions,
+  RESULT_BEGINNING,
   SessionLists,
+  SessionSearch,
   toCounts,
   totalOf,
   toWhere,
   Values,
 } from "./session-lists.ts";
-import { type FoundSessions, RESULT_BEGINNING, SessionSearch } from "./session-search.ts";
 import { OK_ROW_ORDER } from "./single-row-statements.ts";
 import { GUIDANCE, type Tables } from "./tables.ts";
 import { arrayOf, fromText, toText } from "./value-encoding.ts";

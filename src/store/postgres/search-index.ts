@@ -14,13 +14,13 @@ export function toIndexedWords(text: string | null): string | null {
   for (const [at, word] of words(text).entries()) {
     if (characters > MOST_CHARACTERS) break;
     const short = shortened(word);
-    const known = places.get(short);
-    if (!known) {
+    const wordPlaces = places.get(short);
+    if (!wordPlaces) {
       characters += short.length + 20;
       places.set(short, [Math.min(at + 1, MOST_PLACES)]);
-    } else if (known.length < MOST_PLACES_OF_WORD && at < MOST_PLACES) {
+    } else if (wordPlaces.length < MOST_PLACES_OF_WORD && at < MOST_PLACES) {
       characters += 6;
-      known.push(at + 1);
+      wordPlaces.push(at + 1);
     }
   }
   if (places.size === 0) return null;
@@ -29,8 +29,8 @@ export function toIndexedWords(text: string | null): string | null {
 
 /** The question as the index takes it: every word. Null where it has none. */
 export function toWordQuery(question: string): string | null {
-  const wanted = [...new Set(words(question).map(shortened))];
-  return wanted.length === 0 ? null : wanted.map((word) => `'${word}'`).join(" & ");
+  const queryWords = [...new Set(words(question).map(shortened))];
+  return queryWords.length === 0 ? null : queryWords.map((word) => `'${word}'`).join(" & ");
 }
 
 const shortened = (word: string): string =>
