@@ -104,7 +104,7 @@ describe("a chain of stored states", () => {
   });
 
   for (const [what, stateAfter] of Object.entries(GROWING)) {
-    test(`C1: where ${what} grows, the total follows what was added`, () => {
+    test(`CHAIN-1: where ${what} grows, the total follows what was added`, () => {
       const rows = storeAll(Array.from({ length: 500 }, (_, step) => stateAfter(step + 1)));
       const payload = textOf(stateAfter(500)).length;
       assert.ok(charactersOf(rows) < 3 * payload, `${charactersOf(rows)} characters stored for ${payload}`);
@@ -114,7 +114,7 @@ describe("a chain of stored states", () => {
     });
   }
 
-  test("C1: a large state with one small change per step stays cheap", () => {
+  test("CHAIN-1: a large state with one small change per step stays cheap", () => {
     const states = Array.from({ length: 2_000 }, (_, n) => ({ n, background: LINE.repeat(100) }));
     const rows = storeAll(states);
     const changed = rows.length * (ROW + 20);
@@ -122,7 +122,7 @@ describe("a chain of stored states", () => {
   });
 
   for (const restarts of [0, 0.05]) {
-    test(`C1: any state is rebuilt from at most about twice its size, also after it shrank (restarts: ${restarts})`, (t) => {
+    test(`CHAIN-1: any state is rebuilt from at most about twice its size, also after it shrank (restarts: ${restarts})`, (t) => {
       const random = randomFor(t);
       const rows: StoredState[] = [];
       let [chain, lines]: [Chain | null, string[]] = [null, []];
@@ -140,7 +140,7 @@ describe("a chain of stored states", () => {
     });
   }
 
-  test("C1: what is written in JSON with escapes is counted as it is written", () => {
+  test("CHAIN-1: what is written in JSON with escapes is counted as it is written", () => {
     const background = LINE.repeat(20);
     const states = Array.from({ length: 1_000 }, (_, n) => ({
       background,
