@@ -22,6 +22,8 @@ export type CommitQueueOptions<Batch, Feedback> = {
   isWorthGroup: (waiting: number, under_way: number) => boolean;
   /** Runs soon, so that commits of the same turn go together. */
   schedule: (send: () => void) => void;
+  /** Whether commits that find others waiting may make a group worth it; else they go when a group was written. */
+  isEager: boolean;
   /** Milliseconds after which a commit that was not begun fails, because the server does not answer. */
   longest_wait_ms?: number;
 };
@@ -61,12 +63,12 @@ export class CommitQueue<Batch extends QueuedBatch, Feedback> {
 
   /** `committed` runs once the batch is on disk, in the order of the commits and before the answer is given. */
   commit(batch: Batch, committed: (feedback: Feedback) => void): Promise<CommitOutcome> {
-    const { schedule, longest_wait_ms } = this.#options;
+    const { schedule, isEager, longest_wait_ms } = this.#options;
     return new Promise((resolve, reject) => {
       this.#waiting.push({ batch, committed, resolve, reject, since: performance.now() });
       if (longest_wait_ms !== undefined)
         this.#expiry ??= setInterval(() => this.#expire(longest_wait_ms), longest_wait_ms / 5);
-      if (this.#isScheduled) return;
+      if (this.#isScheduled || (!isEager && this.#waiting.length > 1)) return;
       this.#isScheduled = true;
       schedule(() => {
         this.#isScheduled = false;

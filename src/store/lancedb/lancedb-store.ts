@@ -85,6 +85,7 @@ class EmbeddedStore implements LanceStore {
       most: LARGEST_GROUP,
       isWorthGroup: (waiting) => waiting >= WORTH_A_SYNC,
       schedule: queueMicrotask,
+      isEager: false,
     });
   }
 

@@ -96,6 +96,7 @@ export class PostgresStore extends PostgresReads implements port.Store {
       isWorthGroup: (waiting, under_way) =>
         under_way <= SMALL_GROUP || waiting >= Math.max(WORTH_A_SYNC, under_way / 2),
       schedule: setImmediate,
+      isEager: true,
       longest_wait_ms: LONGEST_WAIT_MS,
     });
     this.#upkeep = new ListUpkeep(pool, tuning);
