@@ -89,7 +89,7 @@ function refuseNewer(applied: { number: number; name: string; breaking: boolean 
 const PAGE = 200;
 
 /** Sessions that asked something before rows had the question: it is in their states, which are stored as differences. */
-export async function fillInQuestions(transaction: postgres.TransactionSql, schema: Schema): Promise<void> {
+async function fillInQuestions(transaction: postgres.TransactionSql, schema: Schema): Promise<void> {
   const pool = { query: (text: string, ...parameters: Parameter[]) => run(transaction, text, parameters) };
   const reads = new PostgresReads(pool, new Tables(schema));
   for (let last = 0; ; ) {

@@ -119,7 +119,7 @@ const ROUND_MS = 3000;
  * A server that is reached directly names, when it lets us in, the same backend that answers afterwards; then nothing more is
  * asked. A pooler names one of its own. Then it is tried whether one connection keeps its backend while others take theirs.
  */
-export async function requirePinnedConnections(client: postgres.Sql, url: string): Promise<void> {
+async function requirePinnedConnections(client: postgres.Sql, url: string): Promise<void> {
   const [answer, named] = await backendsOf(client);
   if (answer === named) return;
   for (let round = 1; round <= ROUNDS; round++) if (!(await keepsBackend(client, url, round))) throw pooled(null);
@@ -166,10 +166,10 @@ async function keepsBackend(client: postgres.Sql, url: string, holders: number):
 }
 
 /** A pooler that knows only some settings of a session says so when one comes with others. */
-export const isOfPooler = (error: unknown): boolean =>
+const isOfPooler = (error: unknown): boolean =>
   error instanceof Error && (error as { code?: string }).code === "08P01" && /startup parameter/.test(error.message);
 
-export const pooled = (cause: unknown): EverstepError =>
+const pooled = (cause: unknown): EverstepError =>
   new EverstepError(
     "store_pooled",
     cause === null
