@@ -91,11 +91,11 @@ async function serveUntilStopped(
     queue: new ActionQueue(store, catalog, { limit }),
     events: new Events(store),
   };
-  const workers = () => (runtime ? [runtime.describe()] : []);
+  const runtimes = () => (runtime ? [runtime.describe()] : []);
   const address =
     role === "worker"
       ? null
-      : await listen(config, { store, catalog, metrics, log, workers, queue, events, limit }, atStop);
+      : await listen(config, { store, catalog, metrics, log, runtimes, queue, events, limit }, atStop);
   process.send?.(UP);
   // Only now: a step that holds up or ends the process must not keep it from being reached, nor from being started again.
   const revived = await Promise.race([runtime?.start() ?? 0, stopped.then(() => 0)]);

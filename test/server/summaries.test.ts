@@ -169,7 +169,7 @@ describe("GET /api/system", () => {
     sessions: countsShape,
     queue_depth: count,
     queue_lag_ms: z.number().min(0),
-    workers: z.array(
+    runtimes: z.array(
       z.strictObject({
         worker_id: z.string().min(1),
         pid: z.int(),
@@ -179,7 +179,7 @@ describe("GET /api/system", () => {
         max_running_steps: count,
       }),
     ),
-    ...(ENGINE === "postgres" && { sharers: z.array(z.looseObject({ name: z.string().min(1) })).length(1) }),
+    ...(ENGINE === "postgres" && { workers: z.array(z.looseObject({ name: z.string().min(1) })).length(1) }),
     process: z.strictObject({ node: z.string(), uptime_s: z.number(), memory_bytes: count }),
     samples: z.array(
       z.strictObject({ at: z.iso.datetime(), steps: count, errors: count, tokens: count, latency_ms: z.number() }),
@@ -189,9 +189,9 @@ describe("GET /api/system", () => {
   test("tells the worker, what runs and what was done", TIMEOUT, async () => {
     const { api } = world();
     const running = await api.create("count", { params: { to: 5, delay_ms: 600_000 } });
-    const { workers, samples, sessions } = read(await api.get("/api/system"), 200, shape);
-    assert.deepEqual([workers.length, workers[0]?.pid, workers[0]?.max_running_steps], [1, world().server.pid, 500]);
-    assert.ok((workers[0]?.running_steps ?? 0) >= 1);
+    const { runtimes, samples, sessions } = read(await api.get("/api/system"), 200, shape);
+    assert.deepEqual([runtimes.length, runtimes[0]?.pid, runtimes[0]?.max_running_steps], [1, world().server.pid, 500]);
+    assert.ok((runtimes[0]?.running_steps ?? 0) >= 1);
     assert.equal(samples.length, 360);
     assert.ok((sessions["running"] ?? 0) >= 1);
     await world().control(running.session_id, "destroy");

@@ -7,7 +7,7 @@ import { Api, read } from "./api.ts";
 import { everstep } from "./command.ts";
 import { eventually, ServerProcess, TIMEOUT } from "./server-fixture.ts";
 
-const workersShape = z.looseObject({ workers: z.array(z.looseObject({ pid: z.int() })) });
+const runtimesShape = z.looseObject({ runtimes: z.array(z.looseObject({ pid: z.int() })) });
 
 const supervised = async () =>
   ServerProcess.start({ EVERSTEP_SUPERVISE: "1", EVERSTEP_PORT: String(await freePort()) });
@@ -16,7 +16,7 @@ const supervised = async () =>
 const servingPid = (server: ServerProcess, last?: number): Promise<number> =>
   eventually("it serves", async () => {
     const answer = await new Api(server.url).get("/api/system").catch(() => null);
-    const pid = answer?.status === 200 ? read(answer, 200, workersShape).workers[0]?.pid : undefined;
+    const pid = answer?.status === 200 ? read(answer, 200, runtimesShape).runtimes[0]?.pid : undefined;
     return pid !== last && pid;
   });
 

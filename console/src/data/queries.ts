@@ -60,7 +60,8 @@ export type SystemState = {
   sessions: Record<SessionStatus, number>;
   queue_depth: number;
   queue_lag_ms: number;
-  workers: {
+  /** What runs agents in the process that answers. */
+  runtimes: {
     worker_id: string;
     pid: number;
     started_at: string;
@@ -69,7 +70,7 @@ export type SystemState = {
     max_running_steps: number;
   }[];
   /** The processes that share the store, on PostgreSQL. */
-  sharers?: {
+  workers?: {
     name: string;
     started_at: string;
     takes_sessions: boolean;

@@ -41,7 +41,7 @@ export default function SystemPage() {
           ))}
         </dl>
         <Throughput samples={system.samples} queue={queue} />
-        {system.sharers ? <Sharers sharers={system.sharers} /> : <Workers workers={system.workers} />}
+        {system.workers ? <Workers workers={system.workers} /> : <Runtimes runtimes={system.runtimes} />}
         {/* On a narrow screen the menu has no room for it. */}
         <div className="md:hidden">
           <NameField />
@@ -102,23 +102,23 @@ function Throughput({ samples, queue }: { samples: Sample[]; queue: QueuePoint[]
   );
 }
 
-function Sharers({ sharers }: { sharers: NonNullable<SystemState["sharers"]> }) {
+function Workers({ workers }: { workers: NonNullable<SystemState["workers"]> }) {
   return (
     <Table
       title="Processes that share the store"
       heads={["Process", "Work", "Sessions it owns", "Last heard of", "Started"]}
     >
-      {sharers.map((sharer) => (
-        <tr key={sharer.name} className="border-b border-line last:border-0">
-          <td className="px-3.5 py-2 font-mono text-[12px]">{sharer.name}</td>
-          <td className="px-3.5 py-2">{sharer.takes_sessions ? "runs agents" : "serves"}</td>
-          <td className="px-3.5 py-2 tabular-nums">{count(sharer.owned_sessions)}</td>
+      {workers.map((worker) => (
+        <tr key={worker.name} className="border-b border-line last:border-0">
+          <td className="px-3.5 py-2 font-mono text-[12px]">{worker.name}</td>
+          <td className="px-3.5 py-2">{worker.takes_sessions ? "runs agents" : "serves"}</td>
+          <td className="px-3.5 py-2 tabular-nums">{count(worker.owned_sessions)}</td>
           <td className="px-3.5 py-2 tabular-nums">
-            {count(Math.round(sharer.silent_ms))} ms ago
-            {sharer.blocked_ms > 0 && `, blocked by a step for ${count(Math.round(sharer.blocked_ms / 1000))} s`}
+            {count(Math.round(worker.silent_ms))} ms ago
+            {worker.blocked_ms > 0 && `, blocked by a step for ${count(Math.round(worker.blocked_ms / 1000))} s`}
           </td>
           <td className="px-3.5 py-2">
-            <Age at={sharer.started_at} /> ago
+            <Age at={worker.started_at} /> ago
           </td>
         </tr>
       ))}
@@ -126,19 +126,19 @@ function Sharers({ sharers }: { sharers: NonNullable<SystemState["sharers"]> }) 
   );
 }
 
-function Workers({ workers }: { workers: SystemState["workers"] }) {
+function Runtimes({ runtimes }: { runtimes: SystemState["runtimes"] }) {
   return (
     <Table title="Workers" heads={["Worker", "Process", "Running steps", "Waiting for a place", "Started"]}>
-      {workers.map((worker) => (
-        <tr key={worker.worker_id} className="border-b border-line last:border-0">
-          <td className="px-3.5 py-2 font-mono text-[12px]">{worker.worker_id}</td>
-          <td className="px-3.5 py-2 tabular-nums">{worker.pid}</td>
+      {runtimes.map((runtime) => (
+        <tr key={runtime.worker_id} className="border-b border-line last:border-0">
+          <td className="px-3.5 py-2 font-mono text-[12px]">{runtime.worker_id}</td>
+          <td className="px-3.5 py-2 tabular-nums">{runtime.pid}</td>
           <td className="px-3.5 py-2 tabular-nums">
-            {count(worker.running_steps)} of {count(worker.max_running_steps)}
+            {count(runtime.running_steps)} of {count(runtime.max_running_steps)}
           </td>
-          <td className="px-3.5 py-2 tabular-nums">{count(worker.waiting_steps)}</td>
+          <td className="px-3.5 py-2 tabular-nums">{count(runtime.waiting_steps)}</td>
           <td className="px-3.5 py-2">
-            <Age at={worker.started_at} /> ago
+            <Age at={runtime.started_at} /> ago
           </td>
         </tr>
       ))}

@@ -8,7 +8,7 @@ import type { Catalog } from "../../monikers/catalog.ts";
 import type { Store } from "../../store/store.ts";
 import type { Metrics } from "./metrics.ts";
 
-type WorkerState = {
+type RuntimeState = {
   worker_id: string;
   pid: number;
   started_at: string;
@@ -28,7 +28,7 @@ export type ServerContext = {
   /** The one chat that AgentApi serves, which can be started afresh. */
   chat: { reset(): Promise<void> };
   /** Those who run agents, as far as this process knows. */
-  workers: () => WorkerState[];
+  runtimes: () => RuntimeState[];
 };
 
 export type App = FastifyInstance<

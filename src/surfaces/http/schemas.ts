@@ -22,7 +22,8 @@ for (const [id, schema] of Object.entries({
 }))
   z.globalRegistry.add(schema, { id });
 
-export const sharersSchema = z
+/** The same in every answer. */
+export const workersSchema = z
   .array(
     z.object({
       name: z.string().optional().describe("Only where the token is given, if one is set."),

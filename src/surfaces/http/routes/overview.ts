@@ -1,10 +1,10 @@
 import { z } from "zod";
 import { SESSION_STATUSES } from "../../../domain/session.ts";
 import type { Routes } from "../context.ts";
-import { answers, sharersSchema } from "../schemas.ts";
+import { answers, workersSchema } from "../schemas.ts";
 
 const count = z.int().min(0);
-const workerSchema = z.object({
+const runtimeSchema = z.object({
   worker_id: z.string(),
   pid: z.int(),
   started_at: z.string(),
@@ -18,15 +18,15 @@ const overviewSchema = z.object({
   sessions: z.object(Object.fromEntries(SESSION_STATUSES.map((status) => [status, count]))),
   queue_depth: count,
   queue_lag_ms: z.number().min(0),
-  workers: z.array(workerSchema).describe("The workers that this process knows."),
-  sharers: sharersSchema,
+  runtimes: z.array(runtimeSchema).describe("What runs agents in this process; none where it only serves."),
+  workers: workersSchema,
   process: z.object({ node: z.string(), uptime_s: z.number(), memory_bytes: count }),
   samples: z
     .array(z.object({ at: z.string(), steps: count, errors: count, tokens: count, latency_ms: z.number() }))
     .describe("What this process did in the last half hour, in pieces of five seconds."),
 });
 
-export const overviewRoutes: Routes = (app, { store, metrics, workers }) => {
+export const overviewRoutes: Routes = (app, { store, metrics, runtimes }) => {
   app.get(
     "/api/system",
     {
@@ -43,8 +43,8 @@ export const overviewRoutes: Routes = (app, { store, metrics, workers }) => {
         sessions,
         queue_depth,
         queue_lag_ms: oldest_pending_at === null ? 0 : Math.max(0, Date.now() - Date.parse(oldest_pending_at)),
-        workers: workers(),
-        sharers: await store.listWorkers?.(),
+        runtimes: runtimes(),
+        workers: await store.listWorkers?.(),
         process: {
           node: process.version,
           uptime_s: Math.round(process.uptime()),

@@ -3,7 +3,7 @@ import { EverstepError } from "../../../domain/errors.ts";
 import { idSchema } from "../../../domain/ids.ts";
 import { searchHitSchema } from "../../../domain/search.ts";
 import type { Routes } from "../context.ts";
-import { answers, sharersSchema } from "../schemas.ts";
+import { answers, workersSchema } from "../schemas.ts";
 
 const monikerSchema = z.object({
   name: z.string(),
@@ -20,7 +20,7 @@ const healthSchema = z.object({
   queue_lag_ms: z.number(),
   /** What does not work at the moment, though nothing is lost: rows that cannot be moved into LanceDB, say. */
   problems: z.array(z.string()),
-  workers: sharersSchema,
+  workers: workersSchema,
   error: z.string().optional().describe("Why the store cannot be used or written."),
 });
 
