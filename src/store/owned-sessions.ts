@@ -118,6 +118,11 @@ export class OwnedSessions {
     return { kind: "planned", plans };
   }
 
+  /** P3, of a session whose owner is right. A database that is asked itself needs no answer here. */
+  protected mayBeWritten(_entry: SessionEntry): boolean {
+    return true;
+  }
+
   /** A session was created. */
   protected created(entry: SessionEntry): void {
     const { session_id } = entry.session;
@@ -149,12 +154,13 @@ export class OwnedSessions {
       base_iteration: changes.chain?.base_iteration ?? null,
       context: isEnded || (write.kind === "create" && !changes.chain) ? JSON.stringify(changes.session.context) : null,
       begun: () => {
-        entry.isBeingWritten = true;
+        // Nobody else can write a session that is only being created.
+        entry.isBeingWritten = write.kind === "update";
       },
       committed: () => {
         // One that was given up meanwhile, and perhaps taken again, is another entry.
         if (write.kind === "update" && this.entries.get(session.session_id) !== entry) return;
-        Object.assign(entry, changes, { revision, after_crash: false, isBeingWritten: false });
+        Object.assign(entry, changes, { revision, after_crash: false });
         if (isEnded) this.ended(session.session_id);
         else if (write.kind === "create") this.created(entry);
       },
@@ -168,7 +174,7 @@ export class OwnedSessions {
   #ownedEntry(session_id: string, { worker, epoch, revision }: Ownership): SessionEntry | null {
     const entry = this.entries.get(session_id);
     const isOwned = entry?.worker === worker && entry.epoch === epoch && entry.revision === revision;
-    return isOwned && !entry.isBeingWritten ? entry : null;
+    return isOwned && this.mayBeWritten(entry) ? entry : null;
   }
 }
 

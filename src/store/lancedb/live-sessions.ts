@@ -76,6 +76,11 @@ export class LiveSessions extends OwnedSessions {
     else this.entries.delete(session_id);
   }
 
+  /** P3: not while another write is under way. */
+  protected override mayBeWritten({ isBeingWritten }: SessionEntry): boolean {
+    return !isBeingWritten;
+  }
+
   protected override created(entry: SessionEntry): void {
     this.entries.set(entry.session.session_id, entry);
     if (entry.worker === null) this.#free.add(entry.session.session_id);

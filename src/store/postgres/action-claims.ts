@@ -20,13 +20,10 @@ type OwnProcess = {
   wake: () => void;
 };
 
-/** What this process knows of a session's actions. A session of which it knows nothing has no state. */
+/** A session of which an action is claimed here. One of which none is has no state. */
 type SessionState =
-  /** It may have an action to claim. */
-  | { kind: "fresh" }
   /** An action was claimed as it was written, and waits to be handed out. */
-  | ({ kind: "preclaimed"; action: Action } & Claimed)
-  | ({ kind: "under_way" } & Claimed);
+  ({ kind: "preclaimed"; action: Action } & Claimed) | ({ kind: "under_way" } & Claimed);
 type Claimed = {
   /** The actions that are claimed. */
   ids: Set<string>;
@@ -45,9 +42,10 @@ type Certainty =
 /**
  * Hands out actions (P7).
  *
- * Each session goes through states of its own. News makes it `fresh`; the next claim looks at it. Where an action is found it
- * is `under_way` until that one is committed, and then `fresh` or unknown again. An action that the statement claimed as it wrote
- * it makes the session `preclaimed`, from where the next claim makes it `under_way`.
+ * Each session goes through states of its own. It has none while no action of it is claimed here. A claim makes it `under_way`
+ * until its actions are committed. An action that the statement claimed as it wrote it makes the session `preclaimed`, from where
+ * the next claim makes it `under_way`. Whatever its state is, news makes it one that the next claim looks at: an action that is
+ * under way here may have been freed by others since.
  *
  * The whole is `certain`, until a claim fails, a commit is fenced or its answer is lost: then it is `in_doubt`. The next claim makes
  * it `giving_back`, and where nothing came between, `certain`.
@@ -74,9 +72,10 @@ export class ActionClaims {
   readonly #node_no: number;
   readonly #process: OwnProcess;
   readonly #sessions = new Map<string, SessionState>();
-  /** The sessions of two states, by which they are looked for. */
-  readonly #fresh = new Set<string>();
+  /** Those that are preclaimed. */
   readonly #preclaimed = new Set<string>();
+  /** Sessions that the next claim looks at. */
+  #fresh = new Set<string>();
   #certainty: Certainty = { kind: "certain" };
   /** On their way to the database. */
   readonly #writing = new Set<Action>();
@@ -95,7 +94,7 @@ export class ActionClaims {
   }
 
   readonly isClaimed = ({ action_id, session_id }: Action): boolean =>
-    this.#claimedOf(session_id)?.ids.has(action_id) ?? false;
+    this.#sessions.get(session_id)?.ids.has(action_id) ?? false;
 
   /** The statement looks whether it is the only one of its session. */
   readonly mayClaim = ({ session_id, processed, run_at }: Action): boolean =>
@@ -104,10 +103,9 @@ export class ActionClaims {
   /** These sessions may have an action to claim. */
   mayHave(session_ids: Iterable<string>): void {
     for (const id of session_ids) {
-      const claimed = this.#claimedOf(id);
-      if (claimed)
-        claimed.hasNews = true; // CLAIMS-5
-      else this.#enter(id, { kind: "fresh" });
+      this.#fresh.add(id);
+      const claimed = this.#sessions.get(id);
+      if (claimed) claimed.hasNews = true; // CLAIMS-5
     }
   }
 
@@ -126,7 +124,7 @@ export class ActionClaims {
       else if (!processed || !feedback || hadNews || feedback.more.has(session_id)) {
         this.#giveBackLessUrgent(action);
         this.mayHave([session_id]);
-        const claimed = this.#claimedOf(session_id);
+        const claimed = this.#sessions.get(session_id);
         if (claimed) claimed.hasMore = true;
       }
       if (!processed && run_at !== null) this.#wakeAt(Date.parse(run_at));
@@ -158,7 +156,7 @@ export class ActionClaims {
     }
     const looksThrough = performance.now() >= this.#lookThroughAt;
     const fresh = [...this.#fresh];
-    for (const id of fresh) this.#enter(id, null);
+    this.#fresh = new Set();
     if (!looksThrough && fresh.length === 0) return [];
     if (looksThrough) this.#lookThroughAt = performance.now() + LOOK_THROUGH_MS;
     try {
@@ -174,7 +172,7 @@ export class ActionClaims {
   /** See the port. */
   async claimFollowing({ action_id, session_id, payload }: Action, most: GuidanceAmount): Promise<Action[]> {
     while (this.#certainty.kind === "giving_back") await this.#certainty.done.catch(() => {}); // CLAIMS-7
-    const claimed = this.#claimedOf(session_id);
+    const claimed = this.#sessions.get(session_id);
     const hasFollowing = claimed?.ids.has(action_id) && (claimed.hasMore || claimed.hasNews);
     if (!hasFollowing || most.count < 2) return [];
     const asking = this.#pool.once(
@@ -191,7 +189,7 @@ export class ActionClaims {
     try {
       const following = (await asking).map((row) => this.#tables.toRow("queue", row)).sort(byUrgencyThenArrival);
       for (const action of following) {
-        const state = this.#claimedOf(session_id);
+        const state = this.#sessions.get(session_id);
         if (state) state.ids.add(action.action_id);
         else this.#enter(session_id, { kind: "under_way", ...this.#newlyClaimed(action, true) });
       }
@@ -210,15 +208,8 @@ export class ActionClaims {
   #enter(session_id: string, state: SessionState | null): void {
     if (state) this.#sessions.set(session_id, state);
     else this.#sessions.delete(session_id);
-    if (state?.kind === "fresh") this.#fresh.add(session_id);
-    else this.#fresh.delete(session_id);
     if (state?.kind === "preclaimed") this.#preclaimed.add(session_id);
     else this.#preclaimed.delete(session_id);
-  }
-
-  #claimedOf(session_id: string): Claimed | null {
-    const state = this.#sessions.get(session_id);
-    return state && state.kind !== "fresh" ? state : null;
   }
 
   /** News that came while the action was being claimed is kept (CLAIMS-5). */
@@ -228,7 +219,7 @@ export class ActionClaims {
 
   /** The action is not under way here any more. Tells whether there was news of its session meanwhile (CLAIMS-5). */
   #release({ action_id, session_id }: Action): boolean {
-    const claimed = this.#claimedOf(session_id);
+    const claimed = this.#sessions.get(session_id);
     if (!claimed?.ids.delete(action_id) || claimed.ids.size > 0) return false;
     this.#enter(session_id, null);
     return claimed.hasNews;
@@ -274,7 +265,7 @@ export class ActionClaims {
     while (this.#asking.size > 0) await Promise.all(this.#asking);
     const rows = await this.#pool.query("select action_id from queue where claimed_by = $1", this.#node_no);
     const ownIds = new Set([...this.#writing].map(({ action_id }) => action_id));
-    for (const state of this.#sessions.values()) if (state.kind !== "fresh") for (const id of state.ids) ownIds.add(id);
+    for (const { ids } of this.#sessions.values()) for (const id of ids) ownIds.add(id);
     const unknownIds = rows.map(({ action_id }) => fromText(String(action_id))).filter((id) => !ownIds.has(id));
     if (unknownIds.length === 0) return;
     await this.#pool.query(
