@@ -6,6 +6,7 @@ import { describeStore, isShared, openStore } from "../store/open-store.ts";
 import { CommandError } from "../surfaces/cli/client.ts";
 import { clientCommands } from "../surfaces/cli/program.ts";
 import { readConfig, requireTokenOffLoopback } from "./config.ts";
+import { limitHeapGrowth } from "./heap-growth.ts";
 import type { Role, StoreNotices } from "./serve.ts";
 
 type StartOptions = { supervise?: boolean };
@@ -67,6 +68,7 @@ async function start(role: Role, options: StartOptions): Promise<void> {
   const config = readConfig(process.env);
   if (role !== "worker") requireTokenOffLoopback(config);
   if (isSupervised(config, options)) return runSupervised(role);
+  limitHeapGrowth();
   const notices: StoreNotices = { tell: (text) => console.error(text) };
   const opening = openStore(config.EVERSTEP_STORE, {
     pool_size: config.EVERSTEP_POSTGRES_POOL,
