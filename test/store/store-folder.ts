@@ -3,7 +3,8 @@ import { createHash } from "node:crypto";
 import { readdir, readFile } from "node:fs/promises";
 import { join, relative } from "node:path";
 import { type ErrorCode, EverstepError } from "../../src/domain/errors.ts";
-import { type LanceStore, openLanceStore, type Tuning } from "../../src/store/lancedb/lancedb-store.ts";
+import { type LanceStore, openLanceStore } from "../../src/store/lancedb/lancedb-store.ts";
+import type { ThreadTuning } from "../../src/store/lancedb/thread-channel.ts";
 import type { Store } from "../../src/store/store.ts";
 import { writeHistory } from "./lane-writer.ts";
 import { type Acknowledged, acknowledge, type ReadHistory, verifyHistory } from "./verify-history.ts";
@@ -14,7 +15,7 @@ export const LANES = 3;
 /** The store of a folder, closed with its scope. */
 export async function openStore(
   folder: string,
-  tuning: Partial<Tuning> = {},
+  tuning: ThreadTuning = {},
   notice: (text: string) => void = () => {},
 ): Promise<LanceStore & AsyncDisposable> {
   const store = await openLanceStore({ folder, tuning, notice });

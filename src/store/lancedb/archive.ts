@@ -7,6 +7,7 @@ import { archiveSchema, columnSchema, toBatch, toTable } from "./arrow-rows.ts";
 import { checkedRow, readColumns } from "./checked-rows.ts";
 import { limitCompaction } from "./compaction-memory.ts";
 import { DurableFiles } from "./durable-files.ts";
+import { type PageSize, PageTooLarge } from "./page-size.ts";
 import { HISTORY, type HistoryName, TABLES, type TableName, type Value, type Values } from "./tables.ts";
 import { toLance, type Where } from "./where.ts";
 
@@ -32,6 +33,7 @@ const INDEXES: Partial<Record<TableName, Record<string, () => Index>>> = {
 };
 
 export type Order = { columnName: string; ascending: boolean }[];
+type ReadPage = { limit: number; offset: number; size: PageSize };
 
 /** A table got rows that its one writer did not write: what a thread that died had asked of LanceDB went on without it. */
 export class ForeignWrite extends Error {
@@ -161,7 +163,9 @@ export class Archive {
     await this.#writing(name, () => this.#files.sync(tableFolder(this.#folder, name)));
   }
 
-  async read(name: HistoryName, where: Where, order: Order, limit: number, offset = 0): Promise<Values[]> {
+  /** `size` may end it. */
+  async read(name: HistoryName, where: Where, order: Order, page: ReadPage): Promise<Values[]> {
+    const { limit, offset, size } = page;
     if (limit <= 0) return [];
     const columns = readColumns(name);
     return this.#reading(name, [], async (table) => {
@@ -174,25 +178,35 @@ export class Archive {
         .limit(limit);
       if (order.length > 0) query = query.orderBy(order);
       if (offset > 0) query = query.offset(offset);
-      return toValueRows(await query.toArrow(), columns).map((read) => checked(name, read));
+      const rows: Values[] = [];
+      for (const read of valueRows(await query.toArrow(), columns)) {
+        const row = checked(name, read);
+        size.add(row);
+        rows.push(row);
+      }
+      return rows;
     });
   }
 
-  /** Rows whose `search_text` has every word, with their score. */
+  /** Rows whose `search_text` has every word, with their score, without what `leftOut` names: it may be large. */
   async search(
     name: HistoryName,
     words: string[],
     where: Where,
     limit: number,
+    leftOut: number | null,
   ): Promise<{ values: Values; score: number }[]> {
     const columns = [...readColumns(name), "_score"];
     return this.#reading(name, [], async (table) => {
       const match = new MatchQuery(words.join(" "), "search_text", { operator: Operator.And });
       const query = table.query().fullTextSearch(match).where(toLance(where)).select(columns).limit(limit);
-      return toValueRows(await query.toArrow(), columns).map((read) => ({
-        score: Number(read.pop()),
-        values: checked(name, read),
-      }));
+      const hits: { values: Values; score: number }[] = [];
+      for (const read of valueRows(await query.toArrow(), columns)) {
+        const score = Number(read.pop());
+        const values = checked(name, read);
+        hits.push({ score, values: leftOut === null ? values : values.with(leftOut, null) });
+      }
+      return hits;
     });
   }
 
@@ -218,6 +232,7 @@ export class Archive {
     try {
       return await work(table);
     } catch (error) {
+      if (error instanceof PageTooLarge) throw error;
       throw damaged(tableFolder(this.#folder, name), error);
     }
   }
@@ -254,14 +269,12 @@ function checked(name: HistoryName, read: Values): Values {
 
 type ArrowTable = Awaited<ReturnType<ReturnType<Table["query"]>["toArrow"]>>;
 
-function toValueRows(table: ArrowTable, columns: string[]): Values[] {
-  const rows: Values[] = Array.from({ length: table.numRows }, () => []);
-  for (const [index, column] of columns.entries()) {
-    let row = 0;
-    for (const data of table.getChild(column)?.data ?? [])
-      for (let at = 0; at < data.length; at++) (rows[row++] as Values)[index] = valueAt(data, at);
+/** One row at a time: Arrow has them outside of the heap. */
+function* valueRows(table: ArrowTable, columns: string[]): Generator<Values> {
+  for (const batch of table.batches) {
+    const data = columns.map((column) => batch.getChild(column)?.data[0] as ColumnData);
+    for (let at = 0; at < batch.numRows; at += 1) yield data.map((values) => valueAt(values, at));
   }
-  return rows;
 }
 
 type ColumnData = NonNullable<ReturnType<ArrowTable["getChild"]>>["data"][number];

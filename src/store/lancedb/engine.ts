@@ -10,10 +10,13 @@ import { Journal } from "./journal.ts";
 import { noteClosed, openJournalFile, toStoreError, wasLeftOpen } from "./journal-file.ts";
 import { LIVE } from "./journal-sql.ts";
 import { DEFAULT_TUNING, Mover, type Tuning } from "./mover.ts";
+import { columnIndex } from "./packed-rows.ts";
+import { charactersIn } from "./page-size.ts";
 import { type FoundSummaries, findSummaries, listClause } from "./summary-rows.ts";
 import { undoHalfSwap } from "./swap-folder.ts";
 import { toRow, type Value, type Values } from "./tables.ts";
 import { type Notice, upgradeFolder } from "./upgrade-folder.ts";
+import { all, compare } from "./where.ts";
 import { measureHistory, packError, type Size, type WireBatch, type WireOutcome, type WireRows } from "./wire.ts";
 
 /** A session as the journal has it. `chain` is there while it is live, `context` where no chain is. */
@@ -47,6 +50,9 @@ const NOTHING: Size = { rows: 0, characters: 0 };
 const plus = (a: Size, b: Size): Size => ({ rows: a.rows + b.rows, characters: a.characters + b.characters });
 /** Characters of sessions that are loaded at once; one session may be more. */
 const LOAD_CHARACTERS = 16 << 20;
+const ACTION_ID = columnIndex("queue", "action_id");
+const sizeOf = ({ values, chain, context, params }: LoadedSession): number =>
+  charactersIn(values) + (chain?.size ?? 0) + (context?.length ?? 0) + params.length;
 
 /** Everything that touches the disk. It lives in a thread of its own, so that no sync and no conversion holds up the program. */
 export class Engine {
@@ -178,23 +184,37 @@ export class Engine {
       const loaded = this.#load(id as string);
       if (!loaded) continue;
       sessions.push(loaded);
-      characters += (loaded.chain?.size ?? 0) + (loaded.context?.length ?? 0) + loaded.params.length;
+      characters += sizeOf(loaded);
       if (characters > LOAD_CHARACTERS) return { sessions, last: Number(arrival) };
     }
     return { sessions, last: Number(ids.at(-1)?.[1] ?? -1) };
   }
 
-  loadPending(): Values[] {
-    return this.#journal.read(
-      "open_actions",
-      { kind: "compare", column: "processed", operator: "=", value: 0 },
-      "action_id",
-      -1,
-    );
+  /** Open actions after an id, as many as are loaded at once; `last` is null at their end. */
+  loadPending(after: string): { actions: Values[]; last: string | null } {
+    const actions: Values[] = [];
+    let characters = 0;
+    const open = all(compare("processed", "=", 0), compare("action_id", ">", after));
+    for (const row of this.#journal.each("open_actions", open, "action_id")) {
+      actions.push(row);
+      characters += charactersIn(row);
+      if (characters > LOAD_CHARACTERS) return { actions, last: row[ACTION_ID] as string };
+    }
+    return { actions, last: null };
   }
 
-  loadSessions(session_ids: string[]): LoadedSession[] {
-    return session_ids.flatMap((id) => this.#load(id) ?? []);
+  /** The first of these, as many as are loaded at once, and how many ids that are. */
+  loadSessions(session_ids: string[]): { sessions: LoadedSession[]; count: number } {
+    const sessions: LoadedSession[] = [];
+    let characters = 0;
+    for (const [index, id] of session_ids.entries()) {
+      const loaded = this.#load(id);
+      if (!loaded) continue;
+      sessions.push(loaded);
+      characters += sizeOf(loaded);
+      if (characters > LOAD_CHARACTERS) return { sessions, count: index + 1 };
+    }
+    return { sessions, count: session_ids.length };
   }
 
   /** The ids of sessions in the list's order. */

@@ -7,6 +7,7 @@ import { sortKey } from "./arrow-rows.ts";
 import type { Journal } from "./journal.ts";
 import type { Mover } from "./mover.ts";
 import { columnIndex } from "./packed-rows.ts";
+import { LimitedPages, type PagePart, PageSize } from "./page-size.ts";
 import { BY_ITERATION, BY_NUMBER, NEWEST_ACTION, type RowOrder } from "./row-order.ts";
 import type { HistoryName, Values } from "./tables.ts";
 import { all, any, compare, type Where } from "./where.ts";
@@ -25,6 +26,7 @@ export class History {
   readonly #journal: Journal;
   readonly #archive: Archive;
   readonly #mover: Mover;
+  readonly #pages = new LimitedPages();
 
   constructor(journal: Journal, archive: Archive, mover: Mover) {
     this.#journal = journal;
@@ -32,7 +34,12 @@ export class History {
     this.#mover = mover;
   }
 
-  async steps(filter: StepFilter): Promise<StepPage> {
+  steps(filter: StepFilter): Promise<PagePart<StepPage[number]>> {
+    const of = "agent_id" in filter ? `agent ${filter.agent_id}` : `session ${filter.session_id}`;
+    return this.#pages.read(of, filter.limit, (size) => this.#steps(filter, size));
+  }
+
+  async #steps(filter: StepFilter, size: PageSize): Promise<StepPage> {
     const conditions = all(compare("created_at", ">=", filter.since_created_at), compare("status", "=", filter.status));
     if ("agent_id" in filter) {
       const { from, to } = iterationsOf(filter);
@@ -42,7 +49,8 @@ export class History {
         compare("iteration", "<=", to),
         conditions,
       );
-      return this.#withBases(await this.#page("agent_steps", { journal: where, archive: where }, BY_ITERATION, filter));
+      const sides = { journal: where, archive: where };
+      return this.#withBases(await this.#page("agent_steps", sides, BY_ITERATION, { ...filter, size }), size);
     }
     const { parts, first, offset, isExact } = pageParts(filter, lineageOf(this.#line(filter.session_id)));
     const where = {
@@ -50,12 +58,17 @@ export class History {
       archive: all(any(...parts.map(inArchive)), conditions),
       shape: isExact ? ("range" as const) : ("arrival" as const),
     };
-    const steps = await this.#page("agent_steps", where, BY_ITERATION, { limit: filter.limit, offset });
+    const steps = await this.#page("agent_steps", where, BY_ITERATION, { limit: filter.limit, offset, size });
     if (isExact) this.#requireNoGaps("agent_steps", steps, STEP.iteration, first);
-    return this.#withBases(steps);
+    return this.#withBases(steps, size);
   }
 
-  async messages({ conversation_id, since, after, limit, offset }: MessageFilter): Promise<Values[]> {
+  messages(filter: MessageFilter): Promise<PagePart<Values>> {
+    const of = `conversation ${filter.conversation_id}`;
+    return this.#pages.read(of, filter.limit, (size) => this.#messages(filter, size));
+  }
+
+  async #messages({ conversation_id, since, after, limit, offset }: MessageFilter, size: PageSize): Promise<Values[]> {
     const from = after === undefined ? 1 : await this.#numberAfter(conversation_id, after);
     if (from === null) return [];
     const dense = since === undefined;
@@ -70,7 +83,11 @@ export class History {
     );
     const archive = all(...keyRange(conversation_id, first, last), conditions);
     const where = { journal, archive, shape: dense ? ("range" as const) : ("arrival" as const) };
-    const messages = await this.#page("conversation_messages", where, BY_NUMBER, { limit, offset: dense ? 0 : offset });
+    const messages = await this.#page("conversation_messages", where, BY_NUMBER, {
+      limit,
+      offset: dense ? 0 : offset,
+      size,
+    });
     if (dense) this.#requireNoGaps("conversation_messages", messages, NUMBER_OF_MESSAGE, first);
     return messages;
   }
@@ -80,7 +97,7 @@ export class History {
       journal: this.#journal.only("conversation_messages", "message_id", message_id),
       archive: compare("message_id", "=", message_id),
     };
-    const found = (await this.#page("conversation_messages", where, BY_NUMBER, ONE))[0];
+    const found = (await this.#page("conversation_messages", where, BY_NUMBER, one()))[0];
     if (!found && this.#journal.wasMessage(message_id))
       throw this.#archive.missing("conversation_messages", `message ${message_id} is missing`);
     return found ?? null;
@@ -90,31 +107,40 @@ export class History {
     const archive = compare("action_id", "=", action_id);
     const open = this.#journal.read("open_actions", archive, "action_id", 1)[0];
     const journal = this.#journal.only("queue", "action_id", action_id);
-    return open ?? (await this.#page("queue", { journal, archive }, NEWEST_ACTION, ONE))[0] ?? null;
+    return open ?? (await this.#page("queue", { journal, archive }, NEWEST_ACTION, one()))[0] ?? null;
   }
 
-  async actionsById(action_ids: string[]): Promise<Values[]> {
-    const found: Values[] = [];
-    for (const id of action_ids) {
-      const values = await this.action(id);
-      if (values) found.push(values);
-    }
-    return found;
+  /** Each of them as a row, or null where there is none. */
+  actionsById(action_ids: string[]): Promise<PagePart<Values | null>> {
+    return this.#pages.read("actions", action_ids.length, async (size) => {
+      const found: (Values | null)[] = [];
+      for (const id of action_ids) {
+        const values = await this.action(id);
+        size.add(values ?? []);
+        found.push(values);
+      }
+      return found;
+    });
   }
 
-  async actions({ session_id, agent_id, processed, limit, offset }: ActionFilter): Promise<Values[]> {
+  actions(filter: ActionFilter): Promise<PagePart<Values>> {
+    const of = `actions ${filter.session_id} ${filter.agent_id}`;
+    return this.#pages.read(of, filter.limit, (size) => this.#actions(filter, size));
+  }
+
+  async #actions({ session_id, agent_id, processed, limit, offset }: ActionFilter, size: PageSize): Promise<Values[]> {
     const where = all(
       compare("session_id", "=", session_id),
       compare("agent_id", "=", agent_id),
       // An action that is not processed is not final, so it is found among the open ones only.
       processed === undefined ? undefined : compare("processed", "=", Number(processed)),
     );
-    const open = this.#journal.read("open_actions", where, "action_id DESC", offset + limit);
+    const open = this.#journal.read("open_actions", where, "action_id DESC", offset + limit, size);
     const inLance = all(compare("session_id", "=", session_id), compare("agent_id", "=", agent_id));
     const settled =
       processed === false
         ? []
-        : await this.#page("queue", { journal: where, archive: inLance }, NEWEST_ACTION, { limit, offset }, open);
+        : await this.#page("queue", { journal: where, archive: inLance }, NEWEST_ACTION, { limit, offset, size }, open);
     return processed === false ? open.slice(offset, offset + limit) : settled;
   }
 
@@ -127,7 +153,9 @@ export class History {
       const moved = this.#mover.moved.get(table) ?? 0;
       found.push(...(await this.#searchWaiting(table, moved, where, wanted, limit)));
       const inLance = all(compare("pos", "<=", moved), where);
-      for (const hit of await this.#archive.search(table, wanted, inLance, limit)) found.push({ table, ...hit });
+      const leftOut = table === "agent_steps" ? STATE : null;
+      for (const hit of await this.#archive.search(table, wanted, inLance, limit, leftOut))
+        found.push({ table, ...hit });
     }
     return found.sort((a, b) => b.score - a.score).slice(0, limit);
   }
@@ -190,12 +218,12 @@ export class History {
     table: HistoryName,
     where: Sides,
     order: RowOrder,
-    { limit, offset }: { limit: number; offset: number },
+    { limit, offset, size }: { limit: number; offset: number; size: PageSize },
     more: Values[] = [],
   ): Promise<Values[]> {
     const moved = this.#mover.moved.get(table) ?? 0;
     const waiting = all(compare("pos", ">", moved), where.journal);
-    const late = [...this.#journal.read(table, waiting, order.sql, offset + limit), ...more];
+    const late = [...this.#journal.read(table, waiting, order.sql, offset + limit, size), ...more];
     const lateCount = offset === 0 ? 0 : this.#journal.count(table, waiting) + more.length;
     // At most `lateCount` of the rows before the page are late ones, so the others can be skipped by LanceDB itself.
     const skip = Math.max(0, offset - lateCount);
@@ -204,8 +232,7 @@ export class History {
       // Both cost LanceDB much of the time that a page takes, and are made up for below.
       where.shape ? where.archive : all(compare("pos", "<=", moved), where.archive),
       where.shape === "range" ? [] : order.lance,
-      limit + offset - skip,
-      skip,
+      { limit: limit + offset - skip, offset: skip, size },
     );
     return [...early.filter(([pos]) => Number(pos) <= moved), ...late]
       .sort(order.compare)
@@ -223,7 +250,7 @@ export class History {
     return all(rows, compare("iteration", ">=", first), compare("iteration", "<=", Math.min(last, LAST_NUMBER)));
   }
 
-  async #withBases(steps: Values[]): Promise<StepPage> {
+  async #withBases(steps: Values[], size: PageSize): Promise<StepPage> {
     const inPage = new Set(
       steps
         .filter((step) => step[STEP.status] === "ok")
@@ -233,12 +260,12 @@ export class History {
       steps.map(async (step) => {
         const iteration = Number(step[STEP.iteration]);
         const isRebuilt = step[STEP.state_kind] === "delta" && !inPage.has(`${iteration - 1} ${step[STEP.session_id]}`);
-        return { step, bases: isRebuilt ? await this.#stepsBefore(step) : [] };
+        return { step, bases: isRebuilt ? await this.#stepsBefore(step, size) : [] };
       }),
     );
   }
 
-  async #stepsBefore(step: Values): Promise<Values[]> {
+  async #stepsBefore(step: Values, size: PageSize): Promise<Values[]> {
     const stretch = {
       session_id: step[STEP.session_id] as string,
       first: Number(step[STEP.base_iteration]),
@@ -251,7 +278,7 @@ export class History {
       shape: "range" as const,
     };
     const count = stretch.last - stretch.first + 1;
-    const steps = await this.#page("agent_steps", where, BY_ITERATION, { limit: count, offset: 0 });
+    const steps = await this.#page("agent_steps", where, BY_ITERATION, { limit: count, offset: 0, size });
     if (steps.length < count) throw this.#archive.missing("agent_steps", `${count - steps.length} steps are missing`);
     return steps;
   }
@@ -262,7 +289,7 @@ export class History {
  * In order of `arrival` rows that were not moved come last, so that they can be left out later.
  */
 type Sides = { journal: Where; archive: Where; shape?: "range" | "arrival" };
-const ONE = { limit: 1, offset: 0 };
+const one = () => ({ limit: 1, offset: 0, size: new PageSize(1) });
 /** The largest number that a sort key of twelve digits holds. */
 const LAST_NUMBER = 999_999_999_999;
 /** How much of what waits in the journal a search looks at, newest first, and how much of it at once. */

@@ -19,6 +19,7 @@ import {
   UPDATE_STATUS,
 } from "./journal-sql.ts";
 import { NAMED, type PackedRow, unpack, unpackWide } from "./packed-rows.ts";
+import type { PageSize } from "./page-size.ts";
 import { positionsOfAll } from "./positions.ts";
 import {
   HISTORY_NAMES,
@@ -130,10 +131,21 @@ export class Journal {
     return (this.#database.value(`SELECT pos FROM ${table} WHERE ${column} = ?`, key) as number | undefined) ?? null;
   }
 
-  /** Rows that match, from a table or from `open_actions`. */
-  read(table: HistoryName | "open_actions", where: Where, order: string, limit: number, offset = 0): Values[] {
+  /** Rows that match, from a table or from `open_actions`. `size` may end it. */
+  read(table: HistoryName | "open_actions", where: Where, order: string, limit: number, size?: PageSize): Values[] {
+    const rows: Values[] = [];
+    for (const row of this.each(table, where, order, limit)) {
+      size?.add(row);
+      rows.push(row);
+    }
+    return rows;
+  }
+
+  /** The same, one at a time. */
+  *each(table: HistoryName | "open_actions", where: Where, order: string, limit = -1): Generator<Values> {
     const { sql, values } = toSqlite(where);
-    return this.#unpacked(table, `WHERE ${sql} ORDER BY ${order} LIMIT ? OFFSET ?`, ...values, limit, offset);
+    const query = `SELECT ${PACKED[table]} FROM ${table} WHERE ${sql} ORDER BY ${order} LIMIT ?`;
+    for (const packed of this.#database.each(query, ...values, limit)) yield unpack(schemaOf(table), packed);
   }
 
   /** The newest rows that match, no more than that many rows and characters, but at least one row. */

@@ -15,9 +15,11 @@ import type * as port from "../store.ts";
 import { closed, Lifetime } from "../store-errors.ts";
 import type { LanceStats } from "./engine.ts";
 import { LiveSessions } from "./live-sessions.ts";
+import { wholePage } from "./page-size.ts";
 import { PendingActions } from "./pending-actions.ts";
 import { probeDisk } from "./probe-disk.ts";
 import { toAction, toCursor, toHit, toMessage, toPlain, toSession, toStoredStep } from "./rows.ts";
+import type { Values } from "./tables.ts";
 import { ThreadChannel, type ThreadTuning } from "./thread-channel.ts";
 import { toSummaries } from "./to-summaries.ts";
 import { cursorKey, toWire } from "./to-wire.ts";
@@ -91,7 +93,14 @@ class EmbeddedStore implements LanceStore {
 
   async load(): Promise<void> {
     this.#nextPosition = (await this.#channel.call("position")) + 1;
-    for (const values of await this.#channel.call("loadPending")) this.#pending.update(toAction(values));
+    for (let after: string | null = ""; after !== null; ) {
+      const { actions, last }: { actions: Values[]; last: string | null } = await this.#channel.call(
+        "loadPending",
+        after,
+      );
+      for (const values of actions) this.#pending.update(toAction(values));
+      after = last;
+    }
     const after_crash = await this.#channel.call("wasLeftOpen");
     for (let after = 0; after >= 0; ) {
       const { sessions, last } = await this.#channel.call("loadLive", after, LOAD_PAGE);
@@ -142,7 +151,7 @@ class EmbeddedStore implements LanceStore {
   async claimSession(claim: { worker: string; session_id: string }): Promise<port.OwnedSession | null> {
     const { worker, session_id } = claim;
     await this.#live.loadResting(session_id, async () => {
-      const [loaded] = await this.#channel.call("loadSessions", [session_id]);
+      const [loaded] = (await this.#channel.call("loadSessions", [session_id])).sessions;
       return loaded && { ...loaded, session: toSession(loaded) };
     });
     return this.#live.claim(session_id, worker);
@@ -215,7 +224,11 @@ class EmbeddedStore implements LanceStore {
   }
 
   async getActions(action_ids: string[]): Promise<Action[]> {
-    return (await this.#channel.call("history.actionsById", action_ids)).map(toAction);
+    const page = { limit: action_ids.length, offset: 0 };
+    const rows = await wholePage(page, ({ limit, offset }) =>
+      this.#channel.call("history.actionsById", action_ids.slice(offset, offset + limit)),
+    );
+    return rows.flatMap((values) => (values ? [toAction(values)] : []));
   }
 
   async unusedGuidance(session_id: string): Promise<GuidanceAmount> {
@@ -224,11 +237,12 @@ class EmbeddedStore implements LanceStore {
   }
 
   async listActions(filter: port.ActionFilter): Promise<Action[]> {
-    return (await this.#channel.call("history.actions", filter)).map(toAction);
+    const rows = await wholePage(filter, (part) => this.#channel.call("history.actions", { ...filter, ...part }));
+    return rows.map(toAction);
   }
 
   async listSteps(filter: port.StepFilter): Promise<Step[]> {
-    const page = await this.#channel.call("history.steps", filter);
+    const page = await wholePage(filter, (part) => this.#channel.call("history.steps", { ...filter, ...part }));
     return decodeSteps(
       page.map(({ step, bases }) => ({
         step: toStoredStep(step),
@@ -276,7 +290,8 @@ class EmbeddedStore implements LanceStore {
   }
 
   async listMessages(filter: port.MessageFilter): Promise<Message[]> {
-    return (await this.#channel.call("history.messages", filter)).map(toMessage);
+    const rows = await wholePage(filter, (part) => this.#channel.call("history.messages", { ...filter, ...part }));
+    return rows.map(toMessage);
   }
 
   async getCursor(cursor: { session_id: string; conversation_id: string }): Promise<SessionCursor | null> {
@@ -326,16 +341,18 @@ class EmbeddedStore implements LanceStore {
     return this.#lifetime.close(async () => {
       this.#work.stop();
       await this.#queue.drained();
-      // A thread that died has nothing left to close; what was acknowledged is on disk.
-      await this.#channel.call("close").catch(() => {});
-      await this.#channel.end(closed());
+      await this.#channel.close(closed());
     });
   }
 
   async #sessions(ids: string[]): Promise<Session[]> {
     const resting = ids.filter((id) => !this.#live.cached(id));
-    const loaded = resting.length > 0 ? await this.#channel.call("loadSessions", resting) : [];
-    const byId = new Map(loaded.map((found) => [found.values[0] as string, toSession(found)]));
+    const byId = new Map<string, Session>();
+    while (resting.length > 0) {
+      const { sessions, count } = await this.#channel.call("loadSessions", resting);
+      for (const found of sessions) byId.set(found.values[0] as string, toSession(found));
+      resting.splice(0, count);
+    }
     // A session that ended or came back to life meanwhile is in one of the two.
     return ids.flatMap((id) => copyOf(this.#live.cached(id)) ?? byId.get(id) ?? []);
   }

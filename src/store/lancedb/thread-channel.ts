@@ -40,8 +40,12 @@ type Pending = {
 /** Calls wait while a thread opens the folder, go to the open one, and fail once there is none for good. */
 type State = { kind: "opening" } | { kind: "open"; worker: Worker } | { kind: "ended"; reason: EverstepError };
 
-/** Rows pass through the thread quickly: a small nursery keeps memory down and costs no speed. */
-const RESOURCES = { maxYoungGenerationSizeMb: 16 };
+/**
+ * Rows pass through the thread quickly: a small nursery keeps memory down and costs no speed. The heap is several times what
+ * commits, reads and moves may bring into it at once (docs/decisions/0019-thread-memory.md), because one that is full may end the
+ * whole process: V8 gives a thread 16 MB to end itself, and ends everything where a single value is larger.
+ */
+const RESOURCES = { maxYoungGenerationSizeMb: 16, maxOldGenerationSizeMb: 2048 };
 /** A thread that dies this often within that many milliseconds is not started again. */
 const DEATHS = { count: 5, within_ms: 60_000 };
 /** Tries to open the folder after a death. What the dead thread asked of LanceDB may still be under way for a moment. */
@@ -75,6 +79,8 @@ export class ThreadChannel {
   #held: Pending[] = [];
   #nextId = 0;
   #deaths: number[] = [];
+  /** A thread that was told to close is gone for good, be it before or after its answer was seen. */
+  #closing: EverstepError | undefined;
 
   /** `notice` is told what takes long while the folder is opened, and what goes wrong without anybody asking. */
   constructor(folder: string, tuning: ThreadTuning, notice: Notice = () => {}) {
@@ -101,6 +107,13 @@ export class ThreadChannel {
       else if (state.kind === "opening") this.#held.push(pending);
       else reject(state.reason);
     });
+  }
+
+  /** Lets the thread close the folder, and ends. A thread that died has nothing left to close. */
+  async close(reason: EverstepError): Promise<void> {
+    this.#closing = reason;
+    await this.call("close").catch(() => {});
+    await this.end(reason);
   }
 
   /** Resolves when the thread is gone; later calls fail with the reason. */
@@ -150,6 +163,7 @@ export class ThreadChannel {
 
   async #replace(cause: unknown): Promise<void> {
     if (this.#state.kind === "ended") return;
+    if (this.#closing) return this.#end(this.#closing);
     this.#state = { kind: "opening" };
     const now = Date.now();
     this.#deaths = [...this.#deaths.filter((time) => now - time < DEATHS.within_ms), now];

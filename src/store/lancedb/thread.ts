@@ -3,6 +3,7 @@ import { dirname } from "node:path";
 import { parentPort, workerData } from "node:worker_threads";
 import type { Engine } from "./engine.ts";
 import type { Tuning } from "./mover.ts";
+import { ReadSlots } from "./read-slots.ts";
 import type { Answer, Call, ThreadData } from "./thread-channel.ts";
 import { packError } from "./wire.ts";
 
@@ -11,6 +12,7 @@ if (compile_cache !== undefined) enableCompileCache(dirname(compile_cache));
 
 /** The journal's thread: opens the engine on the first call, then answers calls by name. */
 let engine: Engine | undefined;
+const reads = new ReadSlots();
 
 async function answer({ id, method, args }: Call): Promise<Answer> {
   try {
@@ -30,10 +32,13 @@ async function answer({ id, method, args }: Call): Promise<Answer> {
   }
 }
 
+async function serve(call: Call): Promise<void> {
+  parentPort?.postMessage(await answer(call));
+  if (call.method === "open") flushCompileCache();
+  if (call.method === "close") parentPort?.close();
+}
+
 parentPort?.on("message", (call: Call) => {
-  void answer(call).then((reply) => {
-    parentPort?.postMessage(reply);
-    if (call.method === "open") flushCompileCache();
-    if (call.method === "close") parentPort?.close();
-  });
+  // A read has its slot until its answer has left the heap.
+  void (call.method.startsWith("history.") ? reads.run(() => serve(call)) : serve(call));
 });
