@@ -42,8 +42,8 @@ type State = { kind: "opening" } | { kind: "open"; worker: Worker } | { kind: "e
 
 /**
  * Rows pass through the thread quickly: a small nursery keeps memory down and costs no speed. The heap is several times what
- * commits, reads and moves may bring into it at once (docs/decisions/0019-thread-memory.md), because one that is full may end the
- * whole process: V8 gives a thread 16 MB to end itself, and ends everything where a single value is larger.
+ * commits, reads and moves may bring into it at once (docs/decisions/0019-thread-memory.md), because the death of the thread
+ * may end the whole process.
  */
 const RESOURCES = { maxYoungGenerationSizeMb: 16, maxOldGenerationSizeMb: 2048 };
 /** A thread that dies this often within that many milliseconds is not started again. */
