@@ -94,8 +94,11 @@ export class Engine {
       const archive = await Archive.open(folder, journal.archived());
       const mover = new Mover(journal, archive, { ...DEFAULT_TUNING, ...tuning }, (failure) => {
         notice(`rows could not be moved into LanceDB and are tried again: ${String(failure)}`);
-        // Ends this thread only: the next one begins with what was recorded.
-        if (failure instanceof ForeignWrite) process.exit(1);
+        // Ends this thread: the next one begins with what was recorded.
+        if (failure instanceof ForeignWrite)
+          setImmediate(() => {
+            throw failure;
+          });
       });
       return new Engine(journal, archive, mover, place);
     } catch (error) {
@@ -326,6 +329,12 @@ export class Engine {
     // While the folder is still held: nobody else has written the note anew.
     noteClosed(this.#folder);
     this.#journal.close();
+  }
+
+  /** Lets go of LanceDB without another write, once nothing of it is under way. */
+  async halt(): Promise<void> {
+    await this.#mover.close();
+    this.#archive.close();
   }
 
   #load(id: string): LoadedSession | null {

@@ -1,6 +1,7 @@
 import { enableCompileCache, flushCompileCache } from "node:module";
 import { dirname } from "node:path";
 import { parentPort, workerData } from "node:worker_threads";
+import { messageOf } from "../store-errors.ts";
 import type { Engine } from "./engine.ts";
 import type { Tuning } from "./mover.ts";
 import { ReadSlots } from "./read-slots.ts";
@@ -10,9 +11,16 @@ import { packError } from "./wire.ts";
 const { compile_cache } = workerData as ThreadData;
 if (compile_cache !== undefined) enableCompileCache(dirname(compile_cache));
 
-/** The journal's thread: opens the engine on the first call, then answers calls by name. */
+/**
+ * The journal's thread: opens the engine on the first call, then answers calls by name.
+ *
+ * It ends by an error that nobody expected, and another thread takes its place (`thread-channel.ts`). Before that, whatever LanceDB
+ * has under way is awaited: a thread that ends while native code is about to answer takes the whole process along.
+ */
 let engine: Engine | undefined;
 const reads = new ReadSlots();
+const underWay = new Set<Promise<void>>();
+let isEnding = false;
 
 async function answer({ id, method, args }: Call): Promise<Answer> {
   try {
@@ -38,7 +46,21 @@ async function serve(call: Call): Promise<void> {
   if (call.method === "close") parentPort?.close();
 }
 
+async function end(error: unknown): Promise<void> {
+  if (isEnding) return;
+  isEnding = true;
+  parentPort?.postMessage({ notice: `the store's thread met an error and ends: ${messageOf(error)}` } satisfies Answer);
+  await Promise.allSettled(underWay);
+  await engine?.halt();
+  process.exit(1);
+}
+process.on("uncaughtException", (error) => void end(error));
+
 parentPort?.on("message", (call: Call) => {
+  // Calls that are not answered are told, or made again of the next thread, once this one is gone.
+  if (isEnding) return;
   // A read has its slot until its answer has left the heap.
-  void (call.method.startsWith("history.") ? reads.run(() => serve(call)) : serve(call));
+  const served = call.method.startsWith("history.") ? reads.run(() => serve(call)) : serve(call);
+  underWay.add(served);
+  void served.finally(() => underWay.delete(served));
 });
