@@ -6,6 +6,9 @@ const MOST_CRASHES = 3;
 /** How long a suspect runs alone, in milliseconds. One that lives longer is not the one that kills at once. */
 export const PROBATION_MS = 10_000;
 
+/** A process that only lost its connection to the store is back within so many milliseconds. */
+export const COMEBACK_MS = 1_500;
+
 /**
  * What becomes of steps that were under way when their owner died.
  *
@@ -13,6 +16,7 @@ export const PROBATION_MS = 10_000;
  *          the session's row, and a mark that outlives a crash tells that the step was under way.
  * CRASH-2  Suspects, those with such a mark, run one at a time: the next crash then proves which of them it was.
  * CRASH-3  At the third crash in a row the session is held until a person resumes it.
+ * CRASH-4  An owner that was taken for dead and came back did not crash. So a suspect waits a while before its crash is counted.
  */
 export function afterCrash(session: Session): Session {
   const iteration = session.iteration + 1;

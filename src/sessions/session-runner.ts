@@ -4,7 +4,7 @@ import { changeStatus, isLive, type Session } from "../domain/session.ts";
 import type { Moniker } from "../monikers/moniker.ts";
 import type { Batch, CommitOutcome, OwnedSession, Ownership } from "../store/store.ts";
 import { isRefusal, MOST_REFUSALS } from "../store/store-errors.ts";
-import { afterCrash, isSuspect, PROBATION_MS } from "./crash-guard.ts";
+import { afterCrash, COMEBACK_MS, isSuspect, PROBATION_MS } from "./crash-guard.ts";
 import { deliverToAgents } from "./deliver-to-agents.ts";
 import { DeliveredGuidance } from "./delivered-guidance.ts";
 import { InterruptibleDelay } from "./interruptible-delay.ts";
@@ -210,8 +210,7 @@ export class SessionRunner {
   async #advance(): Promise<number | null> {
     if (this.#session.status !== "running") return this.#settle(await this.#step(null));
     const { slots, probation } = this.#dependencies;
-    if (!this.#earlier.may_have_crashed || !isSuspect(this.#session))
-      return this.#settle(await this.#inSlot(slots, (slot) => this.#step(slot)));
+    if (!(await this.#isSuspected())) return this.#settle(await this.#inSlot(slots, (slot) => this.#step(slot)));
     // RUNNER-7: alone until it is written, since others would be marked along with it.
     return this.#inSlot(probation, async (slot) => {
       const timer = setTimeout(() => slot.release(), PROBATION_MS);
@@ -221,6 +220,26 @@ export class SessionRunner {
         clearTimeout(timer);
       }
     });
+  }
+
+  /** CRASH-4. */
+  async #isSuspected(): Promise<boolean> {
+    const { store } = this.#dependencies;
+    if (!this.#earlier.may_have_crashed || !isSuspect(this.#session)) return false;
+    if (!store.lastOwnerLives) return true;
+    const due = performance.now() + COMEBACK_MS;
+    for (;;) {
+      const left = due - performance.now();
+      if (this.#standing !== "owner" || this.#session.status !== "running") return true;
+      if (left <= 0) break;
+      const delay = new InterruptibleDelay();
+      this.#activity = { kind: "delayed", delay };
+      await delay.wait(left);
+    }
+    // Out of reach, the store tells nothing; then the next owner looks again.
+    const lives = await store.lastOwnerLives(this.#session.session_id).catch(() => true);
+    if (lives) this.#earlier.may_have_crashed = false;
+    return !lives;
   }
 
   async #inSlot<Result>(slots: StepSlots, work: (slot: Slot) => Promise<Result>): Promise<Result> {

@@ -137,6 +137,11 @@ export interface Store {
    * archived conversations in which nothing was said since. Others may go on meanwhile.
    */
   prune?(before: string): Promise<Pruned>;
+  /**
+   * Whether the owner that was taken for dead lives after all: it had only lost its connection. It tells so as soon as it is back.
+   * Left out where only one process can have the store, whose death is certain.
+   */
+  lastOwnerLives?(session_id: string): Promise<boolean>;
   /** The processes that share the store. */
   listWorkers?(): Promise<WorkerInfo[]>;
 }

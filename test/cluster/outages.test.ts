@@ -55,6 +55,12 @@ await onPostgres(() => {
           await wait(300);
         }
       });
+      // Nobody is taken for dead and comes back, over and over: each heartbeat has its lock again.
+      const joined = async () =>
+        (await cluster.store.listWorkers?.())?.map(({ name, started_at }) => [name, started_at]);
+      const before = await joined();
+      await wait(2000);
+      assert.deepEqual([before?.length, await joined()], [3, before]);
     });
 
     test(

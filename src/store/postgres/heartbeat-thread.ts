@@ -44,17 +44,17 @@ const blockedFor = (() => {
   };
 })();
 
-/** HEARTBEAT-1. Holds the lock and renews the lease until the connection breaks. */
-async function beatOnOneConnection(client: Client): Promise<void> {
-  await ask(client, "select pg_advisory_lock($1, $2)", lock, node_no);
+/** HEARTBEAT-1. Holds the lock and renews the lease until the connection breaks: the client's next one would not have the lock. */
+async function beatOnOneConnection(client: Client, broken: Promise<never>): Promise<void> {
+  await Promise.race([broken, ask(client, "select pg_advisory_lock($1, $2)", lock, node_no)]);
   while (!stopping.signal.aborted) {
     const renewal = ask(client, RENEW, node_no, name, lease_ms, blockedFor());
     renewing = renewal.catch(() => {});
-    const [row] = await renewal;
+    const [row] = await Promise.race([broken, renewal]);
     if (!hasJoined) report({ kind: "joined" });
     else if (row?.["was_known"] !== true) report({ kind: "taken_for_dead" });
     hasJoined = true;
-    await wait(lease_ms / 5);
+    await Promise.race([broken, wait(lease_ms / 5)]);
   }
   // HEARTBEAT-2: until the thread is ended the lock says that the process lives.
   await new Promise(() => {});
@@ -80,9 +80,15 @@ async function ask(client: Client, text: string, ...parameters: (string | number
 
 async function beat(): Promise<void> {
   while (!stopping.signal.aborted) {
-    const client = openClient(url, { max: 1, settings: { synchronous_commit: "off", ...LOCK_TIMEOUT } });
+    const broken = Promise.withResolvers<never>();
+    broken.promise.catch(() => {});
+    const client = openClient(url, {
+      max: 1,
+      settings: { synchronous_commit: "off", ...LOCK_TIMEOUT },
+      onClose: () => broken.reject(Object.assign(new Error("the connection is closed"), { code: "CONNECTION_CLOSED" })),
+    });
     try {
-      await beatOnOneConnection(client);
+      await beatOnOneConnection(client, broken.promise);
     } catch (error) {
       const { message, code, severity } = error as Failure & Error;
       if (!hasJoined) return report({ kind: "failed", error: { message, code, severity } });

@@ -214,6 +214,10 @@ export class PostgresStore extends PostgresReads implements port.Store {
     return owned?.owner.worker === worker ? owned : this.#claims.claim(worker, session_id);
   }
 
+  lastOwnerLives(session_id: string): Promise<boolean> {
+    return this.#claims.lastOwnerLives(session_id);
+  }
+
   cachedSession(session_id: string): Session | null {
     return this.#owned.cached(session_id);
   }

@@ -13,6 +13,7 @@ import { arrayOf, toText } from "./value-encoding.ts";
  *           nobody would run them. So before the next claim what is owned and not known is given up.
  * OWNERS-2  `owner_died` is set where a dead owner's session is freed, and is unset by a release and by every commit. A claim
  *           only reads it, so that a claim whose answer was lost does not lose the sign.
+ * OWNERS-3  A process that lost its connections is taken for dead as well, and comes back as the same node. `died_node_no` tells.
  */
 export class SessionClaims {
   readonly #pool: Pool;
@@ -97,6 +98,15 @@ export class SessionClaims {
       arrayOf(this.#owned.ownedBy(worker).map(toText)),
     );
     this.#inDoubt = false;
+  }
+
+  /** OWNERS-3. */
+  async lastOwnerLives(session_id: string): Promise<boolean> {
+    const rows = await this.#pool.query(
+      "select 1 from agent_state s join workers w on w.node_no = s.died_node_no where s.session_id = $1",
+      toText(session_id),
+    );
+    return rows.length > 0;
   }
 
   async release(worker: string, session_ids?: string[]): Promise<number> {
