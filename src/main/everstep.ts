@@ -54,6 +54,17 @@ program
   .action(async (from: string, to: string) => (await import("./maintenance.ts")).migrateStore(from, to));
 
 program
+  .command("check [folder]")
+  .description(
+    "verify a data folder: every row's checksum, gaps and repeats, references; the exit code is 1 if it is damaged",
+  )
+  .option("--json", "print JSON for programs")
+  .addHelpText("after", "\nWithout a folder that of EVERSTEP_STORE is checked. Stop the server first.")
+  .action(async (folder: string | undefined, options: { json?: boolean }) =>
+    (await import("./check.ts")).check(folder, options),
+  );
+
+program
   .command("prune")
   .description("delete sessions that ended long ago, with all that is theirs, and archived conversations")
   .requiredOption("--older-than <duration>", "how long ago, in hours, days or weeks: 12h, 30d, 8w")

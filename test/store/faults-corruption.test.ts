@@ -4,15 +4,15 @@ import { join, relative } from "node:path";
 import { describe, test } from "node:test";
 import { EverstepError } from "../../src/domain/errors.ts";
 import { scratchFolder } from "./scratch-folder.ts";
-import { seededRandom, seedFrom } from "./seeded-random.ts";
-import { assertCoded, fillFolder, LANES, openStore, verifyFolder } from "./store-folder.ts";
+import { type SeededRandom, seededRandom, seedFrom } from "./seeded-random.ts";
+import { assertCoded, fillFolder, LANES, openStore, verifyFolder, writeAndKill } from "./store-folder.ts";
 import { type Acknowledged, verifyHistory } from "./verify-history.ts";
-import { startWriter } from "./writer-process.ts";
 
 const LOG = "journal.sqlite-wal";
+const COUNTER = "journal.counter";
 
 describe("a journal whose last writes were cut off", () => {
-  test("opens with every commit before the cut whole, and none in part", async (t) => {
+  test("is told where a commit is lost, and without its counter opens with every commit before the cut whole, and none in part", async (t) => {
     const seed = seedFrom("EVERSTEP_FAULTS_SEED");
     t.diagnostic(`EVERSTEP_FAULTS_SEED=${seed}`);
     const random = seededRandom(seed);
@@ -20,20 +20,20 @@ describe("a journal whose last writes were cut off", () => {
     const folder = join(scratch.path, "killed");
     const acknowledged = await fillFolder(folder);
     const before = new Set([...acknowledged.values()].flatMap((commits) => [...commits.keys()]));
-    await killAfter(folder, acknowledged, 150);
+    await writeAndKill(folder, acknowledged, 150);
     const { size } = await stat(join(folder, LOG));
     assert.ok(size > 100_000, `the log has only ${size} bytes`);
 
-    const within = Array.from({ length: 12 }, () => random.integer(size));
+    const within = Array.from({ length: 5 }, () => random.integer(size));
     const cuts = [0, 1, 31, 32, 56, 32 + 4120, 32 + 4120 + 1, ...within, size - 4096, size - 1].sort((a, b) => a - b);
-    const whole = await commitsAfterCut(scratch.path, folder, size, { at: size, tear: false });
+    const whole = await commitsAfterCut(scratch.path, folder, size, acknowledged, { at: size, tear: false });
     const all = [...acknowledged.values()].flatMap((commits) => [...commits]);
     for (const [key, name] of all) assert.equal(whole.get(key), name, `the ${key} is lost without a cut`);
 
     let smaller = new Map<string, string>();
     for (const at of cuts) {
       const tear = random.integer(2) === 0;
-      const found = await commitsAfterCut(scratch.path, folder, size, { at, tear });
+      const found = await commitsAfterCut(scratch.path, folder, size, acknowledged, { at, tear });
       for (const key of before) assert.ok(found.has(key), `a cut at ${at} took the ${key}, which was not in the log`);
       for (const [key, name] of smaller) assert.equal(found.get(key), name, `a later cut at ${at} took the ${key}`);
       for (const [key, name] of found) assert.equal(whole.get(key), name, `a cut at ${at} made up the ${key}`);
@@ -43,20 +43,12 @@ describe("a journal whose last writes were cut off", () => {
   });
 });
 
-/** Writes that many commits, so that they are in the log of the journal only, and kills the writer. */
-async function killAfter(folder: string, acknowledged: Acknowledged, commits: number): Promise<void> {
-  const order = { folder, lanes: LANES, pace_ms: 0, tuning: {}, constantly: [] };
-  const writer = startWriter(order, acknowledged);
-  let left = commits;
-  await writer.reported((report) => report.kind === "acknowledged" && --left === 0);
-  await writer.kill();
-}
-
 /** The commits in a copy of the folder whose log ends at that byte, or is torn from there on: its length stays, its content not. */
 async function commitsAfterCut(
   scratch: string,
   folder: string,
   size: number,
+  acknowledged: Acknowledged,
   { at, tear }: { at: number; tear: boolean },
 ): Promise<Map<string, string>> {
   const copy = join(scratch, "cut");
@@ -64,6 +56,14 @@ async function commitsAfterCut(
   await truncate(join(copy, LOG), at);
   if (tear) await truncate(join(copy, LOG), size);
   try {
+    // Whoever cut only what was never acknowledged (the writer was killed, or removed moved rows) took nothing.
+    const refusal = await verifyFolder(copy, acknowledged).then(
+      () => null,
+      (error: unknown) => error,
+    );
+    if (refusal !== null) assertCoded(refusal, ["store_corrupt"]);
+    if (at === size) assert.equal(refusal, null);
+    await rm(join(copy, COUNTER));
     const { commits } = await verifyFolder(copy, new Map());
     return commits;
   } catch (error) {
@@ -72,6 +72,65 @@ async function commitsAfterCut(
     await rm(copy, { recursive: true });
   }
 }
+
+const FLIPS = Number(process.env["EVERSTEP_FLIPS"] ?? 30);
+
+/** What one bit, a cut or a removal makes of one of the journal's files. */
+const JOURNAL_DAMAGES: Record<string, (path: string, random: SeededRandom) => Promise<void>> = {
+  "a bit flipped": async (path, random) => {
+    const content = await readFile(path);
+    const at = random.integer(content.length);
+    content[at] = (content[at] ?? 0) ^ (1 << random.integer(8));
+    await writeFile(path, content);
+  },
+  "a sector zeroed": async (path, random) => {
+    const content = await readFile(path);
+    const at = random.integer(Math.max(1, Math.floor(content.length / 512))) * 512;
+    content.fill(0, at, Math.min(at + 512, content.length));
+    await writeFile(path, content);
+  },
+  cut: async (path, random) => await truncate(path, random.integer((await stat(path)).size)),
+  removed: async (path) => await rm(path),
+};
+
+describe("a journal with damaged files", () => {
+  for (const how of ["closed", "killed"] as const)
+    test(`whose process ${how === "closed" ? "closed it" : "was killed"}: store_corrupt or all rows right`, async (t) => {
+      const seed = seedFrom("EVERSTEP_FAULTS_SEED");
+      t.diagnostic(`EVERSTEP_FAULTS_SEED=${seed}`);
+      const random = seededRandom(seed);
+      await using scratch = await scratchFolder();
+      const folder = join(scratch.path, "whole");
+      const acknowledged = await fillFolder(folder);
+      if (how === "killed") await writeAndKill(folder, acknowledged, 150);
+      const files = (await readdir(folder)).filter((name) => name.startsWith("journal."));
+      assert.ok(files.includes(COUNTER) && files.includes(LOG) === (how === "killed"), files.join());
+      const wrong: string[] = [];
+      let told = 0;
+      for (let flip = 0; flip < FLIPS; flip += 1) {
+        const copy = join(scratch.path, "damaged");
+        await cp(folder, copy, { recursive: true });
+        const file = files[flip % files.length] ?? "";
+        const [name, inflict] = random.pick(Object.entries(JOURNAL_DAMAGES) as [Damage, ...Damage[]]);
+        await inflict(join(copy, file), random);
+        const error = await readAll(copy, acknowledged).catch((reason: unknown) => reason);
+        if (error instanceof EverstepError && error.code === "store_corrupt") {
+          assertCoded(error, ["store_corrupt"]);
+          assert.match(error.message, /damaged[/](journal[.]|\w+[.]lance)/, `${file} ${name}: no file is named`);
+          told += 1;
+        }
+        // A journal that is gone leaves tables of which nobody knows.
+        else if (error instanceof EverstepError) assertCoded(error, ["store_foreign"]);
+        else if (error instanceof Error) wrong.push(`${file} ${name}: ${error.message.split("\n")[0]}`);
+        await rm(copy, { recursive: true });
+      }
+      assert.deepEqual(wrong, [], "these were taken for good, and rows are wrong");
+      assert.ok(told > FLIPS / 6, `only ${told} of ${FLIPS} damages were told`);
+      t.diagnostic(`${told} of ${FLIPS} told, the others did no harm`);
+    });
+});
+
+type Damage = [string, (path: string, random: SeededRandom) => Promise<void>];
 
 /** What a bad disk, a bad copy or a loss of power makes of a file. */
 const DAMAGES: Record<string, (path: string) => Promise<void>> = {

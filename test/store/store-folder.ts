@@ -8,6 +8,7 @@ import type { ThreadTuning } from "../../src/store/lancedb/thread-channel.ts";
 import type { Store } from "../../src/store/store.ts";
 import { writeHistory } from "./lane-writer.ts";
 import { type Acknowledged, acknowledge, type ReadHistory, verifyHistory } from "./verify-history.ts";
+import { startWriter } from "./writer-process.ts";
 
 /** Lanes of the histories that are written within a test. */
 export const LANES = 3;
@@ -48,6 +49,15 @@ export async function fillFolder(folder: string, commits = 120): Promise<Acknowl
   const acknowledged = await writeCommits(store, commits / 2);
   await store.checkpoint();
   return await writeCommits(store, commits / 2, acknowledged);
+}
+
+/** Continues a folder's history by that many commits, which are in the log of the journal only, and kills the writer. */
+export async function writeAndKill(folder: string, acknowledged: Acknowledged, commits: number): Promise<void> {
+  const order = { folder, lanes: LANES, pace_ms: 0, tuning: {}, constantly: [] };
+  const writer = startWriter(order, acknowledged);
+  let left = commits;
+  await writer.reported((report) => report.kind === "acknowledged" && --left === 0);
+  await writer.kill();
 }
 
 export async function verifyFolder(folder: string, acknowledged: Acknowledged): Promise<ReadHistory> {

@@ -3,6 +3,7 @@ import { readdir, rm } from "node:fs/promises";
 import { basename, join, resolve } from "node:path";
 import { EverstepError } from "../../domain/errors.ts";
 import { syncPath } from "./durable-files.ts";
+import { AFTER_DAMAGE } from "./journal-file.ts";
 import type { TableName } from "./tables.ts";
 
 const SUFFIX = ".lance";
@@ -58,6 +59,6 @@ export const damaged = (path: string, why: unknown): EverstepError =>
   new EverstepError(
     "store_corrupt",
     `${resolve(path)} is damaged (${why instanceof Error ? why.message : String(why)})`,
-    "restore the folder from a backup, or name another one in EVERSTEP_STORE; nothing was changed",
+    AFTER_DAMAGE,
     why,
   );

@@ -188,6 +188,25 @@ export class Archive {
     });
   }
 
+  /** Every row, or the position of one that is not what was written. */
+  async *each(
+    name: HistoryName,
+  ): AsyncGenerator<{ kind: "whole"; values: Values } | { kind: "damaged"; position: number }> {
+    const table = this.#tables.get(name);
+    if (!table) return;
+    const columns = readColumns(name);
+    try {
+      for await (const batch of aFewAtATime(table.query().select(columns))) {
+        for (const read of valueRows(batch as ArrowTable, columns)) {
+          const values = checkedRow(name, read);
+          yield values ? { kind: "whole", values } : { kind: "damaged", position: Number(read[0]) };
+        }
+      }
+    } catch (error) {
+      throw damaged(tableFolder(this.#folder, name), error);
+    }
+  }
+
   /** Rows whose `search_text` has every word, with their score, without what `leftOut` names: it may be large. */
   async search(
     name: HistoryName,
@@ -265,6 +284,12 @@ function checked(name: HistoryName, read: Values): Values {
   const row = checkedRow(name, read);
   if (!row) throw new Error(`the row at position ${read[0]} does not match its checksum`);
   return row;
+}
+
+/** Rows may be large, and LanceDB's own batches are of 1,024. It has this size as an option of what it does not declare. */
+function aFewAtATime(query: object): AsyncIterable<unknown> {
+  const { execute } = query as { execute(options: { maxBatchLength: number }): AsyncIterable<unknown> };
+  return execute.call(query, { maxBatchLength: 64 });
 }
 
 type ArrowTable = Awaited<ReturnType<ReturnType<Table["query"]>["toArrow"]>>;

@@ -7,7 +7,7 @@ import { HISTORY, type HistoryName, splitKey, TABLES, type TableName, type Value
  * text in the journal, and is put together and compared when it is read. Above the 32 bits of the checksum stands how many
  * columns the text had: a table may have got more since.
  */
-export const checksumOf = (row: string, width: number): number => crc32(row) + width * WIDTH;
+export const checksumOf = (text_sum: number, width: number): number => text_sum + width * WIDTH;
 const WIDTH = 2 ** 32;
 /** What the tables had when rows did not carry it. */
 const FIRST_WIDTH: Readonly<Record<HistoryName, number>> = { agent_steps: 20, conversation_messages: 18, queue: 17 };

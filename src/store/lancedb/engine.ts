@@ -1,3 +1,4 @@
+import type { DatabaseSync } from "node:sqlite";
 import { Mutex } from "../../concurrency/mutex.ts";
 import { EverstepError } from "../../domain/errors.ts";
 import { SESSION_STATUSES } from "../../domain/session.ts";
@@ -7,15 +8,18 @@ import { Archive, ForeignWrite } from "./archive.ts";
 import { syncPath } from "./durable-files.ts";
 import { History } from "./history.ts";
 import { Journal } from "./journal.ts";
-import { noteClosed, openJournalFile, toStoreError, wasLeftOpen } from "./journal-file.ts";
+import { corrupt, createTables, noteClosed, openJournalFile, toStoreError, wasLeftOpen } from "./journal-file.ts";
 import { LIVE } from "./journal-sql.ts";
+import type { JournalTotals } from "./journal-totals.ts";
+import { FORMAT } from "./migrations.ts";
 import { DEFAULT_TUNING, Mover, type Tuning } from "./mover.ts";
 import { columnIndex } from "./packed-rows.ts";
 import { charactersIn } from "./page-size.ts";
 import { type FoundSummaries, findSummaries, listClause } from "./summary-rows.ts";
 import { undoHalfSwap } from "./swap-folder.ts";
 import { toRow, type Value, type Values } from "./tables.ts";
-import { type Notice, upgradeFolder } from "./upgrade-folder.ts";
+import { CHECKSUMS_SINCE, type Notice, upgradeFolder } from "./upgrade-folder.ts";
+import { verifyJournal } from "./verify-journal.ts";
 import { all, compare } from "./where.ts";
 import { measureHistory, packError, type Size, type WireBatch, type WireOutcome, type WireRows } from "./wire.ts";
 
@@ -38,6 +42,13 @@ export type LanceStats = {
   /** Why the last checkpoint did not come through; it is tried again. */
   failure: string | null;
 };
+
+/** Every row is what was written. What is missing shows when the totals are compared with those that were counted. */
+function requireWhole(folder: string, database: DatabaseSync): JournalTotals {
+  const { totals, damages } = verifyJournal(database);
+  for (const damage of damages) throw corrupt(folder, damage);
+  return totals;
+}
 
 const diedTwice = (): EverstepError =>
   new EverstepError(
@@ -82,14 +93,15 @@ export class Engine {
     await undoHalfSwap(folder);
     const place = { folder, wasLeftOpen: wasLeftOpen(folder) };
     const { database, format } = openJournalFile(folder);
+    let close = (): void => database.close();
     try {
-      if (format !== null) await upgradeFolder(folder, database, format, notice);
-    } catch (error) {
-      database.close();
-      throw toStoreError(error, folder);
-    }
-    const journal = new Journal(folder, database);
-    try {
+      if (format !== null && format < FORMAT) {
+        if (format >= CHECKSUMS_SINCE) requireWhole(folder, database);
+        await upgradeFolder(folder, database, format, notice);
+      }
+      createTables(database);
+      const journal = new Journal(folder, database, requireWhole(folder, database));
+      close = () => journal.close();
       await syncPath(folder);
       const archive = await Archive.open(folder, journal.archived());
       const mover = new Mover(journal, archive, { ...DEFAULT_TUNING, ...tuning }, (failure) => {
@@ -102,8 +114,9 @@ export class Engine {
       });
       return new Engine(journal, archive, mover, place);
     } catch (error) {
-      journal.close();
-      throw error;
+      close();
+      if (!place.wasLeftOpen) noteClosed(folder);
+      throw toStoreError(error, folder);
     }
   }
 
@@ -340,7 +353,7 @@ export class Engine {
   #load(id: string): LoadedSession | null {
     const values = this.#journal.snapshots("agent_state", "WHERE session_id = ?", id)[0];
     if (!values) return null;
-    const chain = this.#journal.chain(id);
+    const chain = this.#journal.chain(values);
     const { params, context } = this.#journal.documents(id);
     const { error_rows } = toRow("agent_state", values);
     return { values, params, context: chain ? null : context, chain, error_rows };

@@ -2,7 +2,7 @@ import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { parseDefensively } from "../../domain/json.ts";
 import { beginningOf, searchedText } from "../../domain/session-summary.ts";
 import { fromText } from "./exact-text.ts";
-import { createTables, toStoreError } from "./journal-file.ts";
+import { toStoreError } from "./journal-file.ts";
 import { type Archived, archivedTables } from "./journal-sql.ts";
 import type { TableName, Value, Values } from "./tables.ts";
 
@@ -20,7 +20,6 @@ export class JournalDatabase {
     this.#folder = folder;
     this.#outcome = outcome;
     this.#database = database;
-    this.#guard(() => createTables(database));
     this.#database.function("searched_text", { deterministic: true }, (session_id, agent_id, moniker, result) =>
       searchedText({
         session_id: String(session_id),
@@ -60,7 +59,12 @@ export class JournalDatabase {
   }
 
   run(sql: string, ...values: Value[]) {
-    return this.#guard(() => this.#statement(sql).run(...values));
+    // Not by `#guard`: a commit comes here several times.
+    try {
+      return this.#statement(sql).run(...values);
+    } catch (error) {
+      throw toStoreError(error, this.#folder);
+    }
   }
 
   rows(sql: string, ...values: Value[]): Values[] {

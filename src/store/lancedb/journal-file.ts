@@ -1,4 +1,4 @@
-import { accessSync, constants, existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { accessSync, constants, copyFileSync, existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { pathToFileURL } from "node:url";
@@ -17,8 +17,9 @@ const APPLICATION_ID_AT = 68;
 const PROBE_BYTES = 256 * 1024;
 
 const JOURNAL = "journal.sqlite";
-const journalPath = (folder: string): string => join(folder, JOURNAL);
-const logPath = (folder: string): string => `${journalPath(folder)}-wal`;
+export const counterPath = (folder: string): string => join(folder, "journal.counter");
+export const journalPath = (folder: string): string => join(folder, JOURNAL);
+export const logPath = (folder: string): string => `${journalPath(folder)}-wal`;
 const ownerPath = (folder: string): string => join(folder, "owner.pid");
 
 /** `format` is null where the journal is new. */
@@ -41,7 +42,7 @@ export function openJournalFile(folder: string): JournalFile {
     database = new DatabaseSync(journalPath(folder), { timeout: 0 });
     lock(database);
     const format = checkOrigin(database, folder);
-    checkDamage(database, folder);
+    if (format !== null && format < FORMAT) checkStructure(database, folder);
     writeFileSync(ownerPath(folder), `${process.pid}\n`);
     return { database, format };
   } catch (error) {
@@ -147,7 +148,8 @@ const older = (folder: string, format: number): EverstepError =>
     "start the version that wrote it, or name another folder in EVERSTEP_STORE",
   );
 
-function checkDamage(database: DatabaseSync, folder: string): void {
+/** Before an upgrade, when rows may have no checksums yet. */
+function checkStructure(database: DatabaseSync, folder: string): void {
   const damage = database.prepare("PRAGMA quick_check(1)").get()?.["quick_check"];
   if (damage !== "ok") throw corrupt(folder, damage);
 }
@@ -159,10 +161,13 @@ export function createTables(database: DatabaseSync): void {
       "BEGIN",
       ...CREATE_TABLES,
       // What is large and seldom changes stays out of the row that every step rewrites.
-      "CREATE TABLE IF NOT EXISTS session_documents (session_id TEXT PRIMARY KEY, params TEXT NOT NULL, context TEXT)",
+      "CREATE TABLE IF NOT EXISTS session_documents (session_id TEXT PRIMARY KEY, params TEXT NOT NULL, context TEXT, sum INTEGER)",
       // A message keeps its id for good, so that a repeated post is known as one after it was moved.
       "CREATE TABLE IF NOT EXISTS message_keys (message_id TEXT PRIMARY KEY) WITHOUT ROWID",
       "CREATE TABLE IF NOT EXISTS message_numbers (conversation_id TEXT PRIMARY KEY, last INTEGER NOT NULL) WITHOUT ROWID",
+      // How often anything but a commit changed rows (`commit-counter.ts`, N1).
+      "CREATE TABLE IF NOT EXISTS journal_revision (id INTEGER PRIMARY KEY CHECK (id = 1), revision INTEGER NOT NULL)",
+      "INSERT OR IGNORE INTO journal_revision (id, revision) VALUES (1, 0)",
       // What of a table is in LanceDB and on disk: its version, and the position up to which rows were moved.
       "CREATE TABLE IF NOT EXISTS archived (name TEXT PRIMARY KEY, version INTEGER NOT NULL, pos INTEGER NOT NULL) WITHOUT ROWID",
       "CREATE INDEX IF NOT EXISTS sessions_of_agent_by_number ON packed_agent_state (agent_id)",
@@ -183,9 +188,16 @@ export function createTables(database: DatabaseSync): void {
 const pragma = (database: DatabaseSync, name: string): number =>
   Number(database.prepare(`PRAGMA ${name}`).get()?.[name] ?? 0);
 
+const SQLITE_ERROR = 1;
+const OTHER_NUMBER = /^Value is too large to be represented as a JavaScript number/;
+const OTHER_CONTENT = /^(malformed|no such (table|column|index)|unsupported file format|table \S+ has )/;
+
 /** What went wrong inside SQLite, as an error that tells the reader what to do. */
 export function toStoreError(error: unknown, folder: string): unknown {
-  const { errcode } = error as { errcode?: number };
+  const { errcode, code, message } = error as { errcode?: number; code?: string; message?: string };
+  // A number beyond all that is ever written, a row's text that is none, a schema that is not the one that was made.
+  const isOtherContent = errcode === SQLITE_ERROR ? OTHER_CONTENT : code === "ERR_OUT_OF_RANGE" ? OTHER_NUMBER : null;
+  if (isOtherContent?.test(message ?? "")) return corrupt(folder, error);
   if (errcode === undefined) return error;
   const where = resolve(folder);
   switch (errcode & 0xff) {
@@ -232,13 +244,25 @@ export function toStoreError(error: unknown, folder: string): unknown {
   }
 }
 
-const corrupt = (folder: string, cause: unknown): EverstepError =>
+export const corrupt = (folder: string, cause: unknown): EverstepError =>
   new EverstepError(
     "store_corrupt",
     `${journalPath(folder)} is damaged (${cause instanceof Error ? cause.message : String(cause)})`,
-    "restore the folder from a backup, or name another one in EVERSTEP_STORE; nothing was changed",
+    AFTER_DAMAGE,
     cause,
   );
+export const AFTER_DAMAGE =
+  "stop Everstep, keep a copy of the folder, see what is affected with `everstep check`, and restore the folder from a backup";
+
+/** What SQLite took from the log goes into the journal as it closes, so a copy of the log is kept for whoever looks at it. */
+export function lostCommits(folder: string, place: { counted: string; found: string }): EverstepError {
+  if (existsSync(logPath(folder))) copyFileSync(logPath(folder), `${logPath(folder)}.damaged`);
+  return new EverstepError(
+    "store_corrupt",
+    `${logPath(folder)} is damaged, cut or missing: the journal ends at ${place.found}, and ${place.counted} was on disk`,
+    `restore the folder from a backup; to go on without what was lost, remove ${counterPath(folder)}`,
+  );
+}
 
 const readOnly = (where: string, cause: unknown): EverstepError =>
   new EverstepError(

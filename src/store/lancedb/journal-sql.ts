@@ -15,25 +15,23 @@ export function archivedTables(database: DatabaseSync): Map<TableName, Archived>
 
 /** `open_actions` holds the actions that are not final, in the columns of `queue`. */
 export type JournalTable = TableName | "open_actions";
-const JOURNAL_TABLES: JournalTable[] = [...HISTORY_NAMES, ...SNAPSHOT_NAMES, "open_actions"];
+export const JOURNAL_TABLES: readonly JournalTable[] = [...HISTORY_NAMES, ...SNAPSHOT_NAMES, "open_actions"];
 export const schemaOf = (table: JournalTable): TableName => (table === "open_actions" ? "queue" : table);
 const perTable = <Result>(make: (table: JournalTable) => Result): Record<JournalTable, Result> =>
   Object.fromEntries(JOURNAL_TABLES.map((table) => [table, make(table)])) as Record<JournalTable, Result>;
 
 /** Rows of history are only ever inserted; of the others the newest version replaces the one before. */
 const isHistory = (table: JournalTable): boolean => table in HISTORY;
-const stored = (table: JournalTable): string[] => [
-  ...(isHistory(table) ? [] : NAMED[schemaOf(table)]),
-  ...GIVEN[schemaOf(table)],
-  "row",
-];
+/** The named values that are columns of their own. */
+export const STORED_NAMES = perTable((table) => (isHistory(table) ? [] : NAMED[schemaOf(table)]));
+const stored = (table: JournalTable): string[] => [...STORED_NAMES[table], ...GIVEN[schemaOf(table)], "row", "sum"];
 
 const packedTable = (table: JournalTable): string => `packed_${table}`;
 
-/** What `unpack` takes. */
-export const PACKED = perTable((table) => ["row", ...GIVEN[schemaOf(table)]].join(", "));
+/** What `verified-rows.ts` takes: the text, its checksum, the given values, and the named ones where they are stored. */
+export const PACKED = perTable((table) => ["row", "sum", ...GIVEN[schemaOf(table)], ...STORED_NAMES[table]].join(", "));
 
-/** Takes the named values where the table stores them, then the given ones, then the text. */
+/** Takes the named values where the table stores them, then the given ones, then the text and its checksum. */
 export const INSERT = perTable((table) => {
   const columns = stored(table);
   const insert = `INSERT INTO ${packedTable(table)} (${columns.join(", ")}) VALUES (${columns.map(() => "?").join(", ")})`;
@@ -42,7 +40,7 @@ export const INSERT = perTable((table) => {
   return `${insert} ON CONFLICT (${key}) DO UPDATE SET ${others.map((name) => `${name} = excluded.${name}`).join(", ")}`;
 });
 /** A session that goes on: what is indexed is left alone, so that a step does not rewrite the indexes. */
-export const UPDATE_SESSION = "UPDATE packed_agent_state SET pos = ?, row = ? WHERE session_id = ?";
+export const UPDATE_SESSION = "UPDATE packed_agent_state SET pos = ?, row = ?, sum = ? WHERE session_id = ?";
 export const CLOSE_ACTION = "DELETE FROM packed_open_actions WHERE action_id = ?";
 export const UPDATE_STATUS = "UPDATE packed_agent_state SET status = ? WHERE session_id = ?";
 
@@ -50,6 +48,11 @@ export const UPDATE_STATUS = "UPDATE packed_agent_state SET status = ? WHERE ses
 export const DELETE = perTable(
   (table) =>
     `DELETE FROM ${packedTable(table)} WHERE pos > ? AND pos <= ? AND pos NOT IN (SELECT value FROM json_each(?))`,
+);
+
+/** The checksum of the row of a key. */
+export const SUM_OF = perTable(
+  (table) => `SELECT sum FROM ${packedTable(table)} WHERE ${NAMED[schemaOf(table)][0]} = ?`,
 );
 
 const SQLITE_TYPES = { text: "TEXT", integer: "INTEGER", real: "REAL", flag: "INTEGER", json: "TEXT" } as const;
@@ -61,7 +64,7 @@ export const CREATE_TABLES = JOURNAL_TABLES.map((table) => {
   const definitions = TABLES[schemaOf(table)]
     .filter(({ name }) => columns.includes(name))
     .map(({ name, kind }) => `${name} ${SQLITE_TYPES[kind]}${name === key ? " PRIMARY KEY" : ""}`);
-  return `CREATE TABLE IF NOT EXISTS ${packedTable(table)} (${definitions.join(", ")}, row TEXT NOT NULL)`;
+  return `CREATE TABLE IF NOT EXISTS ${packedTable(table)} (${definitions.join(", ")}, row TEXT NOT NULL, sum INTEGER)`;
 });
 
 /** What is read: a view by the table's name in which every column can be asked for. (A generated column would be computed with every insert.) */
@@ -79,16 +82,14 @@ export const LIVE = LIVE_STATUSES.map((status) => `'${status}'`).join(", ");
 export const NEEDED_FOR_CONTEXT = `SELECT step.pos FROM agent_steps AS step JOIN agent_state AS session USING (session_id)
   WHERE step.pos > ? AND step.pos <= ? AND session.status IN (${LIVE}) AND step.iteration >= session.base_iteration`;
 
-/** The steps from which a session's context is rebuilt, of those at these positions. */
-export const CHAIN = `SELECT state_kind, base_iteration, state FROM agent_steps
-  WHERE pos IN (SELECT value FROM json_each(?1)) AND status = 'ok'
-  AND iteration >= (SELECT base_iteration FROM agent_state WHERE session_id = ?2) ORDER BY iteration`;
+/** The steps at these positions, newest first. */
+export const STEPS_AT = `SELECT ${PACKED.agent_steps} FROM agent_steps WHERE pos IN (SELECT value FROM json_each(?)) ORDER BY pos DESC`;
 
-/** Before messages leave the journal, how far their conversations were numbered. */
-export const KEEP_NUMBERS = `INSERT INTO message_numbers (conversation_id, last)
-  SELECT conversation_id, max(number) FROM conversation_messages WHERE pos > ? AND pos <= ? GROUP BY conversation_id
-  ON CONFLICT (conversation_id) DO UPDATE SET last = max(last, excluded.last)`;
+/** How far a conversation was numbered when its messages left the journal, or by the one at a position. */
+export const LAST_NUMBER = "SELECT last FROM message_numbers WHERE conversation_id = ?";
+export const NUMBER_AT = "SELECT number FROM packed_conversation_messages WHERE pos = ?";
+export const KEEP_NUMBER = `INSERT INTO message_numbers (conversation_id, last) VALUES (?, ?)
+  ON CONFLICT (conversation_id) DO UPDATE SET last = excluded.last`;
 
 /** A message keeps its id for good. While it is here its row tells; when it leaves, this does. */
-export const KEEP_KEYS =
-  "INSERT OR IGNORE INTO message_keys (message_id) SELECT message_id FROM conversation_messages WHERE pos > ? AND pos <= ?";
+export const KEEP_KEYS = "INSERT OR IGNORE INTO message_keys (message_id) SELECT value FROM json_each(?)";

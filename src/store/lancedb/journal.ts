@@ -1,26 +1,32 @@
 import type { DatabaseSync } from "node:sqlite";
 import { type Chain, readState, type StoredState } from "../state-chain.ts";
 import { checksumOf } from "./checked-rows.ts";
+import { CommitCounter, type Counted } from "./commit-counter.ts";
 import { JournalDatabase } from "./journal-database.ts";
+import { corrupt, counterPath } from "./journal-file.ts";
 import {
   type Archived,
-  CHAIN,
   CLOSE_ACTION,
   DELETE,
   INSERT,
   type JournalTable,
   KEEP_KEYS,
-  KEEP_NUMBERS,
+  KEEP_NUMBER,
+  LAST_NUMBER,
   NEEDED_FOR_CONTEXT,
+  NUMBER_AT,
   PACKED,
   RECORD_ARCHIVED,
-  schemaOf,
+  STEPS_AT,
+  SUM_OF,
   UPDATE_SESSION,
   UPDATE_STATUS,
 } from "./journal-sql.ts";
-import { NAMED, type PackedRow, unpack, unpackWide } from "./packed-rows.ts";
+import { JournalTotals } from "./journal-totals.ts";
+import { columnIndex, NAMED, type PackedRow } from "./packed-rows.ts";
 import type { PageSize } from "./page-size.ts";
-import { positionsOfAll } from "./positions.ts";
+import { type Entry, positionsOfAll } from "./positions.ts";
+import { sumOfDocuments, sumOfRow, sumOfValues } from "./row-sums.ts";
 import {
   HISTORY_NAMES,
   type HistoryName,
@@ -31,6 +37,8 @@ import {
   type Value,
   type Values,
 } from "./tables.ts";
+import { nameOfRow, type VerifiedRow, verifiedRow } from "./verified-rows.ts";
+import { counterProblem } from "./verify-journal.ts";
 import { among, toSqlite, type Where } from "./where.ts";
 import type { Size, WireBatch, WireOutcome, WireSession } from "./wire.ts";
 
@@ -44,23 +52,46 @@ export type WaitingRows = { rows: Values[]; characters: number; largest: number 
  * J2  Every row gets the next position. Rows of history are moved to LanceDB in that order and removed here only after
  *     `markArchived` recorded durably that LanceDB has them on disk.
  * J3  Of a live session the steps since its last whole state stay, so that its context is rebuilt without LanceDB.
+ * J4  A row is compared with its checksum whenever it is read whole: at start, by a reader and before it is moved.
  */
 export class Journal {
   /** Bytes of row text written since open. */
   bytes = 0;
+  readonly #folder: string;
   readonly #database: JournalDatabase;
+  readonly #totals: JournalTotals;
+  readonly #counter: CommitCounter;
+  /** The checksums of live sessions' rows that were written, which every step replaces. */
+  readonly #sessionSums = new Map<string, number>();
+  /** The checksums of all open actions; null until they are read. */
+  #openSums: Map<string, number> | null = null;
   /** The last message's number of each conversation that was written to. */
   readonly #numbers = new Map<string, number>();
   readonly #positions = positionsOfAll();
   #position: number;
+  /** The position of the last commit; places after it may have been given to one that came to nothing. */
+  #committed: number;
+  /** How often anything but a commit changed rows. */
+  #revision: number;
+  /** Whether rows were removed that no sync took to disk yet. */
+  #isUnsynced = false;
   /** Snapshots that changed since they were copied into LanceDB. */
   readonly dirty = new Map<SnapshotName, Set<string>>(SNAPSHOT_NAMES.map((name) => [name, new Set()]));
 
-  constructor(folder: string, database: DatabaseSync) {
+  /** `totals` are those of what it holds. */
+  constructor(folder: string, database: DatabaseSync, totals: JournalTotals) {
+    this.#folder = folder;
+    this.#totals = totals;
     const waiting = Object.values(this.#positions);
     this.#database = new JournalDatabase(folder, database, {
-      onKept: () => waiting.forEach((positions) => positions.keep()),
+      onKept: () => {
+        this.#totals.keep();
+        waiting.forEach((positions) => positions.keep());
+      },
       onUndone: () => {
+        this.#totals.undo();
+        this.#sessionSums.clear();
+        this.#openSums = null;
         // A group that was undone gave numbers away that are not taken.
         this.#numbers.clear();
         waiting.forEach((positions) => positions.undo());
@@ -79,12 +110,16 @@ export class Journal {
       for (const [id] of this.#database.rows(`SELECT ${key} FROM ${name} WHERE pos > ?`, copied))
         this.dirty.get(name)?.add(id as string);
     }
+    this.#committed = this.#position;
+    this.#revision = Number(this.#database.value("SELECT revision FROM journal_revision") ?? 0);
+    this.#counter = openCounter(folder, this.#place());
   }
 
   #loadPositions(): void {
     for (const table of HISTORY_NAMES) {
-      const rows = this.#database.each(`SELECT pos, ${NAMED[table].join(", ")} FROM ${table} ORDER BY pos`);
-      for (const [pos, ...ids] of rows) this.#positions[table].add({ pos: pos as number, ids: ids as string[] });
+      const rows = this.#database.each(`SELECT pos, sum, ${NAMED[table].join(", ")} FROM ${table} ORDER BY pos`);
+      for (const [pos, sum, ...ids] of rows)
+        this.#positions[table].add({ pos: pos as number, sum: sum as number, ids: ids as string[] });
       this.#positions[table].keep();
     }
   }
@@ -95,7 +130,14 @@ export class Journal {
 
   /** J1. A batch that meets an id that is there already is left out; the others are written. */
   apply(batches: WireBatch[]): WireOutcome[] {
-    return this.#database.transaction(() => batches.map((batch) => this.#existing(batch) ?? this.#write(batch)));
+    const outcomes = this.#database.transaction(() =>
+      batches.map((batch) => this.#existing(batch) ?? this.#write(batch)),
+    );
+    if (outcomes.some(({ kind }) => kind === "committed")) {
+      this.#committed = this.#position;
+      this.#count();
+    }
+    return outcomes;
   }
 
   /**
@@ -109,8 +151,9 @@ export class Journal {
     let largest = 0;
     for (const packed of this.#database.each(next, after, upTo, most.rows)) {
       const text = packed[0] as string;
-      const { values, width } = unpackWide(table, packed);
-      rows.push([...values, checksumOf(text, width)]);
+      const { values, width, text_sum } = this.#verified(table, packed);
+      values.push(checksumOf(text_sum, width));
+      rows.push(values);
       characters += text.length;
       largest = Math.max(largest, text.length);
       if (characters >= most.characters) break;
@@ -145,7 +188,7 @@ export class Journal {
   *each(table: HistoryName | "open_actions", where: Where, order: string, limit = -1): Generator<Values> {
     const { sql, values } = toSqlite(where);
     const query = `SELECT ${PACKED[table]} FROM ${table} WHERE ${sql} ORDER BY ${order} LIMIT ?`;
-    for (const packed of this.#database.each(query, ...values, limit)) yield unpack(schemaOf(table), packed);
+    for (const packed of this.#database.each(query, ...values, limit)) yield this.#verified(table, packed).values;
   }
 
   /** The newest rows that match, no more than that many rows and characters, but at least one row. */
@@ -155,7 +198,7 @@ export class Journal {
     const rows: Values[] = [];
     let characters = 0;
     for (const packed of this.#database.each(next, ...values, most.rows)) {
-      rows.push(unpack(table, packed));
+      rows.push(this.#verified(table, packed).values);
       characters += (packed[0] as string).length;
       if (characters >= most.characters) break;
     }
@@ -169,7 +212,7 @@ export class Journal {
 
   /** Whether a message of that id has left the journal. */
   wasMessage(message_id: string): boolean {
-    return this.#has("message_keys", "message_id", message_id);
+    return this.#has(HAS_MESSAGE, message_id);
   }
 
   count(table: HistoryName | "open_actions", where: Where): number {
@@ -187,21 +230,30 @@ export class Journal {
   }
 
   documents(session_id: string): { params: string; context: string | null } {
-    const row = this.#database.rows(
-      "SELECT params, context FROM session_documents WHERE session_id = ?",
-      session_id,
-    )[0];
-    return { params: (row?.[0] as string) ?? "{}", context: (row?.[1] as string) ?? null };
+    const row = this.#database.rows(READ_DOCUMENTS, session_id)[0];
+    if (!row) return { params: "{}", context: null };
+    const [params, context, sum] = row as [string, string | null, number];
+    if (sumOfDocuments(session_id, params, context) !== sum)
+      throw corrupt(this.#folder, `the documents of session ${session_id} do not match their checksum`); // J4
+    return { params, context };
   }
 
-  /** J3. Null where no step of the session is at hand: then the documents hold its context. */
-  chain(session_id: string): Chain | null {
-    const positions = this.#positions.agent_steps.of("session_id", session_id);
-    const rows = this.#database.rows(CHAIN, JSON.stringify(positions), session_id);
-    let chain: Chain | null = null;
-    for (const [state_kind, base_iteration, state] of rows)
-      chain = readState(chain, { state_kind, base_iteration, state } as StoredState);
-    return chain;
+  /** J3. Of a session by its row. Null where no step of it is at hand: then the documents hold its context. */
+  chain(session: Values): Chain | null {
+    const base = session[SESSION_BASE] as number | null;
+    if (base === null) return null;
+    const positions = this.#positions.agent_steps.of("session_id", session[0] as string);
+    const stored: StoredState[] = [];
+    for (const packed of this.#database.each(STEPS_AT, JSON.stringify(positions))) {
+      const { values } = this.#verified("agent_steps", packed);
+      if (values[STEP.status] !== "ok") continue;
+      if (Number(values[STEP.iteration]) < base) break;
+      const [state_kind, base_iteration, state] = [values[STEP.state_kind], values[STEP.base], values[STEP.state]];
+      stored.push({ state_kind, base_iteration, state } as StoredState);
+    }
+    if (stored.at(-1)?.state_kind === "delta")
+      throw corrupt(this.#folder, `steps are missing from which the context of session ${session[0]} is rebuilt`);
+    return stored.reduceRight<Chain | null>(readState, null);
   }
 
   archived(): Map<TableName, Archived> {
@@ -210,27 +262,86 @@ export class Journal {
 
   /** J2. Durable when it returns. */
   markArchived(marks: { name: TableName; version: number; pos: number }[]): void {
-    this.#database.transaction(() => {
-      for (const { name, version, pos } of marks) this.#database.run(RECORD_ARCHIVED, name, version, pos);
+    this.#revise("durable", () => {
+      for (const { name, version, pos } of marks) {
+        const before = this.#database.rows("SELECT version, pos FROM archived WHERE name = ?", name)[0];
+        if (before) this.#totals.remove("archived", sumOfValues(name, ...before));
+        this.#totals.add("archived", sumOfValues(name, version, pos));
+        this.#database.run(RECORD_ARCHIVED, name, version, pos);
+      }
     });
+    this.#count();
+  }
+
+  /** N1: a transaction that is no commit. A revision that came to nothing is given again. */
+  #revise<Result>(kind: "durable" | "lazy", work: () => Result): Result {
+    const revision = this.#revision + 1;
+    const change = (): Result => {
+      this.#database.run("UPDATE journal_revision SET revision = ?", revision);
+      return work();
+    };
+    const result = kind === "lazy" ? this.#database.lazyTransaction(change) : this.#database.transaction(change);
+    this.#revision = revision;
+    return result;
+  }
+
+  /** N1: once a transaction, and with it all before it, is on disk. */
+  #count(): void {
+    this.#isUnsynced = false;
+    this.#counter.record(this.#place());
+  }
+
+  #place(): Counted {
+    return { position: this.#committed, revision: this.#revision, totals: this.#totals };
+  }
+
+  /** Takes what was removed to disk, so that it can be counted, unless a commit did. */
+  settle(): void {
+    if (!this.#isUnsynced) return;
+    this.#revise("durable", () => {});
+    this.#count();
   }
 
   /** Looks at the next moved rows of a table and removes them, but for J3. Answers how far it got; null at the end. */
   trim(table: HistoryName, after: number, upTo: number, limit: number): number | null {
     const end = this.#positions[table].nextEnd(after, upTo, limit);
     if (end === null) return null;
-    const kept = this.#database.lazyTransaction(() => {
-      if (table === "conversation_messages") {
-        this.#database.run(KEEP_NUMBERS, after, end);
-        this.#database.run(KEEP_KEYS, after, end);
-      }
+    const kept = this.#revise("lazy", () => {
       const needed =
         table === "agent_steps" ? this.#database.rows(NEEDED_FOR_CONTEXT, after, end).map(([pos]) => Number(pos)) : [];
+      const but = new Set(needed);
+      const leaving = this.#positions[table].entries(after, end).filter(({ pos }) => !but.has(pos));
+      if (table === "conversation_messages") this.#keepMessageKeys(leaving);
       this.#database.run(DELETE[table], after, end, JSON.stringify(needed));
-      return needed;
+      for (const { sum } of leaving) this.#totals.remove(table, sum);
+      return but;
     });
-    this.#positions[table].remove(after, end, new Set(kept));
+    this.#isUnsynced = true;
+    this.#positions[table].remove(after, end, kept);
     return end;
+  }
+
+  /** Before messages leave the journal: their ids, and how far their conversations were numbered. */
+  #keepMessageKeys(messages: readonly Entry[]): void {
+    const ids = messages.map((message) => message.ids[0] as string);
+    const { changes } = this.#database.run(KEEP_KEYS, JSON.stringify(ids));
+    if (Number(changes) === ids.length) for (const id of ids) this.#totals.add("message_keys", sumOfValues(id));
+    else this.#recountKeys();
+    const last = new Map(messages.map(({ ids: [, conversation_id], pos }) => [conversation_id as string, pos]));
+    for (const [conversation_id, pos] of last) {
+      const before = this.#database.value(LAST_NUMBER, conversation_id);
+      const number = Math.max(Number(before ?? 0), Number(this.#database.value(NUMBER_AT, pos)));
+      if (before !== undefined) this.#totals.remove("message_numbers", sumOfValues(conversation_id, before));
+      this.#totals.add("message_numbers", sumOfValues(conversation_id, number));
+      this.#database.run(KEEP_NUMBER, conversation_id, number);
+    }
+  }
+
+  /** Some were there already, which only a folder can have that something else wrote to. */
+  #recountKeys(): void {
+    this.#totals.clear("message_keys");
+    for (const [id] of this.#database.each("SELECT message_id FROM message_keys"))
+      this.#totals.add("message_keys", sumOfValues(id as string));
   }
 
   /** Gives the space of removed rows back to the file system. */
@@ -241,22 +352,30 @@ export class Journal {
   close(): void {
     this.#database.shrink(ALL_PAGES);
     this.#database.close();
+    this.#counter.sync();
+    this.#counter.close();
   }
 
   #unpacked(table: JournalTable, clause: string, ...values: Value[]): Values[] {
     const rows = this.#database.rows(`SELECT ${PACKED[table]} FROM ${table} ${clause}`, ...values);
-    return rows.map((row) => unpack(schemaOf(table), row));
+    return rows.map((row) => this.#verified(table, row).values);
+  }
+
+  /** J4. */
+  #verified(table: JournalTable, packed: Values): VerifiedRow {
+    const row = verifiedRow(table, packed);
+    if (row) return row;
+    throw corrupt(this.#folder, `${nameOfRow(table, packed)} does not match its checksum or its key`);
   }
 
   #existing(batch: WireBatch): WireOutcome | null {
     for (const { create, packed } of batch.sessions ?? []) {
       const id = packed.named[0] as string;
-      if (create && this.#has("agent_state", "session_id", id)) return { kind: "exists", table: "agent_state", id };
+      if (create && this.#has(HAS_SESSION, id)) return { kind: "exists", table: "agent_state", id };
     }
     for (const { create, packed } of batch.conversations ?? []) {
       const id = packed.named[0] as string;
-      if (create && this.#has("conversations", "conversation_id", id))
-        return { kind: "exists", table: "conversations", id };
+      if (create && this.#has(HAS_CONVERSATION, id)) return { kind: "exists", table: "conversations", id };
     }
     return this.#existingMessage(batch.conversation_messages ?? []);
   }
@@ -276,12 +395,11 @@ export class Journal {
     this.#position = batch.first - 1;
     for (const session of batch.sessions ?? []) this.#writeSession(session);
     for (const packed of batch.agent_steps ?? []) this.#insert("agent_steps", packed);
-    for (const packed of batch.conversation_messages ?? [])
-      this.#insert("conversation_messages", packed, this.#nextNumber(packed.named[1] as string));
+    for (const packed of batch.conversation_messages ?? []) this.#insertMessage(packed);
     for (const { final, packed } of batch.actions ?? []) {
       if (!final) this.#replace("open_actions", packed);
       else {
-        this.#database.run(CLOSE_ACTION, packed.named[0] as string);
+        this.#closeAction(packed.named[0] as string);
         this.#insert("queue", packed);
       }
     }
@@ -295,55 +413,133 @@ export class Journal {
     const [id, , status] = packed.named as [string, string, string];
     if (create) {
       this.#replace("agent_state", packed);
-      const documents = "INSERT INTO session_documents (session_id, params, context) VALUES (?, ?, ?)";
-      this.#database.run(documents, id, params ?? "{}", context ?? null);
+      this.#writeDocuments(id, params ?? "{}", context ?? null);
     } else {
-      this.#database.run(UPDATE_SESSION, this.#place(packed), packed.row, id);
+      const pos = this.#nextPosition(packed);
+      const sum = sumOfRow(packed.row, pos, 0);
+      this.#totals.replace("agent_state", this.#sessionSums.get(id) ?? this.#sumOf("agent_state", id) ?? 0, sum);
+      this.#sessionSums.set(id, sum);
+      this.#database.run(UPDATE_SESSION, pos, packed.row, sum, id);
       this.dirty.get("agent_state")?.add(id);
       if (status_changed) this.#database.run(UPDATE_STATUS, status, id);
-      if (context !== undefined)
-        this.#database.run("UPDATE session_documents SET context = ? WHERE session_id = ?", context, id);
+      if (context !== undefined) {
+        this.#sessionSums.delete(id);
+        const before = this.documents(id);
+        this.#totals.remove("session_documents", sumOfDocuments(id, before.params, before.context));
+        this.#writeDocuments(id, before.params, context);
+      }
     }
     this.bytes += (params?.length ?? 0) + (context?.length ?? 0);
   }
 
-  #insert(table: HistoryName, packed: PackedRow, ...given: number[]): void {
-    const pos = this.#place(packed);
-    this.#positions[table].add({ pos, ids: packed.named });
-    this.#database.run(INSERT[table], pos, ...given, packed.row);
+  #writeDocuments(id: string, params: string, context: string | null): void {
+    const sum = sumOfDocuments(id, params, context);
+    this.#totals.add("session_documents", sum);
+    this.#database.run(WRITE_DOCUMENTS, id, params, context, sum);
+  }
+
+  #insert(table: HistoryName, packed: PackedRow): void {
+    const pos = this.#nextPosition(packed);
+    const sum = sumOfRow(packed.row, pos, 0);
+    this.#addToHistory(table, { pos, ids: packed.named, sum });
+    this.#database.run(INSERT[table], pos, packed.row, sum);
+  }
+
+  #insertMessage(packed: PackedRow): void {
+    const number = this.#nextNumber(packed.named[1] as string);
+    const pos = this.#nextPosition(packed);
+    const sum = sumOfRow(packed.row, pos, number);
+    this.#addToHistory("conversation_messages", { pos, ids: packed.named, sum });
+    this.#database.run(INSERT.conversation_messages, pos, number, packed.row, sum);
+  }
+
+  #addToHistory(table: HistoryName, entry: Entry): void {
+    this.#positions[table].add(entry);
+    this.#totals.add(table, entry.sum);
   }
 
   #replace(table: SnapshotName | "open_actions", packed: PackedRow): void {
-    this.#database.run(INSERT[table], ...packed.named, this.#place(packed), packed.row);
-    this.dirty.get(table as SnapshotName)?.add(packed.named[0] as string);
+    const key = packed.named[0] as string;
+    const before = table === "open_actions" ? this.#open().get(key) : this.#sumOf(table, key);
+    const pos = this.#nextPosition(packed);
+    const sum = sumOfRow(packed.row, pos, 0);
+    if (before === undefined) this.#totals.add(table, sum);
+    else this.#totals.replace(table, before, sum);
+    this.#database.run(INSERT[table], ...packed.named, pos, packed.row, sum);
+    if (table === "open_actions") this.#open().set(key, sum);
+    else this.dirty.get(table)?.add(key);
+  }
+
+  #closeAction(action_id: string): void {
+    const sum = this.#open().get(action_id);
+    if (sum === undefined) return;
+    this.#totals.remove("open_actions", sum);
+    this.#open().delete(action_id);
+    this.#database.run(CLOSE_ACTION, action_id);
+  }
+
+  #open(): Map<string, number> {
+    this.#openSums ??= new Map(
+      this.#database.rows("SELECT action_id, sum FROM packed_open_actions") as [string, number][],
+    );
+    return this.#openSums;
+  }
+
+  #sumOf(table: SnapshotName, key: string): number | undefined {
+    return this.#database.value(SUM_OF[table], key) as number | undefined;
   }
 
   /** The position of a row that is about to be written. */
-  #place({ row }: PackedRow): number {
+  #nextPosition({ row }: PackedRow): number {
     this.bytes += row.length;
     return ++this.#position;
   }
 
   /** Dense and ascending. Kept in memory; on disk it is what the rows here and the ones trimmed from here say. */
   #nextNumber(conversation_id: string): number {
-    const last =
-      this.#numbers.get(conversation_id) ??
-      Number(
-        this.#database.value(
-          `SELECT max(coalesce((SELECT last FROM message_numbers WHERE conversation_id = ?), 0),
-                      coalesce((SELECT number FROM conversation_messages WHERE pos = ?), 0))`,
-          conversation_id,
-          this.#positions.conversation_messages.of("conversation_id", conversation_id).at(-1) ?? 0,
-        ),
-      );
+    const last = this.#numbers.get(conversation_id) ?? this.#lastNumber(conversation_id);
     this.#numbers.set(conversation_id, last + 1);
     return last + 1;
   }
 
-  #has(table: string, column: string, id: string): boolean {
-    return this.#database.value(`SELECT 1 FROM ${table} WHERE ${column} = ?`, id) !== undefined;
+  #lastNumber(conversation_id: string): number {
+    const pos = this.#positions.conversation_messages.of("conversation_id", conversation_id).at(-1);
+    const waiting = pos === undefined ? [] : this.#unpacked("conversation_messages", "WHERE pos = ?", pos);
+    const moved = this.#database.value(LAST_NUMBER, conversation_id);
+    return Math.max(Number(moved ?? 0), ...waiting.map((values) => Number(values[MESSAGE_NUMBER])));
+  }
+
+  #has(sql: string, id: string): boolean {
+    return this.#database.value(sql, id) !== undefined;
   }
 }
+
+const HAS_MESSAGE = "SELECT 1 FROM message_keys WHERE message_id = ?";
+const HAS_SESSION = "SELECT 1 FROM packed_agent_state WHERE session_id = ?";
+const HAS_CONVERSATION = "SELECT 1 FROM packed_conversations WHERE conversation_id = ?";
+const READ_DOCUMENTS = "SELECT params, context, sum FROM session_documents WHERE session_id = ?";
+const WRITE_DOCUMENTS = `INSERT INTO session_documents (session_id, params, context, sum) VALUES (?, ?, ?, ?)
+  ON CONFLICT (session_id) DO UPDATE SET context = excluded.context, sum = excluded.sum`;
+
+/** N1, N2: a journal that ends before what was counted lost transactions, one that ends there has the rows that were counted. */
+function openCounter(folder: string, found: Counted): CommitCounter {
+  const counted = CommitCounter.read(counterPath(folder));
+  const problem = counted && counterProblem(folder, counted, found);
+  if (problem) throw problem;
+  const counter = new CommitCounter(counterPath(folder));
+  counter.record(found);
+  return counter;
+}
+
+const SESSION_BASE = columnIndex("agent_state", "base_iteration");
+const MESSAGE_NUMBER = columnIndex("conversation_messages", "number");
+const STEP = {
+  status: columnIndex("agent_steps", "status"),
+  iteration: columnIndex("agent_steps", "iteration"),
+  state_kind: columnIndex("agent_steps", "state_kind"),
+  base: columnIndex("agent_steps", "base_iteration"),
+  state: columnIndex("agent_steps", "state"),
+};
 
 const SHRINK_PAGES = 2000;
 const ALL_PAGES = 2 ** 31 - 1;

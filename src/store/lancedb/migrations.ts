@@ -1,8 +1,10 @@
+import type { DatabaseSync } from "node:sqlite";
+import { sumOfDocuments, sumOfRow } from "./row-sums.ts";
 import type { TableName } from "./tables.ts";
 
 /** The first format that can still be upgraded, and the one that this program writes. */
 export const OLDEST_FORMAT = 2;
-export const FORMAT = 3;
+export const FORMAT = 4;
 
 export type Migration = {
   /** The format that it leads to. */
@@ -10,6 +12,8 @@ export type Migration = {
   name: string;
   /** Columns that their tables end with from now on. Rows that are there already are not rewritten: they read as null. */
   columns: Partial<Record<TableName, readonly string[]>>;
+  /** What else changes in the journal, within the transaction that records the format. */
+  journal?: (database: DatabaseSync) => void;
 };
 
 /** In order, each from the format before. Never edited once landed; `upgrade-folder.ts` runs them. */
@@ -19,4 +23,33 @@ export const MIGRATIONS: readonly Migration[] = [
     name: "session-pause-reason",
     columns: { agent_state: ["pause_reason", "started_attempt"] },
   },
+  { format: 4, name: "journal-checksums", columns: {}, journal: addChecksums },
 ];
+
+const PACKED_TABLES = [
+  "packed_agent_steps",
+  "packed_conversation_messages",
+  "packed_queue",
+  "packed_agent_state",
+  "packed_agent_config",
+  "packed_conversations",
+  "packed_conversation_participants",
+  "packed_session_cursors",
+  "packed_open_actions",
+];
+
+function addChecksums(database: DatabaseSync): void {
+  database.function("sum_of_row", { deterministic: true }, (row, pos, number) =>
+    sumOfRow(String(row), Number(pos), Number(number)),
+  );
+  database.function("sum_of_documents", { deterministic: true }, (session_id, params, context) =>
+    sumOfDocuments(String(session_id), String(params), context === null ? null : String(context)),
+  );
+  for (const table of PACKED_TABLES) {
+    const number = table === "packed_conversation_messages" ? "number" : "0";
+    database.exec(`ALTER TABLE ${table} ADD COLUMN sum INTEGER`);
+    database.exec(`UPDATE ${table} SET sum = sum_of_row(row, pos, ${number})`);
+  }
+  database.exec("ALTER TABLE session_documents ADD COLUMN sum INTEGER");
+  database.exec("UPDATE session_documents SET sum = sum_of_documents(session_id, params, context)");
+}

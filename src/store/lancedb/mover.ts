@@ -204,6 +204,8 @@ export class Mover {
     for (const name of HISTORY_NAMES) if (changed.has(name)) await this.#trim(name); // M5
     for (const name of compacted)
       await this.#archive.prune(name, marks.find((mark) => mark.name === name)?.version ?? 0); // M6
+    // Under load the next commit does it.
+    if (!this.#isDue()) this.#journal.settle();
     this.checkpoints++;
     this.compactions += compacted.length > 0 ? 1 : 0;
     if (copy) this.#copiedAt = Date.now();
@@ -280,7 +282,7 @@ export class Mover {
   #addDocuments(row: Values): void {
     const id = row[0] as string;
     const { params, context } = this.#journal.documents(id);
-    const chain = this.#journal.chain(id);
+    const chain = this.#journal.chain(row);
     row.push(params, chain ? JSON.stringify(chain.state) : (context ?? "{}"));
   }
 

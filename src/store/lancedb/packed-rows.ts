@@ -1,4 +1,4 @@
-import { TABLES, type TableName, toValues, type Values } from "./tables.ts";
+import { TABLES, type TableName, toValues, type Value, type Values } from "./tables.ts";
 
 /**
  * A row on its way to the journal and in it: its values as one JSON text, which crosses the threads and enters SQLite
@@ -45,12 +45,9 @@ export const pack = (table: TableName, row: Record<string, unknown>): PackedRow 
   named: NAMED[table].map((name) => row[name] as string),
 });
 
-/** The text and the given values, as a query answers them, become the row's values. */
-export const unpack = (table: TableName, packed: Values): Values => unpackWide(table, packed).values;
-
-/** The same, with the number of values in the text. */
-export function unpackWide(table: TableName, [row, ...given]: Values): { values: Values; width: number } {
-  const values = JSON.parse(row as string) as Values;
+/** The text and the given values become the row's values; `width` is how many the text has. */
+export function unpack(table: TableName, row: string, given: readonly Value[]): { values: Values; width: number } {
+  const values = JSON.parse(row) as Values;
   const width = values.length;
   // A row that was stored before its table had these columns.
   for (let index = width; index < TABLES[table].length; index += 1) values.push(null);

@@ -6,8 +6,8 @@ type Finder =
   | { kind: "many"; column: string; positions: Map<string, number[]> }
   | { kind: "one"; column: string; positions: Map<string, number> };
 const UNIQUE = ["message_id", "action_id"];
-/** `ids` are the named values of the row: rows are found by each of them. */
-type Entry = { pos: number; ids: string[] };
+/** `ids` are the named values of the row: rows are found by each of them. `sum` is its checksum. */
+export type Entry = { pos: number; ids: string[]; sum: number };
 
 /**
  * Where in the journal the rows of a table of history are. On disk these indexes would be most of what a commit writes;
@@ -65,10 +65,15 @@ export class Positions {
     return last === undefined || last.pos <= after ? null : last.pos;
   }
 
+  /** The rows of this stretch. */
+  entries(after: number, upTo: number): Entry[] {
+    return this.#entries.slice(this.#indexAfter(after), this.#indexAfter(upTo));
+  }
+
   /** Rows of this stretch left the journal, but for some. */
   remove(after: number, upTo: number, but: ReadonlySet<number>): void {
     const from = this.#indexAfter(after);
-    const stretch = this.#entries.slice(from, this.#indexAfter(upTo));
+    const stretch = this.entries(after, upTo);
     const gone = stretch.filter(({ pos }) => !but.has(pos));
     this.#entries.splice(from, stretch.length, ...stretch.filter(({ pos }) => but.has(pos)));
     this.#kept = this.#entries.length;

@@ -28,6 +28,7 @@ export async function upgradeFolder(
     const widened = await widenTables(folder, database, migration);
     database.exec("BEGIN IMMEDIATE");
     try {
+      migration.journal?.(database);
       for (const mark of widened) database.prepare(RECORD_ARCHIVED).run(mark.name, mark.version, mark.pos);
       database.exec(`PRAGMA user_version = ${migration.format}`);
       database.exec("COMMIT"); // U1
@@ -37,6 +38,9 @@ export async function upgradeFolder(
     }
   }
 }
+
+/** The first format whose journal has checksums. */
+export const CHECKSUMS_SINCE = 4;
 
 type Mark = { name: TableName; version: number; pos: number };
 
