@@ -4,6 +4,7 @@ import { measureGrowth } from "./store/growth.ts";
 import { measureMemory } from "./store/memory.ts";
 import { measurePages } from "./store/pages.ts";
 import { measureReopen } from "./store/reopen.ts";
+import { measureUpgrade } from "./store/upgrade.ts";
 
 export const storeBench: Bench = {
   measures: "the embedded store, durable commits on a real disk",
@@ -15,6 +16,7 @@ export const storeBench: Bench = {
     pages: { measures: "a page of 100 steps in a store of 1,000, 100,000 and 1,000,000", run: measurePages },
     growth: { measures: "bytes written and kept for a state that grows by 1 KB a step", run: measureGrowth },
     memory: { measures: "memory after 100,000 commits of 100 sessions", run: measureMemory },
+    upgrade: { measures: "a folder of 1,000,000 steps opened with one more column", run: measureUpgrade },
     reopen: { measures: "time until 10,000 live sessions are back in a fresh process", run: measureReopen },
   },
 };

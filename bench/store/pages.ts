@@ -32,7 +32,7 @@ export async function measurePages({ folder, quick }: BenchContext): Promise<Fig
 }
 
 /** All sessions advance side by side, as live ones do, so that a session's steps lie far apart. */
-async function build({ steps, store, loads }: History): Promise<void> {
+export async function build({ steps, store, loads }: Pick<History, "steps" | "store" | "loads">): Promise<void> {
   loads.push(...Array.from({ length: steps / STEPS_PER_SESSION }, newLoadSession));
   await createSessions(store, loads);
   const groups = Array.from({ length: Math.ceil(loads.length / 50) }, (_, group) =>

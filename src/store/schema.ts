@@ -28,7 +28,8 @@ type KindFor<Field> = [NonNullable<Field>] extends [string]
     : [NonNullable<Field>] extends [boolean]
       ? "boolean"
       : "json";
-type Columns<Row, Own = unknown> = {
+/** The columns of a table, by its rows: `satisfies` this is what keeps SCHEMA-1. */
+export type Columns<Row, Own = unknown> = {
   readonly [Name in keyof Row]-?: KindFor<Row[Name]> | { document: KindFor<Row[Name]> };
 } & { readonly [Name in keyof Own]-?: { own: KindFor<Own[Name]> } };
 

@@ -1,13 +1,15 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { fromText, toText } from "../../src/store/lancedb/exact-text.ts";
-import { toRow, toValues } from "../../src/store/lancedb/tables.ts";
+import { EMBEDDED_TABLES } from "../../src/store/lancedb/tables.ts";
 
 test("a text that an earlier version stored is read as it was, also where it begins with the mark", () => {
   for (const stored of ["", "plain", "\u0001", '\u0001"a"', "\u0001{}", "\u0001[1]", '\u0001 "\\ud83d"', "a\u0001b"]) {
-    const values = toValues("conversations", { title: "x" }).map((value) => (value === "x" ? stored : value));
+    const values = EMBEDDED_TABLES.toValues("conversations", { title: "x" }).map((value) =>
+      value === "x" ? stored : value,
+    );
     if (stored === '\u0001"a"')
-      assert.equal(toRow("conversations", values).title, stored, "no text is stored like this");
+      assert.equal(EMBEDDED_TABLES.toPort("conversations", values).title, stored, "no text is stored like this");
     assert.equal(fromText(stored), stored);
   }
 });

@@ -6,9 +6,9 @@ import { describe, test } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
 import { crc32 } from "node:zlib";
 import { connect } from "@lancedb/lancedb";
-import { checkedRow, checksumOf, readColumns } from "../../src/store/lancedb/checked-rows.ts";
+import { CheckedRows, checksumOf } from "../../src/store/lancedb/checked-rows.ts";
 import { FORMAT, MIGRATIONS } from "../../src/store/lancedb/migrations.ts";
-import { TABLES, type Values } from "../../src/store/lancedb/tables.ts";
+import { EMBEDDED_TABLES, TABLES, type Values } from "../../src/store/lancedb/tables.ts";
 import { mustAdvance, WORKER } from "./fixtures.ts";
 import { formatFixtures, unpackFixture, verifyFixture } from "./format-fixture.ts";
 import { scratchFolder } from "./scratch-folder.ts";
@@ -134,15 +134,13 @@ describe("a data folder of a later format", () => {
 });
 
 describe("a row of history that was stored before its table had a column", () => {
+  const checked = new CheckedRows(EMBEDDED_TABLES, "queue");
   const row: Values = TABLES.queue.map(({ name, kind }, at) => (kind === "text" ? name : at));
   const text = JSON.stringify([null, ...row.slice(1)]);
   const shorter = JSON.stringify([null, ...row.slice(1, -1)]);
   const reading = (values: Values, checksum: number): Values | null => {
     const byName = new Map(TABLES.queue.map(({ name }, at) => [name, values[at] ?? null]));
-    return checkedRow(
-      "queue",
-      readColumns("queue").map((name) => (name === "checksum" ? checksum : (byName.get(name) ?? null))),
-    );
+    return checked.check(checked.columns.map((name) => (name === "checksum" ? checksum : (byName.get(name) ?? null))));
   };
   const without: Values = [...row.slice(0, -1), null];
 

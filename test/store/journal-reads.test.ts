@@ -5,6 +5,8 @@ import type { DatabaseSync } from "node:sqlite";
 import { describe, test } from "node:test";
 import { Journal } from "../../src/store/lancedb/journal.ts";
 import { createTables, openJournalFile } from "../../src/store/lancedb/journal-file.ts";
+import { FolderFormat } from "../../src/store/lancedb/migrations.ts";
+import { EMBEDDED_TABLES } from "../../src/store/lancedb/tables.ts";
 import { verifyJournal } from "../../src/store/lancedb/verify-journal.ts";
 import { compare } from "../../src/store/lancedb/where.ts";
 import { scratchFolder } from "./scratch-folder.ts";
@@ -84,9 +86,9 @@ describe("a row of the journal that is damaged after the start", () => {
 
 function openJournal(folder: string): { journal: Journal; database: DatabaseSync } & Disposable {
   const { database } = openJournalFile(folder);
-  createTables(database);
+  createTables(database, new FolderFormat());
   const { totals, damages } = verifyJournal(database);
   assert.deepEqual(damages, []);
-  const journal = new Journal(folder, database, totals);
+  const journal = new Journal(folder, database, EMBEDDED_TABLES, totals);
   return { journal, database, [Symbol.dispose]: () => journal.close() };
 }

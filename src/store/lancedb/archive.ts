@@ -4,11 +4,21 @@ import { DataType, type RecordBatch } from "apache-arrow";
 import { EverstepError } from "../../domain/errors.ts";
 import { damaged, rewind, tableFolder } from "./archive-files.ts";
 import { archiveSchema, columnSchema, toBatch, toTable } from "./arrow-rows.ts";
-import { checkedRow, readColumns } from "./checked-rows.ts";
+import { CheckedRows } from "./checked-rows.ts";
 import { limitCompaction } from "./compaction-memory.ts";
 import { DurableFiles } from "./durable-files.ts";
 import { type PageSize, PageTooLarge } from "./page-size.ts";
-import { HISTORY, type HistoryName, TABLES, type TableName, type Value, type Values } from "./tables.ts";
+import {
+  EMBEDDED_TABLES,
+  type EmbeddedTables,
+  HISTORY_NAMES,
+  type HistoryName,
+  isHistory,
+  TABLES,
+  type TableName,
+  type Value,
+  type Values,
+} from "./tables.ts";
 import { toLance, type Where } from "./where.ts";
 
 const CACHE_BYTES = 16n << 20n;
@@ -48,67 +58,80 @@ export class ForeignWrite extends Error {
 export class Archive {
   readonly #folder: string;
   readonly #connection: Connection;
-  readonly #tables: Map<TableName, Table>;
+  readonly tables: EmbeddedTables;
+  readonly #lanceTables: Map<TableName, Table>;
+  readonly #checkedRows: ReadonlyMap<HistoryName, CheckedRows>;
   readonly #files = new DurableFiles();
   /** The largest row of each table, in characters. */
   readonly #largest = new Map<TableName, number>();
   /** How many rows the tables must have. */
   readonly #rows = new Map<TableName, number>();
 
-  private constructor(folder: string, connection: Connection, tables: Map<TableName, Table>) {
+  private constructor(
+    folder: string,
+    tables: EmbeddedTables,
+    connection: Connection,
+    lanceTables: Map<TableName, Table>,
+  ) {
     this.#folder = folder;
+    this.tables = tables;
     this.#connection = connection;
-    this.#tables = tables;
+    this.#lanceTables = lanceTables;
+    this.#checkedRows = new Map(HISTORY_NAMES.map((name) => [name, new CheckedRows(tables, name)]));
   }
 
   async #countRows(name: TableName, added: number): Promise<void> {
     const count = await this.#table(name).countRows();
     const expected = this.#rows.get(name);
     this.#rows.set(name, count);
-    if (name in HISTORY && expected !== undefined && expected + added !== count)
+    if (isHistory(name) && expected !== undefined && expected + added !== count)
       throw new ForeignWrite(`${name} has ${count} rows where ${expected + added} were written`);
   }
 
   /** Opens the tables at the versions that the journal recorded. */
-  static async open(folder: string, archived: Map<TableName, { version: number }>): Promise<Archive> {
+  static async open(
+    folder: string,
+    archived: Map<TableName, { version: number }>,
+    tables = EMBEDDED_TABLES,
+  ): Promise<Archive> {
     await rewind(folder, archived);
     const connection = await connect(folder, { session: new Session(CACHE_BYTES, CACHE_BYTES) });
-    const tables = new Map<TableName, Table>();
+    const lanceTables = new Map<TableName, Table>();
     for (const [name, { version }] of archived) {
       if (version === 0) continue;
       try {
         const table = await connection.openTable(name);
         const found = await table.version();
         if (found !== version) throw new Error(`version ${version} was recorded, ${found} found`);
-        tables.set(name, table);
+        lanceTables.set(name, table);
       } catch (error) {
         throw damaged(tableFolder(folder, name), error);
       }
     }
-    const archive = new Archive(folder, connection, tables);
-    for (const name of tables.keys()) await archive.#countRows(name, 0);
+    const archive = new Archive(folder, tables, connection, lanceTables);
+    for (const name of lanceTables.keys()) await archive.#countRows(name, 0);
     return archive;
   }
 
   has(name: TableName): boolean {
-    return this.#tables.has(name);
+    return this.#lanceTables.has(name);
   }
 
   /** Only for a table of which the journal still has every row: what an earlier try left behind is dropped. */
   async create(name: TableName): Promise<void> {
     await this.#writing(name, async () => {
       await rm(tableFolder(this.#folder, name), { recursive: true, force: true });
-      const table = await this.#connection.createEmptyTable(name, archiveSchema(name));
+      const table = await this.#connection.createEmptyTable(name, archiveSchema(this.tables, name));
       for (const [column, config] of Object.entries(INDEXES[name] ?? {}))
         await table.createIndex(column, { config: config() });
-      this.#tables.set(name, table);
+      this.#lanceTables.set(name, table);
       this.#rows.set(name, 0);
     });
   }
 
   /** The new columns are null in every row that is there. */
   async addColumns(name: TableName, columns: readonly string[]): Promise<void> {
-    await this.#writing(name, (table) => table.addColumns(columnSchema(name, columns)));
+    await this.#writing(name, (table) => table.addColumns(columnSchema(this.tables, name, columns)));
   }
 
   /** `largest` is that of the rows, in characters. */
@@ -129,7 +152,7 @@ export class Archive {
         .mergeInsert(key)
         .whenMatchedUpdateAll()
         .whenNotMatchedInsertAll()
-        .execute(toTable([toBatch(name, rows)])),
+        .execute(toTable([toBatch(this.tables, name, rows)])),
     );
   }
 
@@ -167,7 +190,8 @@ export class Archive {
   async read(name: HistoryName, where: Where, order: Order, page: ReadPage): Promise<Values[]> {
     const { limit, offset, size } = page;
     if (limit <= 0) return [];
-    const columns = readColumns(name);
+    const rows = this.#checkedRowsOf(name);
+    const { columns } = rows;
     return this.#reading(name, [], async (table) => {
       // LanceDB can only order by columns that it is asked for.
       const asked = new Set([...columns, ...order.map(({ columnName }) => columnName)]);
@@ -178,13 +202,13 @@ export class Archive {
         .limit(limit);
       if (order.length > 0) query = query.orderBy(order);
       if (offset > 0) query = query.offset(offset);
-      const rows: Values[] = [];
-      for (const read of valueRows(await query.toArrow(), columns)) {
-        const row = checked(name, read);
+      const read: Values[] = [];
+      for (const values of valueRows(await query.toArrow(), columns)) {
+        const row = checked(rows, values);
         size.add(row);
-        rows.push(row);
+        read.push(row);
       }
-      return rows;
+      return read;
     });
   }
 
@@ -192,13 +216,14 @@ export class Archive {
   async *each(
     name: HistoryName,
   ): AsyncGenerator<{ kind: "whole"; values: Values } | { kind: "damaged"; position: number }> {
-    const table = this.#tables.get(name);
+    const table = this.#lanceTables.get(name);
     if (!table) return;
-    const columns = readColumns(name);
+    const rows = this.#checkedRowsOf(name);
+    const { columns } = rows;
     try {
-      for await (const batch of aFewAtATime(table.query().select(columns))) {
+      for await (const batch of aFewAtATime(table.query().select([...columns]))) {
         for (const read of valueRows(batch as ArrowTable, columns)) {
-          const values = checkedRow(name, read);
+          const values = rows.check(read);
           yield values ? { kind: "whole", values } : { kind: "damaged", position: Number(read[0]) };
         }
       }
@@ -215,14 +240,20 @@ export class Archive {
     limit: number,
     leftOut: number | null,
   ): Promise<{ values: Values; score: number }[]> {
-    const columns = [...readColumns(name), "_score"];
+    const rows = this.#checkedRowsOf(name);
+    const columns = [...rows.columns, "_score"];
     return this.#reading(name, [], async (table) => {
       const match = new MatchQuery(words.join(" "), "search_text", { operator: Operator.And });
-      const query = table.query().fullTextSearch(match).where(toLance(where)).select(columns).limit(limit);
+      const query = table
+        .query()
+        .fullTextSearch(match)
+        .where(toLance(where))
+        .select([...columns])
+        .limit(limit);
       const hits: { values: Values; score: number }[] = [];
       for (const read of valueRows(await query.toArrow(), columns)) {
         const score = Number(read.pop());
-        const values = checked(name, read);
+        const values = checked(rows, read);
         hits.push({ score, values: leftOut === null ? values : values.with(leftOut, null) });
       }
       return hits;
@@ -235,18 +266,22 @@ export class Archive {
   }
 
   close(): void {
-    for (const table of this.#tables.values()) table.close();
+    for (const table of this.#lanceTables.values()) table.close();
     this.#connection.close();
   }
 
+  #checkedRowsOf(name: HistoryName): CheckedRows {
+    return this.#checkedRows.get(name) as CheckedRows;
+  }
+
   #table(name: TableName): Table {
-    const table = this.#tables.get(name);
+    const table = this.#lanceTables.get(name);
     if (!table) throw new Error(`table ${name} was not created`);
     return table;
   }
 
   async #reading<Result>(name: TableName, absent: Result, work: (table: Table) => Promise<Result>): Promise<Result> {
-    const table = this.#tables.get(name);
+    const table = this.#lanceTables.get(name);
     if (!table) return absent;
     try {
       return await work(table);
@@ -258,7 +293,7 @@ export class Archive {
 
   async #writing(name: TableName, work: (table: Table) => Promise<unknown>): Promise<void> {
     try {
-      await work(this.#tables.get(name) as Table);
+      await work(this.#lanceTables.get(name) as Table);
     } catch (error) {
       if (error instanceof ForeignWrite) throw error;
       const path = tableFolder(this.#folder, name);
@@ -280,8 +315,8 @@ export class Archive {
   }
 }
 
-function checked(name: HistoryName, read: Values): Values {
-  const row = checkedRow(name, read);
+function checked(rows: CheckedRows, read: Values): Values {
+  const row = rows.check(read);
   if (!row) throw new Error(`the row at position ${read[0]} does not match its checksum`);
   return row;
 }
@@ -295,7 +330,7 @@ function aFewAtATime(query: object): AsyncIterable<unknown> {
 type ArrowTable = Awaited<ReturnType<ReturnType<Table["query"]>["toArrow"]>>;
 
 /** One row at a time: Arrow has them outside of the heap. */
-function* valueRows(table: ArrowTable, columns: string[]): Generator<Values> {
+function* valueRows(table: ArrowTable, columns: readonly string[]): Generator<Values> {
   for (const batch of table.batches) {
     const data = columns.map((column) => batch.getChild(column)?.data[0] as ColumnData);
     for (let at = 0; at < batch.numRows; at += 1) yield data.map((values) => valueAt(values, at));

@@ -14,13 +14,21 @@ import {
   Utf8,
 } from "apache-arrow";
 import { words } from "../../domain/words.ts";
-import { type Column, composedKey, HISTORY, TABLES, type TableName, type Values } from "./tables.ts";
+import {
+  type Column,
+  columnIndex,
+  composedKey,
+  type EmbeddedTables,
+  isHistory,
+  type TableName,
+  type Values,
+} from "./tables.ts";
 
 /** A column of a LanceDB table: one of the row's own, or one that is computed from them for finding rows. */
 type ArchiveColumn = Column & { compute?: (values: Values) => string | null };
 
 const valueOf = (table: TableName, column: string) => {
-  const index = TABLES[table].findIndex(({ name }) => name === column);
+  const index = columnIndex(table, column);
   return (values: Values) => values[index] ?? null;
 };
 
@@ -50,39 +58,35 @@ const COMPUTED: Partial<Record<TableName, ArchiveColumn[]>> = {
     sortKeyColumn("conversation_messages", "conversation_id", "number"),
     searchText("conversation_messages"),
   ],
-  // The journal keeps these apart from the row; a copy in LanceDB has them beside it.
-  agent_state: [
-    { name: "params", kind: "json" },
-    { name: "context", kind: "json" },
-  ],
 };
 
 /** Rows of history come with their checksum after their own values. */
-const archiveColumns = (table: TableName): ArchiveColumn[] => [
-  ...TABLES[table],
-  ...(table in HISTORY ? [{ name: "checksum", kind: "integer" } as const] : []),
+const archiveColumns = (tables: EmbeddedTables, table: TableName): ArchiveColumn[] => [
+  ...tables.columns[table],
+  ...(isHistory(table) ? [{ name: "checksum", kind: "integer" } as const] : []),
   ...(COMPUTED[table] ?? []),
+  ...tables.documents[table],
 ];
 
-export function archiveSchema(table: TableName): Schema {
-  return new Schema(archiveColumns(table).map(({ name, kind }) => new Field(name, arrowType(kind), true)));
+export function archiveSchema(tables: EmbeddedTables, table: TableName): Schema {
+  return new Schema(archiveColumns(tables, table).map(({ name, kind }) => new Field(name, arrowType(kind), true)));
 }
 
 /**
  * LanceDB asks whether a schema is one of its own copy of Arrow, which is the one for `require`, so that it is made there.
  * (It takes batches of either.)
  */
-export function columnSchema(table: TableName, columns: readonly string[]): Schema {
-  const { fields } = archiveSchema(table);
+export function columnSchema(tables: EmbeddedTables, table: TableName, columns: readonly string[]): Schema {
+  const { fields } = archiveSchema(tables, table);
   const added = new Schema(fields.filter(({ name }) => columns.includes(name)));
   return arrowOfLanceDb.tableFromIPC(tableToIPC(new Table(added))).schema;
 }
 const arrowOfLanceDb = createRequire(import.meta.url)("apache-arrow") as typeof import("apache-arrow");
 
 /** One Arrow batch from rows, column by column: several times faster than the general builder. */
-export function toBatch(table: TableName, rows: Values[]): RecordBatch {
-  const columns = archiveColumns(table);
-  const schema = archiveSchema(table);
+export function toBatch(tables: EmbeddedTables, table: TableName, rows: Values[]): RecordBatch {
+  const columns = archiveColumns(tables, table);
+  const schema = archiveSchema(tables, table);
   const children = columns.map((column, index) => columnData(column, rows, index));
   return new RecordBatch(
     schema,

@@ -5,10 +5,9 @@ import { EverstepError } from "../../domain/errors.ts";
 import { Archive } from "./archive.ts";
 import { CommitCounter } from "./commit-counter.ts";
 import { counterPath, journalPath, noteClosed, openJournalFile, toStoreError, wasLeftOpen } from "./journal-file.ts";
-import { archivedTables, CREATE_VIEWS, JOURNAL_TABLES } from "./journal-sql.ts";
+import { archivedTables, createViews, JOURNAL_TABLES } from "./journal-sql.ts";
 import { FORMAT } from "./migrations.ts";
-import { columnIndex } from "./packed-rows.ts";
-import { HISTORY_NAMES, type HistoryName, type Values } from "./tables.ts";
+import { columnIndex, EMBEDDED_TABLES, HISTORY_NAMES, type HistoryName, type Values } from "./tables.ts";
 import { counterProblem, verifyJournal } from "./verify-journal.ts";
 
 /** What a check of a whole folder found. `rows` are those of the history, in LanceDB and in the journal. */
@@ -59,7 +58,7 @@ async function check(folder: string, report: FolderReport): Promise<void> {
       report.problems.push("the rows in LanceDB were not checked: only a whole journal tells which of them count");
       return;
     }
-    for (const view of CREATE_VIEWS) database.exec(view);
+    for (const view of createViews(EMBEDDED_TABLES)) database.exec(view);
     const archive = await Archive.open(folder, archivedTables(database));
     try {
       checkHistory(database, await checkTables(archive, report), report);

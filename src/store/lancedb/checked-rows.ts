@@ -1,6 +1,6 @@
 import { crc32 } from "node:zlib";
-import { columnIndex, GIVEN } from "./packed-rows.ts";
-import { HISTORY, type HistoryName, splitKey, TABLES, type TableName, type Values } from "./tables.ts";
+import { GIVEN } from "./packed-rows.ts";
+import { type EmbeddedTables, type HistoryName, splitKey, type Values } from "./tables.ts";
 
 /**
  * LanceDB does not notice a byte that a bad disk or a bad copy changed, so a row of history carries the checksum of its
@@ -13,40 +13,45 @@ const WIDTH = 2 ** 32;
 const FIRST_WIDTH: Readonly<Record<HistoryName, number>> = { agent_steps: 20, conversation_messages: 18, queue: 17 };
 
 /** Rows of these tables have a sort key, which tells these two columns: each column less makes a page faster. */
-const TOLD_BY_KEY: Partial<Record<TableName, [id: string, number: string]>> = {
+const TOLD_BY_KEY: Partial<Record<HistoryName, [id: string, number: string]>> = {
   agent_steps: ["session_id", "iteration"],
   conversation_messages: ["conversation_id", "number"],
 };
 
-/** The columns that a whole row is put together from. */
-export const readColumns = (table: TableName): string[] => {
-  const told: string[] = TOLD_BY_KEY[table] ?? [];
-  const own = TABLES[table].map(({ name }) => name).filter((name) => !told.includes(name));
-  return [...own, ...(table in HISTORY ? ["checksum"] : []), ...(told.length > 0 ? ["sort_key"] : [])];
-};
+/** How a row of history is read from LanceDB and compared with its checksum. */
+export class CheckedRows {
+  /** The columns that a whole row is put together from. */
+  readonly columns: readonly string[];
+  readonly #table: HistoryName;
+  /** Where each column read belongs in the row; -1 for what is none of its own. */
+  readonly #places: readonly number[];
+  readonly #toldPlaces: readonly [id: number, number: number] | null;
+  readonly #givenPlaces: readonly number[];
 
-/** Puts a row together from the columns above; null where it is not what was written. */
-export function checkedRow(table: HistoryName, read: Values): Values | null {
-  const columns = READ_COLUMNS[table];
-  const row: Values = [];
-  for (const [at, name] of columns.entries()) {
-    const index = columnIndex(table, name);
-    if (index >= 0) row[index] = read[at] ?? null;
+  constructor(tables: EmbeddedTables, table: HistoryName) {
+    const names = tables.columns[table].map(({ name }) => name);
+    const told = TOLD_BY_KEY[table];
+    this.#table = table;
+    this.columns = [...names.filter((name) => !told?.includes(name)), "checksum", ...(told ? ["sort_key"] : [])];
+    this.#places = this.columns.map((name) => names.indexOf(name));
+    this.#toldPlaces = told ? [names.indexOf(told[0]), names.indexOf(told[1])] : null;
+    this.#givenPlaces = GIVEN[table].map((name) => names.indexOf(name));
   }
-  const told = TOLD_BY_KEY[table];
-  if (told) {
-    const [id, number] = splitKey(read[columns.indexOf("sort_key")] as string);
-    row[columnIndex(table, told[0])] = id ?? null;
-    row[columnIndex(table, told[1])] = Number(number);
+
+  /** Puts a row together from the columns; null where it is not what was written. */
+  check(read: Values): Values | null {
+    const row: Values = [];
+    for (const [at, place] of this.#places.entries()) if (place >= 0) row[place] = read[at] ?? null;
+    if (this.#toldPlaces) {
+      const [id, number] = splitKey(read[this.columns.indexOf("sort_key")] as string);
+      row[this.#toldPlaces[0]] = id ?? null;
+      row[this.#toldPlaces[1]] = Number(number);
+    }
+    const checksum = Number(read[this.columns.indexOf("checksum")]);
+    const width = Math.floor(checksum / WIDTH) || FIRST_WIDTH[this.#table];
+    const text = row.slice(0, width);
+    for (const place of this.#givenPlaces) text[place] = null;
+    const isWhole = crc32(JSON.stringify(text)) === checksum % WIDTH;
+    return isWhole && row.slice(width).every((value) => value === null) ? row : null;
   }
-  const checksum = Number(read[columns.indexOf("checksum")]);
-  const width = Math.floor(checksum / WIDTH) || FIRST_WIDTH[table];
-  const text = row.slice(0, width);
-  for (const name of GIVEN[table]) text[columnIndex(table, name)] = null;
-  const isWhole = crc32(JSON.stringify(text)) === checksum % WIDTH;
-  return isWhole && row.slice(width).every((value) => value === null) ? row : null;
 }
-
-const READ_COLUMNS = Object.fromEntries(
-  (Object.keys(HISTORY) as HistoryName[]).map((name) => [name, readColumns(name)]),
-) as Record<HistoryName, string[]>;

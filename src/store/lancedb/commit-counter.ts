@@ -6,13 +6,13 @@ import { JournalTotals } from "./journal-totals.ts";
  * How far the journal was written and what it then held, kept apart from it: SQLite takes a log that is cut, damaged or
  * missing for a shorter one, and what was acknowledged would be gone without a word.
  *
- * N1  It tells of what is on disk only, so it is never ahead of the journal. Every transaction takes the journal to a later
+ * COUNTER-1  It tells of what is on disk only, so it is never ahead of the journal. Every transaction takes the journal to a later
  *     place: a commit to a higher position, any other to a higher revision. A journal before the place that was counted lost
  *     transactions.
- * N2  The totals are those at that very place, so a journal at that place has these totals.
- * N3  It is written in turns to two slots, each with its checksum: one that is torn or damaged leaves the other, which tells
+ * COUNTER-2  The totals are those at that very place, so a journal at that place has these totals.
+ * COUNTER-3  It is written in turns to two slots, each with its checksum: one that is torn or damaged leaves the other, which tells
  *     less.
- * N4  A write that fails is no failure of the commit, which is on disk: the counter stays behind, and less is noticed.
+ * COUNTER-4  A write that fails is no failure of the commit, which is on disk: the counter stays behind, and less is noticed.
  *
  * It is not synced with every commit: after a loss of power it may be behind as well.
  */
@@ -48,10 +48,10 @@ export class CommitCounter {
     totals.copyTo(this.#slot.totals);
     this.#slot.seal();
     try {
-      writeSync(this.#file, bytes, 0, bytes.length, (sequence % 2) * SECTOR); // N3
+      writeSync(this.#file, bytes, 0, bytes.length, (sequence % 2) * SECTOR); // COUNTER-3
       this.#isSynced = false;
     } catch {
-      // N4
+      // COUNTER-4
     }
   }
 

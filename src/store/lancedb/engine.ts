@@ -11,13 +11,12 @@ import { Journal } from "./journal.ts";
 import { corrupt, createTables, noteClosed, openJournalFile, toStoreError, wasLeftOpen } from "./journal-file.ts";
 import { LIVE } from "./journal-sql.ts";
 import type { JournalTotals } from "./journal-totals.ts";
-import { FORMAT } from "./migrations.ts";
+import { FolderFormat, type OtherSchema } from "./migrations.ts";
 import { DEFAULT_TUNING, Mover, type Tuning } from "./mover.ts";
-import { columnIndex } from "./packed-rows.ts";
 import { charactersIn } from "./page-size.ts";
 import { type FoundSummaries, findSummaries, listClause } from "./summary-rows.ts";
 import { undoHalfSwap } from "./swap-folder.ts";
-import { toRow, type Value, type Values } from "./tables.ts";
+import { columnIndex, type Value, type Values } from "./tables.ts";
 import { CHECKSUMS_SINCE, type Notice, upgradeFolder } from "./upgrade-folder.ts";
 import { verifyJournal } from "./verify-journal.ts";
 import { all, compare } from "./where.ts";
@@ -57,6 +56,7 @@ const diedTwice = (): EverstepError =>
     "give the process more memory, or send less at once",
   );
 const positionIn = (values: Values | null): number | null => (values ? Number(values[0]) : null);
+const ERROR_ROWS = columnIndex("agent_state", "error_rows");
 const NOTHING: Size = { rows: 0, characters: 0 };
 const plus = (a: Size, b: Size): Size => ({ rows: a.rows + b.rows, characters: a.characters + b.characters });
 /** Characters of sessions that are loaded at once; one session may be more. */
@@ -89,21 +89,27 @@ export class Engine {
     this.history = new History(journal, archive, mover);
   }
 
-  static async open(folder: string, tuning: Partial<Tuning>, notice: Notice): Promise<Engine> {
+  static async open(
+    folder: string,
+    tuning: Partial<Tuning>,
+    notice: Notice,
+    other: OtherSchema | null = null,
+  ): Promise<Engine> {
+    const target = new FolderFormat(other ?? undefined);
     await undoHalfSwap(folder);
     const place = { folder, wasLeftOpen: wasLeftOpen(folder) };
-    const { database, format } = openJournalFile(folder);
+    const { database, format } = openJournalFile(folder, target.number);
     let close = (): void => database.close();
     try {
-      if (format !== null && format < FORMAT) {
+      if (format !== null && format < target.number) {
         if (format >= CHECKSUMS_SINCE) requireWhole(folder, database);
-        await upgradeFolder(folder, database, format, notice);
+        await upgradeFolder(folder, database, format, target, notice);
       }
-      createTables(database);
-      const journal = new Journal(folder, database, requireWhole(folder, database));
+      createTables(database, target);
+      const journal = new Journal(folder, database, target.tables, requireWhole(folder, database));
       close = () => journal.close();
       await syncPath(folder);
-      const archive = await Archive.open(folder, journal.archived());
+      const archive = await Archive.open(folder, journal.archived(), target.tables);
       const mover = new Mover(journal, archive, { ...DEFAULT_TUNING, ...tuning }, (failure) => {
         notice(`rows could not be moved into LanceDB and are tried again: ${String(failure)}`);
         // Ends this thread: the next one begins with what was recorded.
@@ -355,7 +361,6 @@ export class Engine {
     if (!values) return null;
     const chain = this.#journal.chain(values);
     const { params, context } = this.#journal.documents(id);
-    const { error_rows } = toRow("agent_state", values);
-    return { values, params, context: chain ? null : context, chain, error_rows };
+    return { values, params, context: chain ? null : context, chain, error_rows: Number(values[ERROR_ROWS]) };
   }
 }

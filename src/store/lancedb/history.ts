@@ -6,10 +6,9 @@ import type { Archive } from "./archive.ts";
 import { sortKey } from "./arrow-rows.ts";
 import type { Journal } from "./journal.ts";
 import type { Mover } from "./mover.ts";
-import { columnIndex } from "./packed-rows.ts";
 import { LimitedPages, type PagePart, PageSize } from "./page-size.ts";
 import { BY_ITERATION, BY_NUMBER, NEWEST_ACTION, type RowOrder } from "./row-order.ts";
-import type { HistoryName, Values } from "./tables.ts";
+import { columnIndex, type HistoryName, type Values } from "./tables.ts";
 import { all, any, compare, type Where } from "./where.ts";
 import type { Size } from "./wire.ts";
 

@@ -5,8 +5,8 @@ import { pathToFileURL } from "node:url";
 import { threadId } from "node:worker_threads";
 import { EverstepError } from "../../domain/errors.ts";
 import { makePrivateFolder } from "../../files/private-folder.ts";
-import { CREATE_TABLES, CREATE_VIEWS } from "./journal-sql.ts";
-import { FORMAT, OLDEST_FORMAT } from "./migrations.ts";
+import { CREATE_TABLES, createViews } from "./journal-sql.ts";
+import { FORMAT, type FolderFormat, OLDEST_FORMAT } from "./migrations.ts";
 import { readWriteAheadLog } from "./write-ahead-log.ts";
 
 const APPLICATION_ID = 0x45_56_53_54;
@@ -29,9 +29,9 @@ export type JournalFile = { database: DatabaseSync; format: number | null };
  * Opens the journal of a folder, made when absent, and holds it for this process alone until it is closed or dies. It may
  * be of an older format; `createTables` is for once it is not.
  */
-export function openJournalFile(folder: string): JournalFile {
+export function openJournalFile(folder: string, newest = FORMAT): JournalFile {
   try {
-    refuseForeignFile(folder);
+    refuseForeignFile(folder, newest);
     makePrivateFolder(folder, JOURNAL);
     requireSpace(folder);
   } catch (error) {
@@ -41,8 +41,8 @@ export function openJournalFile(folder: string): JournalFile {
   try {
     database = new DatabaseSync(journalPath(folder), { timeout: 0 });
     lock(database);
-    const format = checkOrigin(database, folder);
-    if (format !== null && format < FORMAT) checkStructure(database, folder);
+    const format = checkOrigin(database, folder, newest);
+    if (format !== null && format < newest) checkStructure(database, folder);
     writeFileSync(ownerPath(folder), `${process.pid}\n`);
     return { database, format };
   } catch (error) {
@@ -70,7 +70,7 @@ function requireSpace(folder: string): void {
  * file as one that nobody writes, so that it makes no files beside it, and what is in the log is read from there. (A file that
  * this process opens and closes by itself loses the locks that it holds on it.)
  */
-function refuseForeignFile(folder: string): void {
+function refuseForeignFile(folder: string, newest: number): void {
   if (!existsSync(journalPath(folder))) return;
   const log = readWriteAheadLog(logPath(folder));
   const first = log?.pages.get(1);
@@ -79,6 +79,7 @@ function refuseForeignFile(folder: string): void {
       application: log.content.readUInt32BE(first.offset + APPLICATION_ID_AT),
       format: log.content.readUInt32BE(first.offset + USER_VERSION_AT),
       isNew: false,
+      newest,
     });
     return;
   }
@@ -87,7 +88,7 @@ function refuseForeignFile(folder: string): void {
     const url = pathToFileURL(journalPath(folder));
     url.searchParams.set("immutable", "1");
     database = new DatabaseSync(url, { readOnly: true });
-    checkOrigin(database, folder);
+    checkOrigin(database, folder, newest);
   } catch (error) {
     if (error instanceof EverstepError) throw error;
     // What else is wrong with it is told when it is opened for good.
@@ -107,21 +108,22 @@ function lock(database: DatabaseSync): void {
   database.exec("BEGIN IMMEDIATE; COMMIT");
 }
 
-function checkOrigin(database: DatabaseSync, folder: string): number | null {
+function checkOrigin(database: DatabaseSync, folder: string, newest: number): number | null {
   return checkHeader(folder, {
     application: pragma(database, "application_id"),
     format: pragma(database, "user_version"),
     isNew: database.prepare("SELECT 1 FROM sqlite_schema LIMIT 1").get() === undefined,
+    newest,
   });
 }
 
 /** Answers the format; null where the journal is new. */
 function checkHeader(
   folder: string,
-  { application, format, isNew }: { application: number; format: number; isNew: boolean },
+  { application, format, isNew, newest }: { application: number; format: number; isNew: boolean; newest: number },
 ): number | null {
   if (!isNew && application !== APPLICATION_ID) throw foreign(folder);
-  if (format > FORMAT) throw newer(folder, format);
+  if (format > newest) throw newer(folder, format, newest);
   if (isNew) return null;
   if (format < OLDEST_FORMAT) throw older(folder, format);
   return format;
@@ -134,10 +136,10 @@ const foreign = (folder: string): EverstepError =>
     "name another folder in EVERSTEP_STORE",
   );
 
-const newer = (folder: string, format: number): EverstepError =>
+const newer = (folder: string, format: number, newest: number): EverstepError =>
   new EverstepError(
     "store_newer",
-    `${resolve(folder)} was written by a newer Everstep (format ${format}, this one knows ${FORMAT})`,
+    `${resolve(folder)} was written by a newer Everstep (format ${format}, this one knows ${newest})`,
     "start the newer version, or name another folder in EVERSTEP_STORE",
   );
 
@@ -155,7 +157,7 @@ function checkStructure(database: DatabaseSync, folder: string): void {
 }
 
 /** What a journal of this program's format has; what is there already is left alone. */
-export function createTables(database: DatabaseSync): void {
+export function createTables(database: DatabaseSync, format: FolderFormat): void {
   database.exec(
     [
       "BEGIN",
@@ -165,7 +167,7 @@ export function createTables(database: DatabaseSync): void {
       // A message keeps its id for good, so that a repeated post is known as one after it was moved.
       "CREATE TABLE IF NOT EXISTS message_keys (message_id TEXT PRIMARY KEY) WITHOUT ROWID",
       "CREATE TABLE IF NOT EXISTS message_numbers (conversation_id TEXT PRIMARY KEY, last INTEGER NOT NULL) WITHOUT ROWID",
-      // How often anything but a commit changed rows (`commit-counter.ts`, N1).
+      // How often anything but a commit changed rows (`commit-counter.ts`, COUNTER-1).
       "CREATE TABLE IF NOT EXISTS journal_revision (id INTEGER PRIMARY KEY CHECK (id = 1), revision INTEGER NOT NULL)",
       "INSERT OR IGNORE INTO journal_revision (id, revision) VALUES (1, 0)",
       // What of a table is in LanceDB and on disk: its version, and the position up to which rows were moved.
@@ -177,9 +179,9 @@ export function createTables(database: DatabaseSync): void {
         (index) => `DROP INDEX IF EXISTS ${index}`,
       ),
       "CREATE INDEX IF NOT EXISTS participants_of_conversation ON packed_conversation_participants (conversation_id)",
-      ...CREATE_VIEWS,
+      ...createViews(format.tables),
       `PRAGMA application_id = ${APPLICATION_ID}`,
-      `PRAGMA user_version = ${FORMAT}`,
+      `PRAGMA user_version = ${format.number}`,
       "COMMIT",
     ].join(";\n"),
   );

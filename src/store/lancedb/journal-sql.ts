@@ -1,7 +1,7 @@
 import type { DatabaseSync } from "node:sqlite";
 import { LIVE_STATUSES } from "../../domain/session.ts";
-import { columnIndex, GIVEN, NAMED } from "./packed-rows.ts";
-import { HISTORY, HISTORY_NAMES, SNAPSHOT_NAMES, TABLES, type TableName } from "./tables.ts";
+import { GIVEN, NAMED } from "./packed-rows.ts";
+import { type EmbeddedTables, HISTORY_NAMES, isHistory, SNAPSHOT_NAMES, TABLES, type TableName } from "./tables.ts";
 
 /** What of a table is in LanceDB and on disk: its version, and the position up to which rows were moved. */
 export type Archived = { version: number; pos: number };
@@ -21,7 +21,6 @@ const perTable = <Result>(make: (table: JournalTable) => Result): Record<Journal
   Object.fromEntries(JOURNAL_TABLES.map((table) => [table, make(table)])) as Record<JournalTable, Result>;
 
 /** Rows of history are only ever inserted; of the others the newest version replaces the one before. */
-const isHistory = (table: JournalTable): boolean => table in HISTORY;
 /** The named values that are columns of their own. */
 export const STORED_NAMES = perTable((table) => (isHistory(table) ? [] : NAMED[schemaOf(table)]));
 const stored = (table: JournalTable): string[] => [...STORED_NAMES[table], ...GIVEN[schemaOf(table)], "row", "sum"];
@@ -68,13 +67,15 @@ export const CREATE_TABLES = JOURNAL_TABLES.map((table) => {
 });
 
 /** What is read: a view by the table's name in which every column can be asked for. (A generated column would be computed with every insert.) */
-export const CREATE_VIEWS = JOURNAL_TABLES.map((table) => {
-  const columns = stored(table);
-  const others = TABLES[schemaOf(table)]
-    .filter(({ name }) => !columns.includes(name))
-    .map(({ name }) => `row ->> ${columnIndex(schemaOf(table), name)} AS ${name}`);
-  return `CREATE TEMP VIEW ${table} AS SELECT ${[...columns, ...others].join(", ")}, rowid AS arrival FROM ${packedTable(table)}`;
-});
+export const createViews = (tables: EmbeddedTables): string[] =>
+  JOURNAL_TABLES.map((table) => {
+    const columns = stored(table);
+    const others = tables.columns[schemaOf(table)]
+      .map(({ name }, index) => ({ name, index }))
+      .filter(({ name }) => !columns.includes(name))
+      .map(({ name, index }) => `row ->> ${index} AS ${name}`);
+    return `CREATE TEMP VIEW ${table} AS SELECT ${[...columns, ...others].join(", ")}, rowid AS arrival FROM ${packedTable(table)}`;
+  });
 
 export const LIVE = LIVE_STATUSES.map((status) => `'${status}'`).join(", ");
 

@@ -23,11 +23,13 @@ import {
   UPDATE_STATUS,
 } from "./journal-sql.ts";
 import { JournalTotals } from "./journal-totals.ts";
-import { columnIndex, NAMED, type PackedRow } from "./packed-rows.ts";
+import { NAMED, type PackedRow } from "./packed-rows.ts";
 import type { PageSize } from "./page-size.ts";
 import { type Entry, positionsOfAll } from "./positions.ts";
 import { sumOfDocuments, sumOfRow, sumOfValues } from "./row-sums.ts";
 import {
+  columnIndex,
+  type EmbeddedTables,
   HISTORY_NAMES,
   type HistoryName,
   SNAPSHOT_NAMES,
@@ -48,16 +50,17 @@ export type WaitingRows = { rows: Values[]; characters: number; largest: number 
 /**
  * The journal: where a commit becomes durable, and where everything that may still change lives for good.
  *
- * J1  A group of batches is one SQLite transaction (WAL, synchronous = FULL): on disk when `apply` returns.
- * J2  Every row gets the next position. Rows of history are moved to LanceDB in that order and removed here only after
+ * JOURNAL-1  A group of batches is one SQLite transaction (WAL, synchronous = FULL): on disk when `apply` returns.
+ * JOURNAL-2  Every row gets the next position. Rows of history are moved to LanceDB in that order and removed here only after
  *     `markArchived` recorded durably that LanceDB has them on disk.
- * J3  Of a live session the steps since its last whole state stay, so that its context is rebuilt without LanceDB.
- * J4  A row is compared with its checksum whenever it is read whole: at start, by a reader and before it is moved.
+ * JOURNAL-3  Of a live session the steps since its last whole state stay, so that its context is rebuilt without LanceDB.
+ * JOURNAL-4  A row is compared with its checksum whenever it is read whole: at start, by a reader and before it is moved.
  */
 export class Journal {
   /** Bytes of row text written since open. */
   bytes = 0;
   readonly #folder: string;
+  readonly #tables: EmbeddedTables;
   readonly #database: JournalDatabase;
   readonly #totals: JournalTotals;
   readonly #counter: CommitCounter;
@@ -79,7 +82,8 @@ export class Journal {
   readonly dirty = new Map<SnapshotName, Set<string>>(SNAPSHOT_NAMES.map((name) => [name, new Set()]));
 
   /** `totals` are those of what it holds. */
-  constructor(folder: string, database: DatabaseSync, totals: JournalTotals) {
+  constructor(folder: string, database: DatabaseSync, tables: EmbeddedTables, totals: JournalTotals) {
+    this.#tables = tables;
     this.#folder = folder;
     this.#totals = totals;
     const waiting = Object.values(this.#positions);
@@ -128,7 +132,7 @@ export class Journal {
     return this.#position;
   }
 
-  /** J1. A batch that meets an id that is there already is left out; the others are written. */
+  /** JOURNAL-1. A batch that meets an id that is there already is left out; the others are written. */
   apply(batches: WireBatch[]): WireOutcome[] {
     const outcomes = this.#database.transaction(() =>
       batches.map((batch) => this.#existing(batch) ?? this.#write(batch)),
@@ -234,11 +238,11 @@ export class Journal {
     if (!row) return { params: "{}", context: null };
     const [params, context, sum] = row as [string, string | null, number];
     if (sumOfDocuments(session_id, params, context) !== sum)
-      throw corrupt(this.#folder, `the documents of session ${session_id} do not match their checksum`); // J4
+      throw corrupt(this.#folder, `the documents of session ${session_id} do not match their checksum`); // JOURNAL-4
     return { params, context };
   }
 
-  /** J3. Of a session by its row. Null where no step of it is at hand: then the documents hold its context. */
+  /** JOURNAL-3. Of a session by its row. Null where no step of it is at hand: then the documents hold its context. */
   chain(session: Values): Chain | null {
     const base = session[SESSION_BASE] as number | null;
     if (base === null) return null;
@@ -260,7 +264,7 @@ export class Journal {
     return this.#database.archived();
   }
 
-  /** J2. Durable when it returns. */
+  /** JOURNAL-2. Durable when it returns. */
   markArchived(marks: { name: TableName; version: number; pos: number }[]): void {
     this.#revise("durable", () => {
       for (const { name, version, pos } of marks) {
@@ -273,7 +277,7 @@ export class Journal {
     this.#count();
   }
 
-  /** N1: a transaction that is no commit. A revision that came to nothing is given again. */
+  /** COUNTER-1: a transaction that is no commit. A revision that came to nothing is given again. */
   #revise<Result>(kind: "durable" | "lazy", work: () => Result): Result {
     const revision = this.#revision + 1;
     const change = (): Result => {
@@ -285,7 +289,7 @@ export class Journal {
     return result;
   }
 
-  /** N1: once a transaction, and with it all before it, is on disk. */
+  /** COUNTER-1: once a transaction, and with it all before it, is on disk. */
   #count(): void {
     this.#isUnsynced = false;
     this.#counter.record(this.#place());
@@ -302,7 +306,7 @@ export class Journal {
     this.#count();
   }
 
-  /** Looks at the next moved rows of a table and removes them, but for J3. Answers how far it got; null at the end. */
+  /** Looks at the next moved rows of a table and removes them, but for JOURNAL-3. Answers how far it got; null at the end. */
   trim(table: HistoryName, after: number, upTo: number, limit: number): number | null {
     const end = this.#positions[table].nextEnd(after, upTo, limit);
     if (end === null) return null;
@@ -361,9 +365,9 @@ export class Journal {
     return rows.map((row) => this.#verified(table, row).values);
   }
 
-  /** J4. */
+  /** JOURNAL-4. */
   #verified(table: JournalTable, packed: Values): VerifiedRow {
-    const row = verifiedRow(table, packed);
+    const row = verifiedRow(this.#tables, table, packed);
     if (row) return row;
     throw corrupt(this.#folder, `${nameOfRow(table, packed)} does not match its checksum or its key`);
   }
@@ -521,7 +525,7 @@ const READ_DOCUMENTS = "SELECT params, context, sum FROM session_documents WHERE
 const WRITE_DOCUMENTS = `INSERT INTO session_documents (session_id, params, context, sum) VALUES (?, ?, ?, ?)
   ON CONFLICT (session_id) DO UPDATE SET context = excluded.context, sum = excluded.sum`;
 
-/** N1, N2: a journal that ends before what was counted lost transactions, one that ends there has the rows that were counted. */
+/** COUNTER-1, COUNTER-2: a journal that ends before what was counted lost transactions, one that ends there has the rows that were counted. */
 function openCounter(folder: string, found: Counted): CommitCounter {
   const counted = CommitCounter.read(counterPath(folder));
   const problem = counted && counterProblem(folder, counted, found);

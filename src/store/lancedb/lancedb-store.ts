@@ -15,11 +15,12 @@ import type * as port from "../store.ts";
 import { closed, Lifetime } from "../store-errors.ts";
 import type { LanceStats } from "./engine.ts";
 import { LiveSessions } from "./live-sessions.ts";
+import type { OtherSchema } from "./migrations.ts";
 import { wholePage } from "./page-size.ts";
 import { PendingActions } from "./pending-actions.ts";
 import { probeDisk } from "./probe-disk.ts";
-import { toAction, toCursor, toHit, toMessage, toPlain, toSession, toStoredStep } from "./rows.ts";
-import type { Values } from "./tables.ts";
+import { toHit, toSession, toStoredStep } from "./rows.ts";
+import { EMBEDDED_TABLES, EmbeddedTables, type Values } from "./tables.ts";
 import { ThreadChannel, type ThreadTuning } from "./thread-channel.ts";
 import { toSummaries } from "./to-summaries.ts";
 import { cursorKey, toWire } from "./to-wire.ts";
@@ -38,8 +39,10 @@ export interface LanceStore extends port.Store {
   stats(): Promise<LanceStats>;
 }
 
-export function openLanceStore(place: { folder: string; tuning?: ThreadTuning; notice?: Notice }) {
-  return openOver(new ThreadChannel(place.folder, place.tuning ?? {}, place.notice));
+type LanceOptions = { folder: string; tuning?: ThreadTuning; notice?: Notice } & Partial<OtherSchema>;
+
+export function openLanceStore({ folder, tuning = {}, notice, schema, migrations = [] }: LanceOptions) {
+  return openOver(new ThreadChannel(folder, tuning, notice, schema ? { schema, migrations } : null));
 }
 
 /** Over a thread that may have begun to open the folder before. */
@@ -69,6 +72,7 @@ type EmbeddedBatch = QueuedBatch & { wire: WireBatch };
 class EmbeddedStore implements LanceStore {
   readonly kind = "lancedb";
   readonly #channel: ThreadChannel;
+  readonly #tables: EmbeddedTables;
   readonly #live = new LiveSessions();
   readonly #pending = new PendingActions();
   readonly #feed = new CommitFeed();
@@ -81,6 +85,7 @@ class EmbeddedStore implements LanceStore {
 
   constructor(channel: ThreadChannel) {
     this.#channel = channel;
+    this.#tables = channel.other ? new EmbeddedTables(channel.other.schema) : EMBEDDED_TABLES;
     const writer = { write: (batches: EmbeddedBatch[]) => this.#write(batches) };
     this.#queue = new CommitQueue({
       writers: Array.from({ length: GROUPS }, () => writer),
@@ -98,13 +103,14 @@ class EmbeddedStore implements LanceStore {
         "loadPending",
         after,
       );
-      for (const values of actions) this.#pending.update(toAction(values));
+      for (const values of actions) this.#pending.update(this.#tables.toPort("queue", values));
       after = last;
     }
     const after_crash = await this.#channel.call("wasLeftOpen");
     for (let after = 0; after >= 0; ) {
       const { sessions, last } = await this.#channel.call("loadLive", after, LOAD_PAGE);
-      for (const loaded of sessions) this.#live.load({ ...loaded, session: toSession(loaded) }, after_crash);
+      for (const loaded of sessions)
+        this.#live.load({ ...loaded, session: toSession(this.#tables, loaded) }, after_crash);
       after = last;
     }
     this.#work.emit();
@@ -117,7 +123,7 @@ class EmbeddedStore implements LanceStore {
     const planned = this.#live.plan(batch);
     if (planned.kind === "fenced") return planned;
     const { plans } = planned;
-    const rows = toWire(batch, plans);
+    const rows = toWire(this.#tables, batch, plans);
     const size = measure(rows);
     const wire = { ...rows, first: this.#nextPosition };
     this.#nextPosition += size.rows;
@@ -152,7 +158,7 @@ class EmbeddedStore implements LanceStore {
     const { worker, session_id } = claim;
     await this.#live.loadResting(session_id, async () => {
       const [loaded] = (await this.#channel.call("loadSessions", [session_id])).sessions;
-      return loaded && { ...loaded, session: toSession(loaded) };
+      return loaded && { ...loaded, session: toSession(this.#tables, loaded) };
     });
     return this.#live.claim(session_id, worker);
   }
@@ -197,7 +203,9 @@ class EmbeddedStore implements LanceStore {
   }
 
   async summarizeSessions(filter: port.SummaryFilter): Promise<port.SessionSummaries> {
-    return toSummaries(this.#live.all(), (needing) => this.#channel.call("sessionSummaries", filter, needing));
+    return toSummaries(this.#tables, this.#live.all(), (needing) =>
+      this.#channel.call("sessionSummaries", filter, needing),
+    );
   }
 
   async getAgent(agent_id: string): Promise<Agent | null> {
@@ -210,17 +218,17 @@ class EmbeddedStore implements LanceStore {
 
   async getAgentConfig(agent_id: string): Promise<AgentConfig | null> {
     const values = await this.#channel.call("agentConfig", agent_id);
-    return values && toPlain("agent_config", values);
+    return values && this.#tables.toPort("agent_config", values);
   }
 
   async listAgentConfigs({ limit, offset }: port.Page): Promise<AgentConfig[]> {
     const rows = await this.#channel.call("agentConfigs", limit, offset);
-    return rows.map((values) => toPlain("agent_config", values));
+    return rows.map((values) => this.#tables.toPort("agent_config", values));
   }
 
   async getAction(action_id: string): Promise<Action | null> {
     const values = await this.#channel.call("history.action", action_id);
-    return values && toAction(values);
+    return values && this.#tables.toPort("queue", values);
   }
 
   async getActions(action_ids: string[]): Promise<Action[]> {
@@ -228,7 +236,7 @@ class EmbeddedStore implements LanceStore {
     const rows = await wholePage(page, ({ limit, offset }) =>
       this.#channel.call("history.actionsById", action_ids.slice(offset, offset + limit)),
     );
-    return rows.flatMap((values) => (values ? [toAction(values)] : []));
+    return rows.flatMap((values) => (values ? [this.#tables.toPort("queue", values)] : []));
   }
 
   async unusedGuidance(session_id: string): Promise<GuidanceAmount> {
@@ -238,15 +246,15 @@ class EmbeddedStore implements LanceStore {
 
   async listActions(filter: port.ActionFilter): Promise<Action[]> {
     const rows = await wholePage(filter, (part) => this.#channel.call("history.actions", { ...filter, ...part }));
-    return rows.map(toAction);
+    return rows.map((values) => this.#tables.toPort("queue", values));
   }
 
   async listSteps(filter: port.StepFilter): Promise<Step[]> {
     const page = await wholePage(filter, (part) => this.#channel.call("history.steps", { ...filter, ...part }));
     return decodeSteps(
       page.map(({ step, bases }) => ({
-        step: toStoredStep(step),
-        bases: bases.map((base) => toStoredStep(base).stored),
+        step: toStoredStep(this.#tables, step),
+        bases: bases.map((base) => this.#tables.toStored("agent_steps", base)),
       })),
     );
   }
@@ -266,41 +274,41 @@ class EmbeddedStore implements LanceStore {
 
   async getConversation(conversation_id: string): Promise<Conversation | null> {
     const values = await this.#channel.call("conversation", conversation_id);
-    return values && toPlain("conversations", values);
+    return values && this.#tables.toPort("conversations", values);
   }
 
   async listConversations({ status, tag, limit, offset }: port.ConversationFilter): Promise<Conversation[]> {
     const rows = await this.#channel.call("conversations", status ?? null, tag ?? null, limit, offset);
-    return rows.map((values) => toPlain("conversations", values));
+    return rows.map((values) => this.#tables.toPort("conversations", values));
   }
 
   async getParticipant(participant_id: string): Promise<Participant | null> {
     const values = await this.#channel.call("participant", participant_id);
-    return values && toPlain("conversation_participants", values);
+    return values && this.#tables.toPort("conversation_participants", values);
   }
 
   async listParticipants(conversation_id: string): Promise<Participant[]> {
     const rows = await this.#channel.call("participants", conversation_id);
-    return rows.map((values) => toPlain("conversation_participants", values));
+    return rows.map((values) => this.#tables.toPort("conversation_participants", values));
   }
 
   async getMessage(message_id: string): Promise<Message | null> {
     const values = await this.#channel.call("history.message", message_id);
-    return values && toMessage(values);
+    return values && this.#tables.toPort("conversation_messages", values);
   }
 
   async listMessages(filter: port.MessageFilter): Promise<Message[]> {
     const rows = await wholePage(filter, (part) => this.#channel.call("history.messages", { ...filter, ...part }));
-    return rows.map(toMessage);
+    return rows.map((values) => this.#tables.toPort("conversation_messages", values));
   }
 
   async getCursor(cursor: { session_id: string; conversation_id: string }): Promise<SessionCursor | null> {
     const values = await this.#channel.call("cursor", cursorKey(cursor));
-    return values && toCursor(values);
+    return values && this.#tables.toPort("session_cursors", values);
   }
 
   async search(query: port.SearchQuery): Promise<SearchHit[]> {
-    return (await this.#channel.call("history.search", query)).map(toHit);
+    return (await this.#channel.call("history.search", query)).map((found) => toHit(this.#tables, found));
   }
 
   async counts(): Promise<port.StoreCounts> {
@@ -350,7 +358,7 @@ class EmbeddedStore implements LanceStore {
     const byId = new Map<string, Session>();
     while (resting.length > 0) {
       const { sessions, count } = await this.#channel.call("loadSessions", resting);
-      for (const found of sessions) byId.set(found.values[0] as string, toSession(found));
+      for (const found of sessions) byId.set(found.values[0] as string, toSession(this.#tables, found));
       resting.splice(0, count);
     }
     // A session that ended or came back to life meanwhile is in one of the two.

@@ -1,6 +1,7 @@
 import type { DatabaseSync } from "node:sqlite";
+import { SCHEMA, type Schema } from "../schema.ts";
 import { sumOfDocuments, sumOfRow } from "./row-sums.ts";
-import type { TableName } from "./tables.ts";
+import { EmbeddedTables, type TableName } from "./tables.ts";
 
 /** The first format that can still be upgraded, and the one that this program writes. */
 export const OLDEST_FORMAT = 2;
@@ -15,6 +16,26 @@ export type Migration = {
   /** What else changes in the journal, within the transaction that records the format. */
   journal?: (database: DatabaseSync) => void;
 };
+
+/** Another schema than this version's, and the migrations that lead from this version's to it. It can cross threads. */
+export type OtherSchema = { schema: Schema; migrations: readonly Omit<Migration, "format" | "journal">[] };
+
+/** What a data folder is to hold: its tables, and the migrations that lead there. */
+export class FolderFormat {
+  readonly tables: EmbeddedTables;
+  readonly migrations: readonly Migration[];
+
+  constructor({ schema, migrations }: OtherSchema = { schema: SCHEMA, migrations: [] }) {
+    this.tables = new EmbeddedTables(schema);
+    const added = migrations.map((migration, at) => ({ ...migration, format: FORMAT + 1 + at }));
+    this.migrations = [...MIGRATIONS, ...added];
+  }
+
+  /** The format of the last migration. */
+  get number(): number {
+    return this.migrations.at(-1)?.format ?? FORMAT;
+  }
+}
 
 /** In order, each from the format before. Never edited once landed; `upgrade-folder.ts` runs them. */
 export const MIGRATIONS: readonly Migration[] = [

@@ -4,6 +4,7 @@ import type { Archive } from "./archive.ts";
 import { toBatch } from "./arrow-rows.ts";
 import type { Journal, WaitingRows } from "./journal.ts";
 import {
+  type EmbeddedTables,
   HISTORY_NAMES,
   type HistoryName,
   SNAPSHOT_NAMES,
@@ -51,12 +52,12 @@ const ROWS_PER_FRAGMENT_ALLOWED = 25_000;
  * Moves final rows from the journal into LanceDB, in this order (a checkpoint), so that SIGKILL and loss of power at any
  * point lose and double nothing:
  *
- * M1  append rows up to a position; a table is announced in the journal before it is made
- * M2  compact where it is due
- * M3  sync the files
- * M4  record the tables' versions and the position in the journal, durably
- * M5  remove the rows up to that position from the journal
- * M6  drop versions older than those recorded
+ * ARCHIVER-1  append rows up to a position; a table is announced in the journal before it is made
+ * ARCHIVER-2  compact where it is due
+ * ARCHIVER-3  sync the files
+ * ARCHIVER-4  record the tables' versions and the position in the journal, durably
+ * ARCHIVER-5  remove the rows up to that position from the journal
+ * ARCHIVER-6  drop versions older than those recorded
  *
  * A restart goes back to the recorded versions and moves again what came after them.
  */
@@ -192,18 +193,18 @@ export class Mover {
     const compacted: TableName[] = [];
     for (const name of compact ? [...HISTORY_NAMES, ...SNAPSHOT_NAMES] : changed.keys()) {
       if (!this.#archive.has(name) || !(compact || (await this.#isFragmented(name)))) continue;
-      await this.#archive.compact(name); // M2
+      await this.#archive.compact(name); // ARCHIVER-2
       compacted.push(name);
       if (!changed.has(name)) changed.set(name, this.#journal.archived().get(name)?.pos ?? 0);
     }
-    for (const name of changed.keys()) await this.#archive.sync(name); // M3
+    for (const name of changed.keys()) await this.#archive.sync(name); // ARCHIVER-3
     const marks = await Promise.all(
       [...changed].map(async ([name, pos]) => ({ name, pos, version: await this.#archive.version(name) })),
     );
-    if (marks.length > 0) this.#journal.markArchived(marks); // M4
-    for (const name of HISTORY_NAMES) if (changed.has(name)) await this.#trim(name); // M5
+    if (marks.length > 0) this.#journal.markArchived(marks); // ARCHIVER-4
+    for (const name of HISTORY_NAMES) if (changed.has(name)) await this.#trim(name); // ARCHIVER-5
     for (const name of compacted)
-      await this.#archive.prune(name, marks.find((mark) => mark.name === name)?.version ?? 0); // M6
+      await this.#archive.prune(name, marks.find((mark) => mark.name === name)?.version ?? 0); // ARCHIVER-6
     // Under load the next commit does it.
     if (!this.#isDue()) this.#journal.settle();
     this.checkpoints++;
@@ -219,7 +220,7 @@ export class Mover {
       if (last === undefined) return any;
       await this.#ensure(name);
       const count = rows.length;
-      await this.#archive.append(name, await toBatches(name, rows), largest); // M1
+      await this.#archive.append(name, await toBatches(this.#archive.tables, name, rows), largest); // ARCHIVER-1
       this.moved.set(name, last as number);
       this.#count({ rows: count, characters }, -1);
       this.#makeRoom();
@@ -288,7 +289,7 @@ export class Mover {
 
   async #ensure(name: TableName): Promise<void> {
     if (this.#archive.has(name)) return;
-    if (!this.#journal.archived().has(name)) this.#journal.markArchived([{ name, version: 0, pos: 0 }]); // M1
+    if (!this.#journal.archived().has(name)) this.#journal.markArchived([{ name, version: 0, pos: 0 }]); // ARCHIVER-1
     await this.#archive.create(name);
   }
 
@@ -321,14 +322,14 @@ export class Mover {
 }
 
 /** Rows of one session or conversation side by side: a page of them is then read from one place. Uses the rows up. */
-async function toBatches(name: HistoryName, rows: Values[]): Promise<RecordBatch[]> {
+async function toBatches(tables: EmbeddedTables, name: HistoryName, rows: Values[]): Promise<RecordBatch[]> {
   const [id, number] = CLUSTERED_BY[name].map((column) =>
     TABLES[name].findIndex((candidate) => candidate.name === column),
   ) as [number, number];
   rows.sort((a, b) => compare(a[id], b[id]) || compare(a[number], b[number]));
   const batches: RecordBatch[] = [];
   while (rows.length > 0) {
-    batches.push(toBatch(name, rows.splice(0, CHUNK.rows)));
+    batches.push(toBatch(tables, name, rows.splice(0, CHUNK.rows)));
     await nextTick();
   }
   return batches;

@@ -1,4 +1,4 @@
-import { TABLES, type TableName, toValues, type Value, type Values } from "./tables.ts";
+import { columnIndex, type EmbeddedTables, type TableName, type Value, type Values } from "./tables.ts";
 
 /**
  * A row on its way to the journal and in it: its values as one JSON text, which crosses the threads and enters SQLite
@@ -30,9 +30,6 @@ export const GIVEN: Readonly<Record<TableName, readonly string[]>> = {
   session_cursors: ["pos"],
 };
 
-export const columnIndex = (table: TableName, column: string): number =>
-  TABLES[table].findIndex(({ name }) => name === column);
-
 const GIVEN_INDEXES = Object.fromEntries(
   Object.entries(GIVEN).map(([table, columns]) => [
     table,
@@ -40,17 +37,22 @@ const GIVEN_INDEXES = Object.fromEntries(
   ]),
 ) as Record<TableName, number[]>;
 
-export const pack = (table: TableName, row: Record<string, unknown>): PackedRow => ({
-  row: JSON.stringify(toValues(table, row)),
+export const pack = (tables: EmbeddedTables, table: TableName, row: Record<string, unknown>): PackedRow => ({
+  row: JSON.stringify(tables.toValues(table, row)),
   named: NAMED[table].map((name) => row[name] as string),
 });
 
 /** The text and the given values become the row's values; `width` is how many the text has. */
-export function unpack(table: TableName, row: string, given: readonly Value[]): { values: Values; width: number } {
+export function unpack(
+  tables: EmbeddedTables,
+  table: TableName,
+  row: string,
+  given: readonly Value[],
+): { values: Values; width: number } {
   const values = JSON.parse(row) as Values;
   const width = values.length;
   // A row that was stored before its table had these columns.
-  for (let index = width; index < TABLES[table].length; index += 1) values.push(null);
+  for (let index = width; index < tables.columns[table].length; index += 1) values.push(null);
   for (const [at, index] of GIVEN_INDEXES[table].entries()) values[index] = given[at] ?? null;
   return { values, width };
 }

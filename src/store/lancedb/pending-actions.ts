@@ -6,9 +6,9 @@ import { type GuidanceAmount, jsonBytes } from "../guidance-amount.ts";
 /**
  * The actions that are not processed, in memory.
  *
- * A1  One action of a session is handed out at a time, the most urgent first, then the oldest; with guidance comes what
+ * PENDING-1  One action of a session is handed out at a time, the most urgent first, then the oldest; with guidance comes what
  *     `claimFollowing` adds to it.
- * A2  An action that waits for its retry holds back the later ones of its session.
+ * PENDING-2  An action that waits for its retry holds back the later ones of its session.
  */
 export class PendingActions {
   /** Each list is sorted. */
@@ -52,8 +52,8 @@ export class PendingActions {
   claim(limit: number, now: string): Action[] {
     const ready: Action[] = [];
     for (const [session_id, [first]] of this.#bySession) {
-      if (!first || this.#claimed.has(session_id)) continue; // A1
-      if (isDue(first, now)) ready.push(first); // A2
+      if (!first || this.#claimed.has(session_id)) continue; // PENDING-1
+      if (isDue(first, now)) ready.push(first); // PENDING-2
     }
     const taken = ready.sort(byUrgencyThenArrival).slice(0, limit);
     for (const { session_id, action_id } of taken) this.#claimed.set(session_id, new Set([action_id]));
@@ -68,7 +68,7 @@ export class PendingActions {
     let room: GuidanceAmount | null = { count: most.count - 1, bytes: most.bytes - jsonBytes(payload) };
     for (const action of this.#bySession.get(session_id) ?? []) {
       if (claimed.has(action.action_id)) continue;
-      if (!isDue(action, now)) break; // A2
+      if (!isDue(action, now)) break; // PENDING-2
       if (!carriesGuidance(action)) {
         following.push(action);
         break;

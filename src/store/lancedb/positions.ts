@@ -1,5 +1,5 @@
 import { NAMED } from "./packed-rows.ts";
-import { HISTORY, type HistoryName } from "./tables.ts";
+import { HISTORY_NAMES, type HistoryName } from "./tables.ts";
 
 /** The rows of one session or conversation are many, the row of an id is one. */
 type Finder =
@@ -104,7 +104,4 @@ export class Positions {
 }
 
 export const positionsOfAll = (): Record<HistoryName, Positions> =>
-  Object.fromEntries(Object.keys(HISTORY).map((name) => [name, new Positions(name as HistoryName)])) as Record<
-    HistoryName,
-    Positions
-  >;
+  Object.fromEntries(HISTORY_NAMES.map((name) => [name, new Positions(name)])) as Record<HistoryName, Positions>;

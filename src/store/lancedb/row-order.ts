@@ -1,6 +1,5 @@
 import type { Order } from "./archive.ts";
-import { columnIndex } from "./packed-rows.ts";
-import type { HistoryName, Value, Values } from "./tables.ts";
+import { columnIndex, type HistoryName, type Value, type Values } from "./tables.ts";
 
 /** An order of rows, for SQLite, for LanceDB, and for merging what both answer. */
 export type RowOrder = { sql: string; lance: Order; compare: (a: Values, b: Values) => number };

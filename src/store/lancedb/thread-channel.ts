@@ -5,6 +5,7 @@ import { EverstepError } from "../../domain/errors.ts";
 import { messageOf, unavailable } from "../store-errors.ts";
 import type { Engine } from "./engine.ts";
 import type { History } from "./history.ts";
+import type { OtherSchema } from "./migrations.ts";
 import type { Tuning } from "./mover.ts";
 import type { Notice } from "./upgrade-folder.ts";
 import { type PackedError, unpackError, type WireBatch } from "./wire.ts";
@@ -26,7 +27,7 @@ type Methods = {
   [Name in keyof Engine as Engine[Name] extends (...args: never[]) => unknown ? Name : never]: Engine[Name];
 } & {
   [Name in keyof History as `history.${Name & string}`]: History[Name];
-} & { open(folder: string, tuning: Partial<Tuning>): void };
+} & { open(folder: string, tuning: Partial<Tuning>, other: OtherSchema | null): void };
 
 type Pending = {
   method: string;
@@ -58,10 +59,10 @@ const REOPEN_WAIT_MS = 200;
  * It begins as opening. The folder's first opening may fail, and then whoever waits for `opened` is told. Once it is open,
  * a thread that dies (its heap is full, say) is replaced by one that opens the folder anew:
  *
- * T1  What was acknowledged is on disk, so nothing of it is lost.
- * T2  Commits under way are told by their position whether the dead thread wrote them; those it did not write are written
+ * THREAD-1  What was acknowledged is on disk, so nothing of it is lost.
+ * THREAD-2  Commits under way are told by their position whether the dead thread wrote them; those it did not write are written
  *     by the next one, once. So a caller sees an answer, never a doubt.
- * T3  Reads under way fail with an error that says to ask again: the answer may be what the thread had no room for.
+ * THREAD-3  Reads under way fail with an error that says to ask again: the answer may be what the thread had no room for.
  *
  * It ends by `end`, or where threads die again and again, or the folder cannot be opened any more.
  */
@@ -69,6 +70,8 @@ export class ThreadChannel {
   /** Resolves when the engine is open. */
   readonly opened: Promise<void>;
   readonly folder: string;
+  /** Another schema than this version's. */
+  readonly other: OtherSchema | null;
   readonly #tuning: ThreadTuning;
   readonly #notice: Notice;
   #state: State = { kind: "opening" };
@@ -83,8 +86,9 @@ export class ThreadChannel {
   #closing: EverstepError | undefined;
 
   /** `notice` is told what takes long while the folder is opened, and what goes wrong without anybody asking. */
-  constructor(folder: string, tuning: ThreadTuning, notice: Notice = () => {}) {
+  constructor(folder: string, tuning: ThreadTuning, notice: Notice = () => {}, other: OtherSchema | null = null) {
     this.folder = folder;
+    this.other = other;
     this.#tuning = tuning;
     this.#notice = notice;
     // LanceDB reads the process's own environment, and without this it warns once per query.
@@ -150,7 +154,7 @@ export class ThreadChannel {
       else this.#settle(answer);
     });
     const opening = new Promise<void>((resolve, reject) => {
-      const pending = { method: "open", args: [this.folder, tuning], deaths: 0, resolve, reject };
+      const pending = { method: "open", args: [this.folder, tuning, this.other], deaths: 0, resolve, reject };
       this.#send(worker, pending);
       void gone.then((why) => reject(died(why)));
     });
@@ -185,7 +189,7 @@ export class ThreadChannel {
     return this.#state.kind === "opening";
   }
 
-  /** T2, T3. Commits are held before all others, in their order. */
+  /** THREAD-2, THREAD-3. Commits are held before all others, in their order. */
   #holdCommits(): void {
     const commits: Pending[] = [];
     for (const pending of this.#sent.values()) {

@@ -3,6 +3,7 @@ import { dirname } from "node:path";
 import { parentPort, workerData } from "node:worker_threads";
 import { messageOf } from "../store-errors.ts";
 import type { Engine } from "./engine.ts";
+import type { OtherSchema } from "./migrations.ts";
 import type { Tuning } from "./mover.ts";
 import { ReadSlots } from "./read-slots.ts";
 import type { Answer, Call, ThreadData } from "./thread-channel.ts";
@@ -25,10 +26,15 @@ let isEnding = false;
 async function answer({ id, method, args }: Call): Promise<Answer> {
   try {
     if (method === "open") {
-      const [folder, tuning] = args as [string, Partial<Tuning>];
+      const [folder, tuning, other] = args as [string, Partial<Tuning>, OtherSchema | null];
       // Only now, so that it is taken from the cache.
       const { Engine: Opened } = await import("./engine.ts");
-      engine = await Opened.open(folder, tuning, (notice) => parentPort?.postMessage({ notice } satisfies Answer));
+      engine = await Opened.open(
+        folder,
+        tuning,
+        (notice) => parentPort?.postMessage({ notice } satisfies Answer),
+        other,
+      );
       return { id, result: undefined };
     }
     const target = method.startsWith("history.") ? engine?.history : engine;

@@ -1,23 +1,23 @@
 import { fromText } from "./exact-text.ts";
 import { type JournalTable, STORED_NAMES, schemaOf } from "./journal-sql.ts";
-import { columnIndex, GIVEN, unpack } from "./packed-rows.ts";
+import { GIVEN, unpack } from "./packed-rows.ts";
 import { placedSum, sumOfText } from "./row-sums.ts";
-import type { TableName, Values } from "./tables.ts";
+import { columnIndex, EMBEDDED_TABLES, type EmbeddedTables, type TableName, type Values } from "./tables.ts";
 
 /** `text_sum` is the checksum of the row's text, `width` the number of values in it. */
 export type VerifiedRow = { values: Values; width: number; text_sum: number };
 
 /** A row as `PACKED` selects it: null where it is not what was written, or is filed under another name. */
-export function verifiedRow(table: JournalTable, packed: Values): VerifiedRow | null {
+export function verifiedRow(tables: EmbeddedTables, table: JournalTable, packed: Values): VerifiedRow | null {
   const text_sum = verifiedSum(packed, GIVEN[schemaOf(table)].length);
   if (text_sum === null) return null;
-  const row = unpack(schemaOf(table), packed[0] as string, packed.slice(GIVEN_AT));
+  const row = unpack(tables, schemaOf(table), packed[0] as string, packed.slice(GIVEN_AT));
   return isWellNamed(table, packed, row.values) ? { ...row, text_sum } : null;
 }
 
 /** Whether a row is what was written. The text of a row of history has to be read for nothing else. */
 export function isWholeRow(table: JournalTable, packed: Values): boolean {
-  if (STORED_NAMES[table].length > 0) return verifiedRow(table, packed) !== null;
+  if (STORED_NAMES[table].length > 0) return verifiedRow(EMBEDDED_TABLES, table, packed) !== null;
   return verifiedSum(packed, GIVEN[schemaOf(table)].length) !== null;
 }
 

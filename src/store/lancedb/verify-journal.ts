@@ -17,7 +17,7 @@ export function verifyJournal(database: DatabaseSync): { totals: JournalTotals; 
   return { totals, damages };
 }
 
-/** N1, N2: what the counter knows that the journal does not hold; null where it holds all. */
+/** COUNTER-1, COUNTER-2: what the counter knows that the journal does not hold; null where it holds all. */
 export function counterProblem(folder: string, counted: Counted, found: Counted): EverstepError | null {
   if (counted.position > found.position || counted.revision > found.revision)
     return lostCommits(folder, { counted: place(counted), found: place(found) });
