@@ -19,7 +19,7 @@ const PROBE_BYTES = 256 * 1024;
 const JOURNAL = "journal.sqlite";
 export const counterPath = (folder: string): string => join(folder, "journal.counter");
 export const journalPath = (folder: string): string => join(folder, JOURNAL);
-export const logPath = (folder: string): string => `${journalPath(folder)}-wal`;
+const logPath = (folder: string): string => `${journalPath(folder)}-wal`;
 const ownerPath = (folder: string): string => join(folder, "owner.pid");
 
 /** `format` is null where the journal is new. */

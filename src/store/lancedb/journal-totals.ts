@@ -1,7 +1,7 @@
 import { JOURNAL_TABLES } from "./journal-sql.ts";
 
 /** Every table of the journal. */
-export const SUMMED_TABLES = [
+const SUMMED_TABLES = [
   ...JOURNAL_TABLES,
   "session_documents",
   "message_keys",
