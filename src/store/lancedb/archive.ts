@@ -203,7 +203,7 @@ export class Archive {
       if (order.length > 0) query = query.orderBy(order);
       if (offset > 0) query = query.offset(offset);
       const read: Values[] = [];
-      for (const values of valueRows(await query.toArrow(), columns)) {
+      for (const values of valueRows((await query.toArrow()).batches, columns)) {
         const row = checked(rows, values);
         size.add(row);
         read.push(row);
@@ -222,7 +222,7 @@ export class Archive {
     const { columns } = rows;
     try {
       for await (const batch of aFewAtATime(table.query().select([...columns]))) {
-        for (const read of valueRows(batch as ArrowTable, columns)) {
+        for (const read of valueRows([batch as ArrowBatch], columns)) {
           const values = rows.check(read);
           yield values ? { kind: "whole", values } : { kind: "damaged", position: Number(read[0]) };
         }
@@ -251,7 +251,7 @@ export class Archive {
         .select([...columns])
         .limit(limit);
       const hits: { values: Values; score: number }[] = [];
-      for (const read of valueRows(await query.toArrow(), columns)) {
+      for (const read of valueRows((await query.toArrow()).batches, columns)) {
         const score = Number(read.pop());
         const values = checked(rows, read);
         hits.push({ score, values: leftOut === null ? values : values.with(leftOut, null) });
@@ -328,10 +328,11 @@ function aFewAtATime(query: object): AsyncIterable<unknown> {
 }
 
 type ArrowTable = Awaited<ReturnType<ReturnType<Table["query"]>["toArrow"]>>;
+type ArrowBatch = ArrowTable["batches"][number];
 
 /** One row at a time: Arrow has them outside of the heap. */
-function* valueRows(table: ArrowTable, columns: readonly string[]): Generator<Values> {
-  for (const batch of table.batches) {
+function* valueRows(batches: readonly ArrowBatch[], columns: readonly string[]): Generator<Values> {
+  for (const batch of batches) {
     const data = columns.map((column) => batch.getChild(column)?.data[0] as ColumnData);
     for (let at = 0; at < batch.numRows; at += 1) yield data.map((values) => valueAt(values, at));
   }

@@ -1,13 +1,7 @@
 import { JOURNAL_TABLES } from "./journal-sql.ts";
 
 /** Every table of the journal. */
-const SUMMED_TABLES = [
-  ...JOURNAL_TABLES,
-  "session_documents",
-  "message_keys",
-  "message_numbers",
-  "archived",
-] as const;
+const SUMMED_TABLES = [...JOURNAL_TABLES, "session_documents", "message_keys", "message_numbers", "archived"] as const;
 export type SummedTable = (typeof SUMMED_TABLES)[number];
 
 /**
