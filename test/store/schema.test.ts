@@ -192,9 +192,9 @@ await onPostgres(() => {
         assert.deepEqual(await addedIn(store), nulls);
         const session = aSession({ session_id: "later" });
         await mustCreate(store, wider(session));
-        assert.deepEqual((await store.getSession("later")) as object, { ...session, added: GIVEN });
+        assert.deepEqual(await store.getSession("later"), { ...session, added: GIVEN });
         await archive(store);
-        assert.deepEqual((await store.getSession("later")) as object, { ...session, added: GIVEN });
+        assert.deepEqual(await store.getSession("later"), { ...session, added: GIVEN });
       });
     });
   }

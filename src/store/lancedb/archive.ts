@@ -323,8 +323,8 @@ function checked(rows: CheckedRows, read: Values): Values {
 
 /** Rows may be large, and LanceDB's own batches are of 1,024. It has this size as an option of what it does not declare. */
 function aFewAtATime(query: object): AsyncIterable<unknown> {
-  const { execute } = query as { execute(options: { maxBatchLength: number }): AsyncIterable<unknown> };
-  return execute.call(query, { maxBatchLength: 64 });
+  const limited = query as { execute(options: { maxBatchLength: number }): AsyncIterable<unknown> };
+  return limited.execute({ maxBatchLength: 64 });
 }
 
 type ArrowTable = Awaited<ReturnType<ReturnType<Table["query"]>["toArrow"]>>;

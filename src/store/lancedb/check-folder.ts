@@ -180,7 +180,7 @@ function* gaps(database: DatabaseSync, steps: Runs, messages: Runs): Generator<s
     known.add(id);
     const first = parent_iteration === null ? 0 : Number(parent_iteration) + 1;
     if (!steps.isDense(id, first, Number(iteration)))
-      yield `steps of session ${id} are missing or doubled (${first} to ${iteration} were written)`;
+      yield `steps of session ${id} are missing or doubled (${first} to ${Number(iteration)} were written)`;
   }
   for (const id of steps.ids()) if (!known.has(id)) yield `steps are there of session ${id}, which is missing`;
   for (const id of messages.ids())
@@ -188,7 +188,7 @@ function* gaps(database: DatabaseSync, steps: Runs, messages: Runs): Generator<s
   const numbers = database.prepare("SELECT conversation_id, last FROM message_numbers");
   for (const { conversation_id, last } of numbers.iterate())
     if (messages.lastOf(String(conversation_id)) < Number(last))
-      yield `the last messages of conversation ${conversation_id} are missing`;
+      yield `the last messages of conversation ${String(conversation_id)} are missing`;
 }
 
 /** Rows of the journal that refer to others which must be there. */
