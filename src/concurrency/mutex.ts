@@ -1,23 +1,9 @@
-/** Runs one piece of work at a time, in the order of arrival. Entering a free mutex takes no turn of the event loop. */
-export class Mutex {
-  #isLocked = false;
-  readonly #waiting: (() => void)[] = [];
+import { Semaphore } from "./semaphore.ts";
 
-  get isFree(): boolean {
-    return !this.#isLocked;
-  }
-
-  async run<Result>(work: () => Promise<Result>): Promise<Result> {
-    if (this.#isLocked) await new Promise<void>((resolve) => this.#waiting.push(resolve));
-    this.#isLocked = true;
-    try {
-      return await work();
-    } finally {
-      // The mutex stays locked when it is handed on, so that nobody who arrives now gets in between.
-      const next = this.#waiting.shift();
-      if (next) next();
-      else this.#isLocked = false;
-    }
+/** Runs one piece of work at a time, in the order of arrival. */
+export class Mutex extends Semaphore {
+  constructor() {
+    super(1);
   }
 }
 

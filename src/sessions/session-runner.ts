@@ -56,7 +56,8 @@ type EarlierAttempts = {
  * - `stepping`: the moniker runs. `interrupt` and `shutDown` cut it short, `destroy` does so after a grace period.
  * - `writing`: what came of the step is committed. While the store does not take it, it is tried again after a delay.
  * - `delayed`: the next step is due after the session's interval, or after a backoff if this one failed. News ends an interval
- *   early, but not a backoff; a session that is no longer `running` has nothing to wait for.
+ *   early, but not a backoff; a session that is no longer `running` has nothing to wait for. Also before the step of a suspect,
+ *   whose last owner may come back (CRASH-4).
  *
  * Changes by actions (`change`) are made beside all of these, in their turn at the mutex. Its standing only ever goes from
  * `owner` to `leaving`, which starts no step any more, and to `fenced`, after which nothing that it does counts.

@@ -350,10 +350,9 @@ export class Engine {
     this.#journal.close();
   }
 
-  /** Lets go of LanceDB without another write, once nothing of it is under way. */
-  async halt(): Promise<void> {
+  /** Awaits the move under way. Nothing waits for another one then. */
+  async stopMoving(): Promise<void> {
     await this.#mover.close();
-    this.#archive.close();
   }
 
   #load(id: string): LoadedSession | null {

@@ -1,11 +1,11 @@
 import { enableCompileCache, flushCompileCache } from "node:module";
 import { dirname } from "node:path";
 import { parentPort, workerData } from "node:worker_threads";
+import { Semaphore } from "../../concurrency/semaphore.ts";
 import { messageOf } from "../store-errors.ts";
 import type { Engine } from "./engine.ts";
 import type { OtherSchema } from "./migrations.ts";
 import type { Tuning } from "./mover.ts";
-import { ReadSlots } from "./read-slots.ts";
 import type { Answer, Call, ThreadData } from "./thread-channel.ts";
 import { packError } from "./wire.ts";
 
@@ -19,7 +19,8 @@ if (compile_cache !== undefined) enableCompileCache(dirname(compile_cache));
  * has under way is awaited: a thread that ends while native code is about to answer takes the whole process along.
  */
 let engine: Engine | undefined;
-const reads = new ReadSlots();
+/** Eight reads are in memory at once: each may bring as much as `page-size.ts` lets it. */
+const reads = new Semaphore(8);
 const underWay = new Set<Promise<void>>();
 let isEnding = false;
 
@@ -56,8 +57,9 @@ async function end(error: unknown): Promise<void> {
   if (isEnding) return;
   isEnding = true;
   parentPort?.postMessage({ notice: `the store's thread met an error and ends: ${messageOf(error)}` } satisfies Answer);
+  // First, since commits may wait for moves that do not come through.
+  await engine?.stopMoving();
   await Promise.allSettled(underWay);
-  await engine?.halt();
   process.exit(1);
 }
 process.on("uncaughtException", (error) => void end(error));

@@ -1,0 +1,27 @@
+/** Runs so many pieces of work at a time, in the order of arrival. Entering a free one takes no turn of the event loop. */
+export class Semaphore {
+  #free: number;
+  readonly #waiting: (() => void)[] = [];
+
+  constructor(most: number) {
+    this.#free = most;
+  }
+
+  /** Work would begin at once. */
+  get isFree(): boolean {
+    return this.#free > 0;
+  }
+
+  async run<Result>(work: () => Promise<Result>): Promise<Result> {
+    if (this.#free > 0) this.#free -= 1;
+    else await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    try {
+      return await work();
+    } finally {
+      // A place that is handed on is never free, so that nobody who arrives now gets in between.
+      const next = this.#waiting.shift();
+      if (next) next();
+      else this.#free += 1;
+    }
+  }
+}
