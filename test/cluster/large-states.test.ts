@@ -3,7 +3,7 @@ import { describe, type TestContext, test } from "node:test";
 import { setTimeout as wait } from "node:timers/promises";
 import { onPostgres } from "../postgres-server.ts";
 import { eventually } from "../server/server-fixture.ts";
-import { seededRandom, seedFrom } from "../store/seeded-random.ts";
+import { reportedRandom } from "../store/seeded-random.ts";
 import { Cluster } from "./cluster.ts";
 import { GuidanceLoad } from "./guidance-load.ts";
 import { guidanceWhereabouts } from "./guidance-whereabouts.ts";
@@ -26,9 +26,7 @@ await onPostgres(() => {
   describe("workers whose sessions have large states", () => {
     const title = `acknowledged guidance is never nowhere, in ${KILLS} kills and ${FREEZES} freezes`;
     test(title, { timeout: 60_000 + (KILLS + FREEZES) * FAULT_MS }, async (t) => {
-      const seed = seedFrom("EVERSTEP_CLUSTER_SEED");
-      t.diagnostic(`EVERSTEP_CLUSTER_SEED=${seed}`);
-      const random = seededRandom(seed);
+      const random = reportedRandom(t, "EVERSTEP_CLUSTER_SEED");
       await using cluster = await Cluster.open();
       const url = await cluster.start("server", UNLIMITED).ready();
       const workers = await cluster.workers(WORKERS);

@@ -4,7 +4,7 @@ import { join, relative } from "node:path";
 import { describe, test } from "node:test";
 import { EverstepError } from "../../src/domain/errors.ts";
 import { scratchFolder } from "./scratch-folder.ts";
-import { type SeededRandom, seededRandom, seedFrom } from "./seeded-random.ts";
+import { reportedRandom, type SeededRandom } from "./seeded-random.ts";
 import { assertCoded, fillFolder, LANES, openStore, verifyFolder, writeAndKill } from "./store-folder.ts";
 import { type Acknowledged, verifyHistory } from "./verify-history.ts";
 
@@ -13,9 +13,7 @@ const COUNTER = "journal.counter";
 
 describe("a journal whose last writes were cut off", () => {
   test("is told where a commit is lost, and without its counter opens with every commit before the cut whole, and none in part", async (t) => {
-    const seed = seedFrom("EVERSTEP_FAULTS_SEED");
-    t.diagnostic(`EVERSTEP_FAULTS_SEED=${seed}`);
-    const random = seededRandom(seed);
+    const random = reportedRandom(t, "EVERSTEP_FAULTS_SEED");
     await using scratch = await scratchFolder();
     const folder = join(scratch.path, "killed");
     const acknowledged = await fillFolder(folder);
@@ -96,9 +94,7 @@ const JOURNAL_DAMAGES: Record<string, (path: string, random: SeededRandom) => Pr
 describe("a journal with damaged files", () => {
   for (const how of ["closed", "killed"] as const)
     test(`whose process ${how === "closed" ? "closed it" : "was killed"}: store_corrupt or all rows right`, async (t) => {
-      const seed = seedFrom("EVERSTEP_FAULTS_SEED");
-      t.diagnostic(`EVERSTEP_FAULTS_SEED=${seed}`);
-      const random = seededRandom(seed);
+      const random = reportedRandom(t, "EVERSTEP_FAULTS_SEED");
       await using scratch = await scratchFolder();
       const folder = join(scratch.path, "whole");
       const acknowledged = await fillFolder(folder);
@@ -173,9 +169,7 @@ describe("a table with damaged files", () => {
   }
 
   test("with one bit altered: store_corrupt or all rows right", async (t) => {
-    const seed = seedFrom("EVERSTEP_FAULTS_SEED");
-    t.diagnostic(`EVERSTEP_FAULTS_SEED=${seed}`);
-    const random = seededRandom(seed);
+    const random = reportedRandom(t, "EVERSTEP_FAULTS_SEED");
     await using scratch = await scratchFolder();
     const folder = join(scratch.path, "whole");
     const acknowledged = await fillFolder(folder);

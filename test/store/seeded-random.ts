@@ -1,3 +1,5 @@
+import type { TestContext } from "node:test";
+
 /** The same seed gives the same numbers, so that a failed round can be played again. */
 export type SeededRandom = {
   /** From 0 up to, not including, `below`. */
@@ -20,4 +22,11 @@ export function seededRandom(seed: number): SeededRandom {
 /** From the environment variable, or a new one. */
 export function seedFrom(variable: string): number {
   return Number(process.env[variable] ?? Math.floor(Math.random() * 2 ** 31));
+}
+
+/** Of a seed that the test tells, so that a failed run can be had again. */
+export function reportedRandom(t: TestContext, variable: string): SeededRandom {
+  const seed = seedFrom(variable);
+  t.diagnostic(`${variable}=${seed}`);
+  return seededRandom(seed);
 }

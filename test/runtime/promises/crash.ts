@@ -4,7 +4,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import type { Action } from "../../../src/domain/action.ts";
 import type { Step } from "../../../src/domain/step.ts";
 import { scratchFolder } from "../../store/scratch-folder.ts";
-import { type SeededRandom, seededRandom, seedFrom } from "../../store/seeded-random.ts";
+import { reportedRandom, type SeededRandom } from "../../store/seeded-random.ts";
 import { type MakeHome, type StoreHome, World } from "../runtime-fixture.ts";
 import { RuntimeProcess } from "../runtime-process.ts";
 
@@ -41,9 +41,7 @@ const creation = (index: number): object => ({
 export function crash(name: string, makeHome: MakeHome): void {
   describe(`the runtime on ${name} under SIGKILL`, () => {
     test(`loses, doubles and skips nothing in ${ROUNDS} kills`, { timeout: 180_000 }, async (t) => {
-      const seed = seedFrom("EVERSTEP_CRASH_SEED");
-      t.diagnostic(`EVERSTEP_CRASH_SEED=${seed}`);
-      const random = seededRandom(seed);
+      const random = reportedRandom(t, "EVERSTEP_CRASH_SEED");
       const home = await makeHome();
       await prepare(home);
       const accepted: string[] = [];
