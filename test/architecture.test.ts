@@ -23,7 +23,7 @@ const RULES: ImportRules = {
     "actions/dispatcher.ts": ["actions", "domain", "store", "sessions"],
     sessions: ["domain", "concurrency", "store", "monikers", "monikers/catalog.ts"],
     monikers: ["domain"],
-    "monikers/catalog.ts": ["domain", "monikers"],
+    "monikers/catalog.ts": ["domain", "concurrency", "monikers"],
     events: ["domain", "store"],
     surfaces: ["store"],
     "surfaces/http": ["surfaces", "domain", "actions", "events", "store", "monikers/catalog.ts"],
@@ -46,7 +46,7 @@ const RULES: ImportRules = {
   },
   only_packages: { domain: ["zod", "ulid"], markdown: ["marked"] },
   // It loads the monikers that people bring.
-  computed_imports: ["monikers/catalog.ts"],
+  computed_imports: ["monikers/import-own.ts"],
 };
 
 const CODE = /\.(?:[cm]?[jt]sx?|css|sql)$/;

@@ -47,13 +47,20 @@ export const retrySchema = z.object({
   backoff_ms: z.int().min(0).max(3_600_000).default(500),
 });
 
+/** Seconds that a step may take where its session says nothing else. */
+export const DEFAULT_STEP_TIMEOUT_S = 600;
+
 export const sessionOptionsSchema = z.object({
   stop_on_done: z.boolean().optional(),
   max_steps: z.int().min(1).optional(),
   max_runtime_s: z.number().positive().optional(),
   max_tokens: z.int().min(1).optional(),
   step_interval_ms: z.int().min(0).optional(),
-  step_timeout_s: z.number().positive().optional(),
+  step_timeout_s: z
+    .number()
+    .positive()
+    .optional()
+    .describe(`Seconds that one attempt at a step may take; ${DEFAULT_STEP_TIMEOUT_S} where it is absent.`),
   retry: retrySchema.optional(),
 });
 export type SessionOptions = z.infer<typeof sessionOptionsSchema>;

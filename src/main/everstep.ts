@@ -9,8 +9,10 @@ import { readConfig, requireTokenOffLoopback } from "./config.ts";
 import { limitHeapGrowth } from "./heap-growth.ts";
 import type { Role, StoreNotices } from "./serve.ts";
 
-type StartOptions = { supervise?: boolean };
+type StartOptions = { supervise?: boolean; watch?: boolean };
 const SUPERVISE = "start it again when it crashes (or EVERSTEP_SUPERVISE=1, the default in the container)";
+
+const WATCH = "load monikers again when something in EVERSTEP_MONIKERS changes";
 
 const program = clientCommands().exitOverride();
 
@@ -18,6 +20,7 @@ program
   .command("serve")
   .description("run everything in one process: the runtime, the HTTP API, the console")
   .option("--supervise", SUPERVISE)
+  .option("--watch", WATCH)
   .addHelpText("after", "\nIt is set up by environment variables; .env.example lists them.")
   .action((options: StartOptions) => start("serve", options));
 
@@ -41,6 +44,7 @@ for (const [role, description] of [
     .command(role)
     .description(description)
     .option("--supervise", SUPERVISE)
+    .option("--watch", WATCH)
     .addHelpText("after", "\nAny number of both can share a database. docs/operating.md tells how.")
     .action(async (options: StartOptions) => {
       refuseAlone(role);
@@ -78,7 +82,7 @@ program
 async function start(role: Role, options: StartOptions): Promise<void> {
   const config = readConfig(process.env);
   if (role !== "worker") requireTokenOffLoopback(config);
-  if (isSupervised(config, options)) return runSupervised(role);
+  if (isSupervised(config, options)) return runSupervised(role, ...(options.watch ? ["--watch"] : []));
   limitHeapGrowth();
   const notices: StoreNotices = { tell: (text) => console.error(text) };
   const opening = openStore(config.EVERSTEP_STORE, {
@@ -87,14 +91,15 @@ async function start(role: Role, options: StartOptions): Promise<void> {
     waiting: ({ message }) => console.error(redactUrls(message)),
   });
   opening.catch(() => {}); // It is told where it is awaited.
-  await (await import("./serve.ts")).serve(role, config, opening, notices);
+  await (await import("./serve.ts")).serve(role, config, { opening, notices, watch: options.watch === true });
 }
 
 const isSupervised = ({ EVERSTEP_SUPERVISE }: { EVERSTEP_SUPERVISE: string }, { supervise }: StartOptions): boolean =>
   supervise === true || EVERSTEP_SUPERVISE === "1";
 
-async function runSupervised(command: Role | "matrix"): Promise<never> {
-  return process.exit(await (await import("./supervise.ts")).supervise([command], (line) => console.error(line)));
+async function runSupervised(command: Role | "matrix", ...flags: string[]): Promise<never> {
+  const { supervise } = await import("./supervise.ts");
+  return process.exit(await supervise([command, ...flags], (line) => console.error(line)));
 }
 
 /** One process owns the embedded store's folder, so its parts cannot run apart. */

@@ -7,10 +7,11 @@ import { GuidanceLimit } from "../actions/guidance-limit.ts";
 import { EverstepError } from "../domain/errors.ts";
 import { redactUrls } from "../domain/redact.ts";
 import { Events } from "../events/events.ts";
-import { loadCatalog } from "../monikers/catalog.ts";
+import { MonikerLoader } from "../monikers/catalog.ts";
+import { ownFileIn } from "../monikers/import-own.ts";
 import type { Llm } from "../monikers/llm/llm.ts";
 import { readModel } from "../monikers/llm/model.ts";
-import { currentStep } from "../sessions/step-scope.ts";
+import { currentStep, runningSteps } from "../sessions/step-scope.ts";
 import { describeStore, isShared } from "../store/open-store.ts";
 import type { Store } from "../store/store.ts";
 import { AgentSocketServer } from "../surfaces/agent-ws/agent-socket.ts";
@@ -22,6 +23,7 @@ import { buildServer } from "../surfaces/http/server.ts";
 import { SocketServer } from "../surfaces/socket/socket-server.ts";
 import { TokenCheck } from "../surfaces/token-check.ts";
 import type { Config } from "./config.ts";
+import { MonikerReloads } from "./moniker-reloads.ts";
 import { Runtime, type RuntimeOptions } from "./runtime.ts";
 import { stopRequested } from "./stop-requested.ts";
 import { StrayErrors } from "./stray-errors.ts";
@@ -34,8 +36,8 @@ const CONSOLE = fileURLToPath(new URL("../../console/dist", import.meta.url));
 export type Role = "serve" | "worker" | "server";
 
 /** Runs until SIGINT, SIGTERM or a fatal error; then everything is left in the store. */
-export async function serve(role: Role, config: Config, opening: Promise<Store>, notices: StoreNotices): Promise<void> {
-  await serveUntilStopped(role, config, opening, notices);
+export async function serve(role: Role, config: Config, options: ServeOptions): Promise<void> {
+  await serveUntilStopped(role, config, options);
   // All is in order: what somebody else keeps open does not keep the process.
   process.exit();
 }
@@ -43,19 +45,21 @@ export async function serve(role: Role, config: Config, opening: Promise<Store>,
 /** What the store tells unasked, of an upgrade or of something that goes wrong: once there is a log it goes there. */
 export type StoreNotices = { tell: (text: string) => void };
 
+type ServeOptions = {
+  opening: Promise<Store>;
+  notices: StoreNotices;
+  /** Whether the monikers' folder is loaded again when something in it changes. */
+  watch: boolean;
+};
+
 /** What is to be done when the process stops, the last first. */
 type AtStop = (what: string, stop: () => unknown) => void;
 
-async function serveUntilStopped(
-  role: Role,
-  config: Config,
-  opening: Promise<Store>,
-  notices: StoreNotices,
-): Promise<void> {
+async function serveUntilStopped(role: Role, config: Config, { opening, notices, watch }: ServeOptions): Promise<void> {
   const log = pino({ level: config.EVERSTEP_LOG_LEVEL, hooks: { streamWrite: redactUrls } }, pino.destination(2));
   notices.tell = (text) => log.warn(text);
-  const strays = new StrayErrors(log);
-  strays.onStray((error) => isOfStep(error, log));
+  const strays = new StrayErrors(log, runningSteps);
+  strays.onStray((error) => isOfStep(error, log) || isOfMoniker(error, log));
   const stopped = stopRequested(strays);
   await using resources = new AsyncDisposableStack();
   let awaited = "the start";
@@ -76,7 +80,9 @@ async function serveUntilStopped(
   const store = await (isShared(config.EVERSTEP_STORE) ? Promise.race([opening, stopped.then(() => null)]) : opening);
   if (!store) return;
   atStop("the store", () => store.close());
-  const catalog = await loadCatalog(config.EVERSTEP_MONIKERS);
+  const loader = await MonikerLoader.open(config.EVERSTEP_MONIKERS);
+  const { catalog } = loader;
+  const reloads = reloadable(loader, { folder: config.EVERSTEP_MONIKERS, watch, log }, atStop);
   const metrics = new Metrics(store);
   const limit = new GuidanceLimit(store, {
     count: config.EVERSTEP_MAX_PENDING_GUIDANCE,
@@ -95,7 +101,11 @@ async function serveUntilStopped(
   const address =
     role === "worker"
       ? null
-      : await listen(config, { store, catalog, metrics, log, runtimes, queue, events, limit }, atStop);
+      : await listen(
+          config,
+          { store, catalog, metrics, log, runtimes, queue, events, limit, reloadMonikers: reloads.reload },
+          atStop,
+        );
   process.send?.(UP);
   // Only now: a step that holds up or ends the process must not keep it from being reached, nor from being started again.
   const revived = await Promise.race([runtime?.start() ?? 0, stopped.then(() => 0)]);
@@ -116,6 +126,29 @@ function isOfStep(error: unknown, log: Logger): boolean {
     log.error({ err: error, session_id, iteration }, "a step that is over left an error behind that it did not catch");
   }
   return true;
+}
+
+/** An error of no step whose stack leads into a moniker's file: of a timer that it set when it was loaded, say. */
+function isOfMoniker(error: unknown, log: Logger): boolean {
+  const file = error instanceof Error ? ownFileIn(error.stack ?? "") : null;
+  if (file === null) return false;
+  log.error(
+    { err: error, file, running_steps: runningSteps() },
+    "a moniker's file left an error behind outside any step",
+  );
+  return true;
+}
+
+type ReloadOptions = { folder: string | undefined; watch: boolean; log: Logger };
+
+function reloadable(loader: MonikerLoader, { folder, watch, log }: ReloadOptions, atStop: AtStop): MonikerReloads {
+  const reloads = new MonikerReloads(loader, log);
+  atStop("the signal to reload", reloads.onHangUp());
+  if (!watch) return reloads;
+  if (folder === undefined)
+    throw new EverstepError("config_invalid", "--watch has nothing to watch", "name a folder in EVERSTEP_MONIKERS");
+  atStop("the watch over the monikers", reloads.watch(folder));
+  return reloads;
 }
 
 function newWatchdog({ EVERSTEP_BLOCKED_LIMIT_S, EVERSTEP_LOG_LEVEL }: Config): Watchdog {

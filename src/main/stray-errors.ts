@@ -9,15 +9,19 @@ type StrayHandler = (error: unknown, origin: StrayOrigin) => boolean;
  *
  * STRAY-1  An error of a connection ends nothing but that: the surfaces hold no state that others depend on.
  * STRAY-2  One that a handler knows as its own (a step's, say) is the handler's.
- * STRAY-3  After any other the process is in an unknown state: it is logged with its origin, and the process is to stop.
+ * STRAY-3  After any other the process is in an unknown state: it is logged with its origin and with the steps that ran, and the
+ *          process is to stop.
  */
 export class StrayErrors {
   readonly #log: Logger;
+  readonly #running: () => unknown;
   readonly #handlers = new Set<StrayHandler>();
   readonly #fatal = Promise.withResolvers<void>();
 
-  constructor(log: Logger) {
+  /** `running` answers what ran, for the log. */
+  constructor(log: Logger, running: () => unknown = () => []) {
     this.#log = log;
+    this.#running = running;
     process.on("uncaughtException", (error) => this.#take(error, "uncaughtException"));
     process.on("unhandledRejection", (error) => this.#take(error, "unhandledRejection"));
   }
@@ -35,7 +39,10 @@ export class StrayErrors {
   #take(error: unknown, origin: StrayOrigin): void {
     if ([...this.#handlers].some((handler) => handler(error, origin))) return;
     if (isOfConnection(error)) return this.#log.error({ err: error, origin }, "a connection failed");
-    this.#log.fatal({ err: error, origin }, "an error that nobody caught; the process stops");
+    this.#log.fatal(
+      { err: error, origin, running_steps: this.#running() },
+      "an error that nobody caught; the process stops",
+    );
     this.#fatal.resolve();
   }
 }

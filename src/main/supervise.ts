@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { setTimeout as wait } from "node:timers/promises";
+import { HangUp } from "./hang-up.ts";
 
 const FIRST_BACKOFF_MS = 1000;
 const LONGEST_BACKOFF_MS = 30_000;
@@ -17,14 +18,18 @@ export const UP = "up";
  * SUPERVISE-2  One that never came up is not started again either: what is wrong with its settings is to be told once.
  * SUPERVISE-3  Crashes in a row are slowed: the wait doubles up to half a minute.
  * SUPERVISE-4  The two share a channel, whose end tells the process that its supervisor is gone, however that died.
+ * SUPERVISE-5  SIGHUP is passed on, since it asks for a reload, unless the terminal is gone or the command knows no reload.
  *
  * Resolves with the exit code.
  */
 export async function supervise(args: readonly string[], tell: (line: string) => void): Promise<number> {
   const stopping = new AbortController();
   let child: ChildProcess | undefined;
+  const hangUp = new HangUp();
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const)
     process.on(signal, () => {
+      // SUPERVISE-5
+      if (signal === "SIGHUP" && args[0] !== "matrix" && !hangUp.isReal()) return void child?.kill(signal);
       stopping.abort();
       // A terminal sends SIGINT to both, and a second one of the same kind would end the process without order.
       child?.kill("SIGTERM");

@@ -1,8 +1,8 @@
 import { readdir } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { pathToFileURL } from "node:url";
 import { z } from "zod";
+import { Mutex } from "../concurrency/mutex.ts";
 import { EverstepError } from "../domain/errors.ts";
 import { chat } from "./builtin/chat.ts";
 import { count } from "./builtin/count.ts";
@@ -11,12 +11,26 @@ import { joke } from "./builtin/joke.ts";
 import { research } from "./builtin/research.ts";
 import { script } from "./builtin/script.ts";
 import { summarize } from "./builtin/summarize.ts";
+import { importOwn } from "./import-own.ts";
 import type { Moniker } from "./moniker.ts";
-import { resolveOwnPackage } from "./resolve-package.ts";
+import { OwnFiles, versionOfFolder } from "./own-files.ts";
 
-export type Catalog = ReadonlyMap<string, Moniker>;
+/** A moniker with the version of its code and prompts. */
+export type VersionedMoniker = Moniker & { readonly version?: string };
+/** The monikers by name, as they are now: a reload changes it in place. */
+export type Catalog = ReadonlyMap<string, VersionedMoniker>;
 
 export const BUILT_IN: readonly Moniker[] = [joke, summarize, research, chat, echo, count, script];
+
+/** What came of a reload. */
+export type ReloadReport = {
+  /** Those of the folder. */
+  monikers: { name: string; version: string; change: "added" | "changed" | "removed" | "unchanged" }[];
+  /** Files that could not be used, and the moniker that goes on as it was. */
+  failed: { file: string; moniker: string | null; error: string }[];
+};
+
+type LoadedFile = { file: string; files: OwnFiles; moniker: Moniker & { readonly version: string } };
 
 const monikerSchema = z.object({
   name: z.string().regex(/^[a-z][a-z0-9_-]{0,62}$/, "is lower-case letters, digits, - and _, at most 63"),
@@ -26,18 +40,99 @@ const monikerSchema = z.object({
   step: z.custom((value) => typeof value === "function", "must be a function"),
 });
 
-/** The built-in monikers and those of a folder, one TypeScript file each with the moniker as its default export. */
-export async function loadCatalog(folder: string | undefined): Promise<Catalog> {
-  const catalog = new Map(BUILT_IN.map((moniker) => [moniker.name, moniker]));
-  if (folder === undefined) return catalog;
-  resolveOwnPackage();
-  for (const file of await filesOf(folder)) {
-    const moniker = await load(file);
-    if (catalog.has(moniker.name)) throw invalid(file, `another moniker is named ${moniker.name} already`);
-    catalog.set(moniker.name, moniker);
+/**
+ * The built-in monikers and those of a folder, one file each with the moniker as its default export.
+ *
+ * CATALOG-1  At the start a file that cannot be used is an error. At a reload its moniker goes on as it was.
+ * CATALOG-2  A reload takes effect at once for all monikers: nobody sees some of them old and some new.
+ * CATALOG-3  A moniker whose version did not change is not loaded again.
+ */
+export class MonikerLoader {
+  readonly #folder: string | undefined;
+  readonly #builtIn: VersionedMoniker[];
+  readonly #catalog = new Map<string, VersionedMoniker>();
+  readonly #mutex = new Mutex();
+  #loaded: readonly LoadedFile[] = [];
+
+  private constructor(folder: string | undefined, version: string) {
+    this.#folder = folder === undefined ? undefined : resolve(folder);
+    this.#builtIn = BUILT_IN.map((moniker) => ({ ...moniker, version }));
+    this.#publish([]);
   }
-  return catalog;
+
+  static async open(folder: string | undefined): Promise<MonikerLoader> {
+    const loader = new MonikerLoader(folder, await builtInVersion());
+    const { loaded, failures } = await loader.#load();
+    const [first] = failures;
+    if (first) throw first.error; // CATALOG-1
+    loader.#publish(loaded);
+    return loader;
+  }
+
+  get catalog(): Catalog {
+    return this.#catalog;
+  }
+
+  /** Loads what was added or changed, and forgets what was removed. A step that runs finishes on the code it started with. */
+  async reload(): Promise<ReloadReport> {
+    return this.#mutex.run(async () => {
+      const before = this.#loaded;
+      const { loaded, failures } = await this.#load();
+      this.#publish(loaded);
+      return {
+        monikers: changes(before, loaded),
+        failed: failures.map(({ file, error }) => ({
+          file,
+          moniker: loaded.find((kept) => kept.file === file)?.moniker.name ?? null,
+          error: error.message,
+        })),
+      };
+    });
+  }
+
+  async #load(): Promise<{ loaded: LoadedFile[]; failures: { file: string; error: EverstepError }[] }> {
+    const loaded: LoadedFile[] = [];
+    const failures: { file: string; error: EverstepError }[] = [];
+    const folder = this.#folder;
+    if (folder === undefined) return { loaded, failures };
+    const files = await filesOf(folder).catch((error: EverstepError) => error);
+    if (files instanceof EverstepError)
+      return { loaded: [...this.#loaded], failures: [{ file: folder, error: files }] };
+    const isTaken = (name: string): boolean =>
+      [...this.#builtIn, ...loaded.map(({ moniker }) => moniker)].some((other) => other.name === name);
+    for (const file of files) {
+      const before = this.#loaded.find((known) => known.file === file);
+      try {
+        const next = await loadFile(file, before);
+        const { name } = next.moniker;
+        if (isTaken(name)) throw invalid(file, `another moniker is named ${name} already`);
+        loaded.push(next);
+      } catch (error) {
+        failures.push({ file, error: error as EverstepError });
+        if (before && !isTaken(before.moniker.name)) loaded.push(before); // CATALOG-1
+      }
+    }
+    return { loaded, failures };
+  }
+
+  /** CATALOG-2: without a pause in between. */
+  #publish(loaded: readonly LoadedFile[]): void {
+    this.#loaded = loaded;
+    this.#catalog.clear();
+    for (const moniker of [...this.#builtIn, ...loaded.map((file) => file.moniker)])
+      this.#catalog.set(moniker.name, moniker);
+  }
 }
+
+/**
+ * One version for all built-in monikers, over everything in this folder. They share prompts, tools and the way to the model, and only
+ * change with a release, so one hash misses nothing and reads each file once.
+ */
+const builtInVersion = (): Promise<string> => versionOfFolder(import.meta.dirname);
+
+/** The monikers of a folder and the built-in ones. */
+export const loadCatalog = async (folder: string | undefined): Promise<Catalog> =>
+  (await MonikerLoader.open(folder)).catalog;
 
 async function filesOf(folder: string): Promise<string[]> {
   try {
@@ -45,7 +140,7 @@ async function filesOf(folder: string): Promise<string[]> {
     return names
       .filter((name) => /\.(ts|mts|js|mjs)$/.test(name) && !/\.(test|d)\.\w+$/.test(name))
       .sort()
-      .map((name) => join(resolve(folder), name));
+      .map((name) => join(folder, name));
   } catch (error) {
     throw new EverstepError(
       "config_invalid",
@@ -56,16 +151,32 @@ async function filesOf(folder: string): Promise<string[]> {
   }
 }
 
-async function load(file: string): Promise<Moniker> {
-  const module: unknown = await import(pathToFileURL(file).href).catch((error: unknown) => {
+async function loadFile(file: string, before: LoadedFile | undefined): Promise<LoadedFile> {
+  const files = await OwnFiles.read(file, before?.files);
+  const version = files.version(file) ?? "";
+  if (before?.moniker.version === version) return before; // CATALOG-3
+  const module = await importOwn(file, files).catch((error: unknown) => {
     throw invalid(file, error instanceof Error ? error.message : String(error), error);
   });
   const moniker = (module as { default?: unknown }).default;
   const parsed = monikerSchema.safeParse(moniker);
-  if (parsed.success) return lingering(moniker as Moniker);
+  if (parsed.success) return { file, files, moniker: { ...lingering(moniker as Moniker), version } };
   const [issue] = parsed.error.issues;
   throw invalid(file, `its default export is not a moniker: ${issue?.path.join(".")} ${issue?.message}`);
 }
+
+function changes(before: readonly LoadedFile[], after: readonly LoadedFile[]): ReloadReport["monikers"] {
+  const old = new Map(before.map(({ moniker }) => [moniker.name, moniker.version]));
+  const names = new Set(after.map(({ moniker }) => moniker.name));
+  const removed = before.filter(({ moniker }) => !names.has(moniker.name));
+  return [
+    ...after.map(({ moniker: { name, version } }) => ({ name, version, change: changeFrom(old.get(name), version) })),
+    ...removed.map(({ moniker: { name, version } }) => ({ name, version, change: "removed" as const })),
+  ];
+}
+
+const changeFrom = (before: string | undefined, version: string): "added" | "changed" | "unchanged" =>
+  before === undefined ? "added" : before === version ? "unchanged" : "changed";
 
 /**
  * A rejection that a step left behind is known one turn of the event loop later: only then its step counts as finished, so

@@ -204,8 +204,9 @@ export class SessionRegistry {
     const present = this.peek(session.session_id);
     if (present?.epoch === owner.epoch) return present;
     present?.fence();
-    const moniker = this.#catalog.get(session.moniker) ?? missingMoniker(session.moniker);
-    const runner = new SessionRunner(owned, moniker, this.#dependencies);
+    const { moniker } = session;
+    const currentMoniker = () => this.#catalog.get(moniker) ?? missingMoniker(moniker);
+    const runner = new SessionRunner(owned, currentMoniker, this.#dependencies);
     this.#runners.set(session.session_id, runner);
     if (this.#stopped) runner.shutDown(false);
     return runner;

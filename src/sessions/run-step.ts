@@ -1,7 +1,7 @@
 import type { SessionCursor } from "../domain/conversation.ts";
 import type { StepDelta } from "../domain/event.ts";
 import { copyJson } from "../domain/json.ts";
-import type { Session } from "../domain/session.ts";
+import { DEFAULT_STEP_TIMEOUT_S, type Session } from "../domain/session.ts";
 import type { FrameIn, FrameOut } from "../domain/step-frame.ts";
 import type { Moniker, StepContext } from "../monikers/moniker.ts";
 import { StepError } from "../monikers/moniker.ts";
@@ -9,7 +9,7 @@ import { checkFrame } from "./check-frame.ts";
 import { firstSlice, type GuidanceSlice } from "./guidance-slice.ts";
 import { runtimeLeftMs } from "./limits.ts";
 import type { RunnerDependencies } from "./runner-dependencies.ts";
-import { inStepScope, outsideStepScope, type StepScope } from "./step-scope.ts";
+import { countRunning, inStepScope, outsideStepScope, type StepScope } from "./step-scope.ts";
 import type { UnreadMessages } from "./unread-messages.ts";
 
 /** Why a step was cut short from outside; none of these is the step's own failure. */
@@ -75,9 +75,11 @@ class StepRun {
     const { llm, watch, unreadMessages } = this.#environment;
     const timer = deadline(this.#session, (reason) => this.abort(reason));
     const unwatch = watch(this.#session.session_id);
+    const scope = this.#scope();
+    const uncount = countRunning(scope);
     let step: unknown;
     try {
-      step = inStepScope(this.#scope(), () => moniker.step(frameOf(this.#session, this.#slice), this.#context()));
+      step = inStepScope(scope, () => moniker.step(frameOf(this.#session, this.#slice), this.#context()));
       const returned = await Promise.race([this.#aborted.promise, step]);
       const latency_ms = this.#latency();
       const frame = checkFrame(returned);
@@ -93,6 +95,7 @@ class StepRun {
     } finally {
       this.#isOver = true;
       unwatch();
+      uncount();
       clearTimeout(timer);
     }
   }
@@ -131,6 +134,7 @@ class StepRun {
     return {
       session_id: this.#session.session_id,
       iteration: this.#session.iteration + 1,
+      moniker: this.#session.moniker,
       fail: (error) => {
         this.abort(strayError(error));
         return !this.#isOver;
@@ -156,14 +160,15 @@ function frameOf(session: Session, { guidance }: GuidanceSlice): FrameIn {
 }
 
 function deadline({ options, created_at }: Session, abort: (reason: Error) => void): NodeJS.Timeout | undefined {
-  const stepMs = (options.step_timeout_s ?? Number.POSITIVE_INFINITY) * 1000;
+  const { step_timeout_s = DEFAULT_STEP_TIMEOUT_S } = options;
+  const stepMs = step_timeout_s * 1000;
   const leftMs = runtimeLeftMs({ options, created_at }, Date.now());
   const soonest = Math.min(stepMs, leftMs);
   if (soonest > LONGEST_TIMER_MS) return undefined;
   const reason =
     leftMs <= stepMs
       ? new Cut("out_of_time")
-      : new StepError("timeout", `the step took longer than ${options.step_timeout_s} s`, { retryable: true });
+      : new StepError("timeout", `the step took longer than ${step_timeout_s} s`, { retryable: true });
   return setTimeout(() => abort(reason), soonest);
 }
 

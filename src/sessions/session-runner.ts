@@ -76,7 +76,9 @@ type EarlierAttempts = {
  */
 export class SessionRunner {
   readonly #dependencies: RunnerDependencies;
-  readonly #moniker: Moniker;
+  readonly #currentMoniker: () => Moniker;
+  /** That of the step under way, or of the last one: a step is committed by the code that ran it. */
+  #moniker: Moniker;
   readonly #mutex = new Mutex();
   readonly #delivered: DeliveredGuidance;
   #session: Session;
@@ -89,11 +91,16 @@ export class SessionRunner {
   #isWoken = false;
   readonly #earlier: EarlierAttempts;
 
-  constructor({ session, owner, after_crash }: OwnedSession, moniker: Moniker, dependencies: RunnerDependencies) {
+  constructor(
+    { session, owner, after_crash }: OwnedSession,
+    currentMoniker: () => Moniker,
+    dependencies: RunnerDependencies,
+  ) {
     this.#session = session;
     this.#owner = owner;
     this.#earlier = { failures: 0, tokens: 0, may_have_crashed: after_crash && session.status === "running" };
-    this.#moniker = moniker;
+    this.#currentMoniker = currentMoniker;
+    this.#moniker = currentMoniker();
     this.#dependencies = dependencies;
     this.#delivered = new DeliveredGuidance(dependencies.store);
   }
@@ -102,8 +109,9 @@ export class SessionRunner {
     return this.#session;
   }
 
+  /** As it is now: it may be loaded again between two steps. */
   get moniker(): Moniker {
-    return this.#moniker;
+    return this.#currentMoniker();
   }
 
   /** Tells runners of one session apart: it may have been lost and claimed again meanwhile. */
@@ -301,6 +309,7 @@ export class SessionRunner {
     const session = this.#session;
     const { store, llm, tools, watch, onDelta } = this.#dependencies;
     let event_seq = 0;
+    this.#moniker = this.#currentMoniker();
     return runStep(session, this.#moniker, {
       llm,
       tools,

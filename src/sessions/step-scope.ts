@@ -4,14 +4,28 @@ import { AsyncLocalStorage } from "node:async_hooks";
 export type StepScope = {
   session_id: string;
   iteration: number;
+  moniker: string;
   /** Ends the step as failed; answers false where it is over already. */
   fail(error: unknown): boolean;
 };
 
 const scope = new AsyncLocalStorage<StepScope>();
 
+const MOST_NAMED = 20;
+const running = new Set<StepScope>();
+
 /** Runs a step so that whatever it starts and leaves behind is known as its own. */
 export const inStepScope = <Result>(step: StepScope, work: () => Result): Result => scope.run(step, work);
+
+/** A step begins to run; what is returned is called at its end. */
+export function countRunning(step: StepScope): () => void {
+  running.add(step);
+  return () => running.delete(step);
+}
+
+/** Some of the steps that run now, for a log. */
+export const runningSteps = (): Pick<StepScope, "session_id" | "iteration" | "moniker">[] =>
+  [...running].slice(0, MOST_NAMED).map(({ session_id, iteration, moniker }) => ({ session_id, iteration, moniker }));
 
 /** Runs what a step calls but does not answer for. */
 export const outsideStepScope = <Result>(work: () => Result): Result => scope.exit(work);

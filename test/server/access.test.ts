@@ -45,6 +45,7 @@ const ROUTES: [method: string, path: string][] = [
   ["GET", "/api/session-summaries"],
   ["GET", "/api/system"],
   ["GET", "/api/monikers"],
+  ["POST", "/api/monikers/reload"],
   ["GET", "/api/search?q=x"],
   ["GET", "/openapi.json"],
   ["POST", "/reset"],

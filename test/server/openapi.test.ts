@@ -41,6 +41,7 @@ const CONTRACT: Record<string, number> = {
   "get /api/session-summaries": 200,
   "get /api/system": 200,
   "get /api/monikers": 200,
+  "post /api/monikers/reload": 200,
   "get /api/search": 200,
   "get /health": 200,
   "get /metrics": 200,

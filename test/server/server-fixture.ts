@@ -39,19 +39,21 @@ export class ServerProcess implements AsyncDisposable {
   readonly folder: string;
   readonly #home: StoreHome;
   readonly #environment: Environment;
+  readonly #args: string[];
   #running: Running | undefined;
   #stdout = "";
   #stderr = "";
   #url = "";
 
-  private constructor(home: StoreHome, environment: Environment) {
+  private constructor(home: StoreHome, environment: Environment, args: string[]) {
     this.#home = home;
+    this.#args = args;
     this.folder = home.folder;
     this.#environment = environment;
   }
 
-  static async start(environment: Environment = {}): Promise<ServerProcess> {
-    const server = new ServerProcess(await storeHome(), environment);
+  static async start(environment: Environment = {}, args: string[] = []): Promise<ServerProcess> {
+    const server = new ServerProcess(await storeHome(), environment, args);
     try {
       await server.start();
     } catch (error) {
@@ -95,7 +97,7 @@ export class ServerProcess implements AsyncDisposable {
       EVERSTEP_PORT: port,
       ...this.#environment,
     };
-    const child = spawnEverstep(["serve"], environment, this.folder);
+    const child = spawnEverstep(["serve", ...this.#args], environment, this.folder);
     this.#running = { child, exited: once(child, "exit") as Running["exited"] };
     const greeting = Promise.withResolvers<string>();
     let said = "";

@@ -6,26 +6,40 @@ import { REPOSITORY } from "../repository-files.ts";
 import { Api } from "./api.ts";
 import { eventually, ServerProcess, TIMEOUT } from "./server-fixture.ts";
 
-const faulty = (fault: string) => ({ FAULT: fault, EVERSTEP_MONIKERS: join(REPOSITORY, "test/server/faults") });
+const MONIKERS = { EVERSTEP_MONIKERS: join(REPOSITORY, "test/server/faults") };
+const faulty = (fault: string) => ({
+  ...MONIKERS,
+  FAULT: fault,
+  NODE_OPTIONS: `--import ${join(REPOSITORY, "test/server/fault-at-signal.ts")}`,
+});
+
+type FatalLine = {
+  origin: string;
+  err: { message: string };
+  running_steps: { session_id: string; iteration: number; moniker: string }[];
+};
 
 describe("an error that nobody caught", () => {
   for (const [fault, origin] of [
     ["exception", "uncaughtException"],
     ["rejection", "unhandledRejection"],
   ] as const)
-    test(`(${origin}) is logged with its origin, and the process stops in order with 1`, TIMEOUT, async () => {
+    test(`(${origin}) is logged with what ran, and the process stops in order with 1`, TIMEOUT, async () => {
       await using server = await ServerProcess.start(faulty(fault));
       const api = new Api(server.url);
+      const { session_id: slow } = await api.create("count", { params: { to: 1000, delay_ms: 3000 } });
       const { session_id } = await api.create("count", { params: { to: 1_000_000, delay_ms: 5 } });
-      await eventually("a step", async () => (await api.session(session_id)).iteration > 0);
+      await eventually("steps", async () => (await api.session(session_id)).iteration > 5);
       process.kill(server.pid, "SIGUSR2");
       assert.deepEqual(await server.ended(), { code: 1, signal: null });
       const fatal = server.loggedErrors.filter((line) => line.includes('"level":60'));
       assert.equal(fatal.length, 1, server.stderr);
-      const { origin: told, err } = JSON.parse(fatal[0] ?? "") as { origin: string; err: { message: string } };
-      assert.deepEqual([told, err.message], [origin, "a defect"]);
+      const line = JSON.parse(fatal[0] ?? "") as FatalLine;
+      assert.deepEqual([line.origin, line.err.message], [origin, "a defect"]);
+      const told = line.running_steps.find((step) => step.session_id === slow);
+      assert.deepEqual(told, { session_id: slow, iteration: 0, moniker: "count" }, "what ran is told");
       await server.start();
-      assert.match(server.stdout, /, 1 sessions go on\)\n/);
+      assert.match(server.stdout, /, 2 sessions go on\)\n/);
     });
 
   test("and comes from a connection is logged and ends nothing", TIMEOUT, async () => {
@@ -44,7 +58,7 @@ describe("an error that nobody caught", () => {
   ];
   for (const params of strays)
     test(`and comes from a step ends that step: ${JSON.stringify(params)}`, TIMEOUT, async () => {
-      await using server = await ServerProcess.start(faulty("none"));
+      await using server = await ServerProcess.start(MONIKERS);
       const api = new Api(server.url);
       const bystander = await api.create("count", { params: { to: 1_000_000, delay_ms: 5 } });
       const { session_id } = await api.create("stray", { params, options: { retry: { max_attempts: 1 } } });
@@ -57,11 +71,24 @@ describe("an error that nobody caught", () => {
     });
 
   test("and comes from a step that is over is logged with its session, and ends nothing", TIMEOUT, async () => {
-    await using server = await ServerProcess.start(faulty("none"));
+    await using server = await ServerProcess.start(MONIKERS);
     const api = new Api(server.url);
     const { session_id } = await api.create("stray", { params: { kind: "timer" } });
     await eventually("the line in the log", async () => server.stderr.includes("left behind"));
     assert.ok(server.stderr.includes(session_id));
     assert.equal((await server.stop()).code, 0);
   });
+
+  test(
+    "and comes from a moniker's file outside any step is logged with the file, and ends nothing",
+    TIMEOUT,
+    async () => {
+      await using server = await ServerProcess.start(MONIKERS);
+      process.kill(server.pid, "SIGWINCH");
+      await eventually("the line in the log", async () => server.stderr.includes("left behind by the file"));
+      assert.match(server.stderr, /"file":"file:[^"]*faults\/fault\.ts"/);
+      assert.equal((await new Api(server.url).get("/health")).status, 200);
+      assert.equal((await server.stop()).code, 0);
+    },
+  );
 });

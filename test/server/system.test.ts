@@ -104,6 +104,7 @@ describe("GET /api/monikers", () => {
         kind: z.enum(["continuous", "finite", "reactive"]),
         description: z.string().min(1),
         params_schema: z.looseObject({ type: z.literal("object") }),
+        version: z.string().regex(/^[0-9a-f]{12}$/),
       }),
     ),
   });

@@ -7,6 +7,7 @@ import { type CreateOptions, create } from "./commands/create.ts";
 import { demo } from "./commands/demo.ts";
 import { type LogsOptions, logs } from "./commands/logs.ts";
 import { type PsOptions, ps } from "./commands/ps.ts";
+import { reload } from "./commands/reload.ts";
 import { type SearchOptions, search } from "./commands/search.ts";
 import { workers } from "./commands/workers.ts";
 
@@ -85,6 +86,13 @@ export function clientCommands(): Command {
   command("workers", "list the processes that share the store, and what they own").action(
     (options: Connection & { json?: boolean }) => workers(connect(options), options),
   );
+
+  command("reload", "load monikers whose code or prompts changed, without a restart")
+    .addHelpText(
+      "after",
+      "\nA step that runs finishes on the old code; the next one runs the new. A file that cannot be loaded leaves its moniker as it was.\nOnly the process at --url reloads: to the others that share its store send SIGHUP.",
+    )
+    .action((options: Connection & { json?: boolean }) => reload(connect(options), options));
 
   command("demo", "watch a joke agent being guided, paused and resumed")
     .option("--fast", "without the pauses")

@@ -4,7 +4,7 @@ import type { ZodTypeProvider } from "fastify-type-provider-zod";
 import type { ActionQueue } from "../../actions/action-queue.ts";
 import type { Conversations } from "../../actions/conversations.ts";
 import type { Events } from "../../events/events.ts";
-import type { Catalog } from "../../monikers/catalog.ts";
+import type { Catalog, ReloadReport } from "../../monikers/catalog.ts";
 import type { Store } from "../../store/store.ts";
 import type { Metrics } from "./metrics.ts";
 
@@ -24,6 +24,8 @@ export type ServerContext = {
   conversations: Conversations;
   events: Events;
   catalog: Catalog;
+  /** Loads changed monikers of this process. */
+  reloadMonikers: () => Promise<ReloadReport>;
   metrics: Metrics;
   /** The one chat that AgentApi serves, which can be started afresh. */
   chat: { reset(): Promise<void> };

@@ -2,6 +2,7 @@ import { z } from "zod";
 import { EverstepError } from "../../../domain/errors.ts";
 import { idSchema } from "../../../domain/ids.ts";
 import { searchHitSchema } from "../../../domain/search.ts";
+import type { VersionedMoniker } from "../../../monikers/catalog.ts";
 import type { Routes } from "../context.ts";
 import { answers, workersSchema } from "../schemas.ts";
 
@@ -10,6 +11,18 @@ const monikerSchema = z.object({
   kind: z.enum(["continuous", "finite", "reactive"]),
   description: z.string(),
   params_schema: z.record(z.string(), z.unknown()),
+  version: z.string().nullable().describe("Changes whenever its code or its prompts do."),
+});
+
+const reloadSchema = z.object({
+  monikers: z
+    .array(
+      z.object({ name: z.string(), version: z.string(), change: z.enum(["added", "changed", "removed", "unchanged"]) }),
+    )
+    .describe("Those of the folder EVERSTEP_MONIKERS."),
+  failed: z
+    .array(z.object({ file: z.string(), moniker: z.string().nullable(), error: z.string() }))
+    .describe("Files that could not be loaded, why, and which moniker goes on as it was."),
 });
 
 const healthSchema = z.object({
@@ -24,13 +37,13 @@ const healthSchema = z.object({
   error: z.string().optional().describe("Why the store cannot be used or written."),
 });
 
-export const systemRoutes: Routes = (app, { store, catalog, metrics, chat, isTrusted }) => {
-  const monikers = [...catalog.values()].map(({ name, kind, description, params }) => ({
-    name,
-    kind,
-    description,
-    params_schema: z.toJSONSchema(params, { io: "input", unrepresentable: "any" }) as Record<string, unknown>,
-  }));
+export const systemRoutes: Routes = (app, { store, catalog, reloadMonikers, metrics, chat, isTrusted }) => {
+  const described = new WeakMap<VersionedMoniker, z.infer<typeof monikerSchema>>();
+  const describe = (moniker: VersionedMoniker): z.infer<typeof monikerSchema> => {
+    const known = described.get(moniker) ?? descriptionOf(moniker);
+    described.set(moniker, known);
+    return known;
+  };
 
   app.get(
     "/api/monikers",
@@ -41,7 +54,19 @@ export const systemRoutes: Routes = (app, { store, catalog, metrics, chat, isTru
         response: answers(200, z.object({ monikers: z.array(monikerSchema) })),
       },
     },
-    () => ({ monikers }),
+    () => ({ monikers: [...catalog.values()].map(describe) }),
+  );
+
+  app.post(
+    "/api/monikers/reload",
+    {
+      schema: {
+        tags: ["system"],
+        summary: "Load monikers whose code or prompts changed; a running step finishes on the old code",
+        response: answers(200, reloadSchema),
+      },
+    },
+    async () => reloadMonikers(),
   );
 
   app.get(
@@ -133,3 +158,11 @@ export const systemRoutes: Routes = (app, { store, catalog, metrics, chat, isTru
     async (_request, reply) => reply.type(metrics.contentType).send(await metrics.render()),
   );
 };
+
+const descriptionOf = ({ name, kind, description, params, version }: VersionedMoniker) => ({
+  name,
+  kind,
+  description,
+  params_schema: z.toJSONSchema(params, { io: "input", unrepresentable: "any" }) as Record<string, unknown>,
+  version: version ?? null,
+});

@@ -1,0 +1,85 @@
+import { createRequire, registerHooks } from "node:module";
+import { fileURLToPath, pathToFileURL } from "node:url";
+import { isOwnFile, type OwnFiles } from "./own-files.ts";
+
+/** What a moniker's stack traces and module addresses carry behind the file's name. */
+const MARK = "?everstep=";
+const MONIKER = new URL("./public.ts", import.meta.url).href;
+const require = createRequire(import.meta.url);
+
+/** The files of the moment at which a module was first asked for: what it imports later is of the same moment. */
+const origins = new Map<string, OwnFiles>();
+/** How often versions failed to load. Node keeps a module that failed under its address for good. */
+const failures = new Map<string, number>();
+/** The version of each file that was loaded last. */
+const loaded = new Map<string, string>();
+let isRegistered = false;
+
+/**
+ * Imports a file of somebody's own with the modules that it imports, all as they are in `files`.
+ *
+ * Node keeps every module that it loaded under its address, so a changed one needs an address of its own: the file's, with its
+ * version behind it. What did not change keeps its address and is not loaded again; so a reload costs the memory of what changed,
+ * which Node does not give back.
+ */
+export async function importOwn(path: string, files: OwnFiles): Promise<unknown> {
+  register();
+  forgetChangedCommonJs(path, files);
+  try {
+    return await import(addressOf(pathToFileURL(path).href, path, files));
+  } catch (error) {
+    for (const own of files.reachable(path)) {
+      const version = files.version(own);
+      if (version !== undefined) failures.set(version, (failures.get(version) ?? 0) + 1);
+    }
+    throw error;
+  }
+}
+
+/** The file of a moniker that an error's stack leads to, if any. */
+export function ownFileIn(stack: string): string | null {
+  const line = stack.split("\n").find((text) => text.includes(MARK));
+  return line === undefined ? null : (/file:\/\/[^?]+/.exec(line)?.[0] ?? null);
+}
+
+function addressOf(url: string, path: string, files: OwnFiles, parent = ""): string {
+  // What is not known by a path in the code changes its address with the module that imports it.
+  const version = files.version(path) ?? parent;
+  const again = failures.get(version);
+  const address = `${url}${MARK}${version}${again === undefined ? "" : `.${again}`}`;
+  if (!origins.has(address)) origins.set(address, files);
+  return address;
+}
+
+/** Node keeps CommonJS modules by their path alone. */
+function forgetChangedCommonJs(path: string, files: OwnFiles): void {
+  for (const own of files.reachable(path)) {
+    const version = files.version(own) ?? "";
+    if (loaded.get(own) !== version) delete require.cache[own];
+    loaded.set(own, version);
+  }
+}
+
+/** Also lets a moniker in any folder import `everstep/moniker`: there need be no package around it. */
+function register(): void {
+  if (isRegistered) return;
+  isRegistered = true;
+  registerHooks({
+    resolve(specifier, context, next) {
+      if (specifier === "everstep/moniker") return { url: MONIKER, shortCircuit: true };
+      const resolved = next(specifier, context);
+      const files = origins.get(context.parentURL ?? "");
+      if (!files || !resolved.url.startsWith("file:") || resolved.url.includes(MARK)) return resolved;
+      const path = fileURLToPath(resolved.url);
+      if (!isOwnFile(path)) return resolved;
+      const [, parent = ""] = (context.parentURL ?? "").split(MARK);
+      return { ...resolved, url: addressOf(resolved.url, path, files, parent) };
+    },
+    load(url, context, next) {
+      const result = next(url, context);
+      const text = origins.get(url)?.text(fileURLToPath(url));
+      // The file may have been changed since it was read.
+      return text !== undefined && result.format?.startsWith("module") ? { ...result, source: text } : result;
+    },
+  });
+}

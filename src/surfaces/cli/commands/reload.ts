@@ -1,0 +1,28 @@
+import { z } from "zod";
+import { type ApiClient, CommandError } from "../client.ts";
+import { coloured, table } from "../output.ts";
+
+const reloadSchema = z.object({
+  monikers: z.array(z.object({ name: z.string(), version: z.string(), change: z.string() })),
+  failed: z.array(z.object({ file: z.string(), moniker: z.string().nullable(), error: z.string() })),
+});
+
+/** Has the server load what changed, and tells what came of it. */
+export async function reload(client: ApiClient, { json }: { json?: boolean }): Promise<void> {
+  const report = await client.post(reloadSchema, "/api/monikers/reload");
+  const { monikers, failed } = report;
+  if (json) console.log(JSON.stringify(report));
+  else if (monikers.length > 0)
+    console.log(
+      table(
+        ["MONIKER", "VERSION", "CHANGE"],
+        monikers.map(({ name, version, change }) => [name, version, change]),
+      ),
+    );
+  else if (failed.length === 0) console.log("there is nothing to load: the server's EVERSTEP_MONIKERS has no monikers");
+  if (failed.length === 0) return;
+  const lines = failed.map(({ moniker, error }) =>
+    moniker === null ? error : `${error} (${coloured("bold", moniker)} goes on as it was)`,
+  );
+  throw new CommandError(lines.join("\n"));
+}
