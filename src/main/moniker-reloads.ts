@@ -31,7 +31,12 @@ export class MonikerReloads {
   /** SIGHUP is a request to reload, unless it tells that the terminal is gone. What is returned ends the listening. */
   onHangUp(): () => void {
     const hangUp = new HangUp();
-    const listener = () => (hangUp.isReal() ? process.kill(process.pid, "SIGTERM") : this.#reloadUnasked());
+    const listener = () => {
+      if (!hangUp.isReal()) return this.#reloadUnasked();
+      // Nothing can be written to the log any more, so the process ends as it would without a listener.
+      process.off("SIGHUP", listener);
+      process.kill(process.pid, "SIGHUP");
+    };
     process.on("SIGHUP", listener);
     return () => process.off("SIGHUP", listener);
   }

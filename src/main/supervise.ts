@@ -28,11 +28,11 @@ export async function supervise(args: readonly string[], tell: (line: string) =>
   const hangUp = new HangUp();
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const)
     process.on(signal, () => {
-      // SUPERVISE-5
-      if (signal === "SIGHUP" && args[0] !== "matrix" && !hangUp.isReal()) return void child?.kill(signal);
-      stopping.abort();
+      // SUPERVISE-5: where the terminal is gone, so is the log, and the child ends at once.
+      const isReload = signal === "SIGHUP" && args[0] !== "matrix" && !hangUp.isReal();
+      if (!isReload) stopping.abort();
       // A terminal sends SIGINT to both, and a second one of the same kind would end the process without order.
-      child?.kill("SIGTERM");
+      child?.kill(signal === "SIGHUP" && (isReload || hangUp.isReal()) ? "SIGHUP" : "SIGTERM");
     });
   let wasUp = false;
   for (let crashes = 0; ; ) {
