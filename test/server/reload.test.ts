@@ -32,7 +32,11 @@ async function tellingServer(...args: string[]) {
   const version = async (): Promise<string | undefined> =>
     read(await api.get("/api/monikers"), 200, monikersShape).monikers.find(({ name }) => name === "teller")?.version;
   return {
-    ...{ files, server, api, ask, version },
+    files,
+    server,
+    api,
+    ask,
+    version,
     async [Symbol.asyncDispose]() {
       await server[Symbol.asyncDispose]();
       await files[Symbol.asyncDispose]();
