@@ -117,6 +117,11 @@ async function commitStep(store: Store, owned: NonNullable<Awaited<ReturnType<St
         tokens_used: 0,
         error: null,
         action_ids: [],
+        moniker_version: null,
+        cost_usd: 0,
+        attempts: 1,
+        calls: [],
+        directives: null,
       },
     ],
   });

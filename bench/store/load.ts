@@ -68,6 +68,13 @@ export function newLoadSession(): LoadSession {
       ended_at: null,
       pause_reason: null,
       started_attempt: null,
+      question: null,
+      wake_at: null,
+      rests_since: null,
+      spawned_by: null,
+      retry_at: null,
+      cost_usd: 0,
+      step_started_at: null,
     },
   };
 }
@@ -143,6 +150,11 @@ export function nextStep(load: LoadSession, action_ids: string[], state?: JsonOb
     tokens_used: 90,
     error: null,
     action_ids,
+    moniker_version: null,
+    cost_usd: 0,
+    attempts: 1,
+    calls: [],
+    directives: null,
   };
   const { step_token } = step;
   load.session = { ...session, iteration, step_token, next_step_token, result: text, context, updated_at: created_at };

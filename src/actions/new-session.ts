@@ -59,6 +59,13 @@ export function newSession(
       ended_at: null,
       pause_reason: null,
       started_attempt: null,
+      question: null,
+      wake_at: null,
+      rests_since: null,
+      spawned_by: null,
+      retry_at: null,
+      cost_usd: 0,
+      step_started_at: null,
     },
   };
 }
@@ -94,6 +101,13 @@ export function newFork(
     ended_at: null,
     pause_reason: null,
     started_attempt: null,
+    question: null,
+    wake_at: null,
+    rests_since: null,
+    spawned_by: null,
+    retry_at: null,
+    cost_usd: 0,
+    step_started_at: null,
   };
 }
 

@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { isObject, type JsonValue } from "./json.ts";
-import { isHeld, isLive, isStoppedByLimit, type Session, sessionSchema } from "./session.ts";
+import type { JsonValue } from "./json.ts";
+import { isHeld, isStoppedByLimit, type Session, sessionSchema } from "./session.ts";
 import { folded } from "./words.ts";
 
 /** What a list of sessions shows: a session without its state, parameters and whole result. */
@@ -19,6 +19,9 @@ export const sessionSummarySchema = sessionSchema
     parent_session_id: true,
     parent_iteration: true,
     pause_reason: true,
+    question: true,
+    wake_at: true,
+    spawned_by: true,
     created_at: true,
     updated_at: true,
     ended_at: true,
@@ -26,26 +29,15 @@ export const sessionSummarySchema = sessionSchema
   .extend({
     /** The beginning of the last result. */
     text: z.string().nullable(),
-    /** What the session asks a person and waits to be told. */
-    question: z.string().nullable(),
   });
 export type SessionSummary = z.infer<typeof sessionSummarySchema>;
 
 const LONGEST_TEXT = 300;
 
-export const summaryOf = (session: Session): SessionSummary => summaryFrom(session, questionOf(session));
-
-export function summaryFrom(row: Omit<Session, "context" | "params">, question: string | null): SessionSummary {
+export function summaryOf(row: Omit<Session, "context" | "params">): SessionSummary {
   const kept = Object.keys(sessionSummarySchema.shape).filter((key) => key in row);
   const fields = Object.fromEntries(kept.map((key) => [key, row[key as keyof typeof row]]));
-  return { ...fields, text: beginningOf(row.result), question } as SessionSummary;
-}
-
-/** A moniker that waits for an answer keeps `question: {text}` in its state. An ended session waits for none. */
-export function questionOf({ status, context }: Pick<Session, "status" | "context">): string | null {
-  const question = context["question"];
-  if (!isLive(status) || !isObject(question)) return null;
-  return typeof question["text"] === "string" ? question["text"] : null;
+  return { ...fields, text: beginningOf(row.result) } as SessionSummary;
 }
 
 /** Whether a person should look: it asks something, it failed, it is held, or a limit stopped it. */

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { idSchema, now, timeSchema } from "./ids.ts";
 import { jsonObjectSchema, jsonSchema } from "./json.ts";
+import { questionSchema } from "./question.ts";
 
 export const SESSION_STATUSES = ["running", "waiting", "paused", "stopping", "stopped", "done", "error"] as const;
 export const sessionStatusSchema = z.enum(SESSION_STATUSES);
@@ -72,6 +73,25 @@ const pauseReasonSchema = z.discriminatedUnion("kind", [
   z.object({ kind: z.literal("crashes"), step_token: z.string(), attempts: z.int().min(1) }),
 ]);
 
+/** How an attempt at a step ended without a commit, as far as that was written. */
+const attemptEndSchema = z.enum(["error", "interrupt", "timeout"]);
+
+const startedAttemptSchema = z.object({
+  /** Of the step that it is about: it says nothing of any other. */
+  iteration: z.int().min(0),
+  /** Crashes in a row while the step was under way. */
+  attempts: z.int().min(0),
+  /** The step must not run twice unasked: each of its attempts is written here before it begins. */
+  once: z.literal(true).optional(),
+  /** How many attempts were begun, as far as is known; exact for a step marked `once`. */
+  begun: z.int().min(0).optional(),
+  /** How the last of them ended; absent where nobody was left to tell. */
+  ended: attemptEndSchema.optional(),
+  /** A person let it pass a breakpoint. */
+  is_released: z.literal(true).optional(),
+});
+export type StartedAttempt = z.infer<typeof startedAttemptSchema>;
+
 /** A row of the table `agent_state`: where a session stands. */
 export const sessionSchema = z.object({
   agent_id: idSchema,
@@ -104,8 +124,21 @@ export const sessionSchema = z.object({
   ended_at: timeSchema.nullable(),
   /** Why it is paused; null while it is not. */
   pause_reason: pauseReasonSchema.nullable(),
-  /** How often the step of an iteration was begun without a commit: a mark that outlives a crash in that step. */
-  started_attempt: z.object({ iteration: z.int().min(0), attempts: z.int().min(1) }).nullable(),
+  /** What is known of the next step before it is committed: a mark that outlives a crash in that step. */
+  started_attempt: startedAttemptSchema.nullable(),
+  /** What the session asks people; it closes with the commit of the next step. */
+  question: questionSchema.nullable(),
+  /** When a session that waits goes on without having been told anything; null: never by itself. */
+  wake_at: timeSchema.nullable(),
+  /** Since when the last step lets it wait, so that a resume leads back to waiting; null where it may go on. */
+  rests_since: timeSchema.nullable(),
+  /** The session whose step started this one, and that step's iteration. */
+  spawned_by: z.object({ session_id: idSchema, iteration: z.int().min(0) }).nullable(),
+  /** When the step that failed is tried again; null where none waits for that. */
+  retry_at: timeSchema.nullable(),
+  cost_usd: z.number().min(0),
+  /** When the step that runs now began; null between steps. A step that is over within a moment is not noted. */
+  step_started_at: timeSchema.nullable(),
 });
 export type Session = z.infer<typeof sessionSchema>;
 
@@ -117,8 +150,17 @@ export function changeStatus(
   at = now(),
 ): Session {
   if (!mayChange(session.status, status)) throw new TypeError(`a session that is ${session.status} became ${status}`);
-  const pause_reason = status === "paused" ? session.pause_reason : null;
-  return { ...session, status, stop_reason, pause_reason, updated_at: at, ended_at: isLive(status) ? null : at };
+  const changed: Session = {
+    ...session,
+    status,
+    stop_reason,
+    pause_reason: status === "paused" ? session.pause_reason : null,
+    updated_at: at,
+    ended_at: isLive(status) ? null : at,
+  };
+  // One that a limit stopped may go on, and then waits for what it waited for.
+  if (isLive(status) || isStoppedByLimit(changed)) return changed;
+  return { ...changed, question: null, wake_at: null, rests_since: null, retry_at: null, step_started_at: null };
 }
 
 /** Paused by the runtime, not by a person: somebody has to look before it goes on. */

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { jsonObjectSchema, jsonSchema } from "./json.ts";
+import { askSchema } from "./question.ts";
 
 /** StepFrame-v0: all that a moniker knows of the past, and all that it leaves for the future. */
 const frameInSchema = z.object({
@@ -8,6 +9,16 @@ const frameInSchema = z.object({
   guidance: z.array(jsonSchema).optional(),
 });
 export type FrameIn = z.infer<typeof frameInSchema>;
+
+/** What a frame may say about the step that comes next. */
+export const directivesSchema = z.object({
+  /** Rest until guidance arrives or the time comes, whichever is first. */
+  wait: z.object({ until: z.iso.datetime({ offset: true }).optional() }).optional(),
+  /** Rest likewise, and put a question before people. */
+  ask: askSchema.optional(),
+  /** The next step must not run twice unasked: its start is written before it runs. */
+  once: z.boolean().optional(),
+});
 
 export const frameOutSchema = z.object({
   step: z.string(),

@@ -1,9 +1,22 @@
 import { z } from "zod";
 import { idSchema, timeSchema } from "./ids.ts";
 import { jsonObjectSchema, jsonSchema } from "./json.ts";
+import { directivesSchema } from "./step-frame.ts";
 
 export const stepStatusSchema = z.enum(["ok", "error"]);
 export type StepStatus = z.infer<typeof stepStatusSchema>;
+
+/** A call of a model or a tool within a step. */
+const stepCallSchema = z.object({
+  kind: z.enum(["model", "tool"]),
+  name: z.string(),
+  input: jsonSchema,
+  output: jsonSchema,
+  tokens: z.int().min(0).optional(),
+  cost_usd: z.number().min(0).optional(),
+  latency_ms: z.number().min(0),
+  error: z.string().optional(),
+});
 
 /** A row of the append-only table `agent_steps`. An `error` row names the iteration that failed and does not use it up. */
 export const stepSchema = z.object({
@@ -26,5 +39,14 @@ export const stepSchema = z.object({
   tokens_used: z.int().min(0),
   error: z.string().nullable(),
   action_ids: z.array(idSchema),
+  /** Which version of the moniker's code ran; null where that is not known. */
+  moniker_version: z.string().nullable(),
+  cost_usd: z.number().min(0),
+  /** Attempts that the step took, this one included. */
+  attempts: z.int().min(1),
+  /** What it asked models and tools. */
+  calls: z.array(stepCallSchema),
+  /** What its frame said about the step to come; null where it said nothing. */
+  directives: directivesSchema.nullable(),
 });
 export type Step = z.infer<typeof stepSchema>;

@@ -1,4 +1,5 @@
 import { changeStatus, type Session } from "../domain/session.ts";
+import { startedAttempt } from "./attempts.ts";
 
 /** A step that was under way at so many crashes in a row is held. */
 const MOST_CRASHES = 3;
@@ -19,19 +20,19 @@ export const COMEBACK_MS = 1_500;
  * CRASH-4  An owner that was taken for dead and came back did not crash. So a suspect waits a while before its crash is counted.
  */
 export function afterCrash(session: Session): Session {
-  const iteration = session.iteration + 1;
-  const attempts = markedAttempts(session) + 1;
-  if (attempts < MOST_CRASHES) return { ...session, started_attempt: { iteration, attempts } };
+  const started = startedAttempt(session);
+  const attempts = (started?.attempts ?? 0) + 1;
+  const begun = (started?.begun ?? attempts - 1) + (started?.once ? 0 : 1);
+  const { ended: _, ...mark } = started ?? {};
+  const counted = { ...session, started_attempt: { ...mark, iteration: session.iteration + 1, attempts, begun } };
+  if (attempts < MOST_CRASHES) return counted;
   const step_token = session.next_step_token;
   return {
-    ...changeStatus(session, "paused"),
+    ...changeStatus(counted, "paused"),
     pause_reason: { kind: "crashes", step_token, attempts },
     last_error: `held: the process died ${attempts} times in a row while step ${step_token} ran; resume tries it again`,
   };
 }
 
 /** CRASH-2. */
-export const isSuspect = (session: Session): boolean => markedAttempts(session) > 0;
-
-const markedAttempts = ({ started_attempt, iteration }: Session): number =>
-  started_attempt?.iteration === iteration + 1 ? started_attempt.attempts : 0;
+export const isSuspect = (session: Session): boolean => (startedAttempt(session)?.attempts ?? 0) > 0;

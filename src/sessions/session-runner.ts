@@ -1,9 +1,11 @@
 import { Mutex } from "../concurrency/mutex.ts";
+import { now } from "../domain/ids.ts";
 import { bouncedFrom, consumedBy } from "../domain/receipt.ts";
 import { changeStatus, isLive, type Session } from "../domain/session.ts";
 import type { Moniker } from "../monikers/moniker.ts";
 import type { Batch, CommitOutcome, OwnedSession, Ownership } from "../store/store.ts";
 import { isRefusal, MOST_REFUSALS } from "../store/store-errors.ts";
+import { type EarlierAttempts, earlierAttempts, endOfFailure, noAttempts } from "./attempts.ts";
 import { afterCrash, COMEBACK_MS, isSuspect, PROBATION_MS } from "./crash-guard.ts";
 import { deliverToAgents } from "./deliver-to-agents.ts";
 import { DeliveredGuidance } from "./delivered-guidance.ts";
@@ -12,11 +14,13 @@ import { reachedLimit, waitWithin } from "./limits.ts";
 import { describeError, nextAttemptIn } from "./retry.ts";
 import { type RunningStep, runStep, type StepOutcome } from "./run-step.ts";
 import type { RunnerDependencies } from "./runner-dependencies.ts";
-import { errorCommit, stepCommit } from "./step-commit.ts";
+import { errorCommit, type StepFailure, stepCommit } from "./step-commit.ts";
 import type { Slot, StepSlots } from "./step-slots.ts";
 import { UnreadMessages } from "./unread-messages.ts";
 
 const STORE_RETRY_MS = 500;
+/** Milliseconds after which the start of a step that still runs is written, and how long a backoff must be to be written. */
+const NOTED_AFTER_MS = 200;
 
 /** What an action writes: the session as it is to be, where that changes, and how the action ends. */
 type Change = { session?: Session } & Pick<Batch, "actions" | "only_if_queue_empty">;
@@ -27,21 +31,12 @@ type Activity =
   | { kind: "deciding" }
   | { kind: "delayed"; delay: InterruptibleDelay }
   | { kind: "queued"; slot: Slot }
-  | { kind: "stepping"; step: RunningStep; destroyTimer: NodeJS.Timeout | undefined }
+  | { kind: "stepping"; step: RunningStep; noteTimer: NodeJS.Timeout; destroyTimer: NodeJS.Timeout | undefined }
   | { kind: "writing"; delay: InterruptibleDelay | undefined };
 
 const RESTING: Activity = { kind: "resting" };
 const DECIDING: Activity = { kind: "deciding" };
 const WRITING: Activity = { kind: "writing", delay: undefined };
-
-/** What is known of attempts at the next step that came to nothing. */
-type EarlierAttempts = {
-  failures: number;
-  /** The tokens they used; the next row counts them. */
-  tokens: number;
-  /** RUNNER-7. Whether the last owner died while the session ran. */
-  may_have_crashed: boolean;
-};
 
 /**
  * Advances one session, alone. Its activity is one of these:
@@ -73,6 +68,7 @@ type EarlierAttempts = {
  *           the store refuses several times ends the session as `error` with the reason, so that nothing waits for it for good.
  * RUNNER-7  A step that may have brought the process down is marked before it runs again, runs alone when it is marked already,
  *           and is held when it did so repeatedly (crash-guard.ts).
+ * RUNNER-8  When a step began is written only once it has run for a while, so that a short one costs nothing more.
  */
 export class SessionRunner {
   readonly #dependencies: RunnerDependencies;
@@ -89,7 +85,7 @@ export class SessionRunner {
   #loop: Promise<void> | undefined;
   /** Whether there may be something new since the loop last looked at the session. */
   #isWoken = false;
-  readonly #earlier: EarlierAttempts;
+  #earlier: EarlierAttempts;
 
   constructor(
     { session, owner, after_crash }: OwnedSession,
@@ -98,7 +94,7 @@ export class SessionRunner {
   ) {
     this.#session = session;
     this.#owner = owner;
-    this.#earlier = { failures: 0, tokens: 0, may_have_crashed: after_crash && session.status === "running" };
+    this.#earlier = earlierAttempts(session, after_crash);
     this.#currentMoniker = currentMoniker;
     this.#moniker = currentMoniker();
     this.#dependencies = dependencies;
@@ -270,6 +266,7 @@ export class SessionRunner {
     try {
       return await stepping.step.outcome;
     } finally {
+      clearTimeout(stepping.noteTimer);
       clearTimeout(stepping.destroyTimer);
       this.#activity = WRITING;
     }
@@ -292,15 +289,32 @@ export class SessionRunner {
       return null;
     }
     if (this.#earlier.may_have_crashed && !(await this.#markAttempt())) return null;
-    const stepping = { kind: "stepping" as const, step: this.#runStep(), destroyTimer: undefined };
+    this.#earlier.begun += 1;
+    const noteTimer = this.#noteStartLater();
+    const stepping = { kind: "stepping" as const, step: this.#runStep(), noteTimer, destroyTimer: undefined };
     this.#activity = stepping;
     return stepping;
+  }
+
+  /** RUNNER-8. */
+  #noteStartLater(): NodeJS.Timeout {
+    const step_started_at = now();
+    const timer = setTimeout(() => {
+      const noting = this.#mutex.run(async () => {
+        const isRunning = this.#activity.kind === "stepping" && this.#activity.noteTimer === timer;
+        if (isRunning && this.#standing === "owner")
+          await this.#commit({ ...this.#session, step_started_at, retry_at: null }, {});
+      });
+      // The store is out of reach: nobody can look either.
+      noting.catch(() => {});
+    }, NOTED_AFTER_MS);
+    return timer;
   }
 
   /** RUNNER-7. Answers whether the step may run. */
   async #markAttempt(): Promise<boolean> {
     await this.#insist(() => this.#commit(afterCrash(this.#session), {}));
-    this.#earlier.may_have_crashed = false;
+    this.#earlier = { ...earlierAttempts(this.#session, false), tokens: this.#earlier.tokens };
     // It may have been fenced meanwhile.
     return !this.isOver && this.#session.status === "running";
   }
@@ -323,17 +337,22 @@ export class SessionRunner {
   async #settle(outcome: StepOutcome | null): Promise<number | null> {
     if (!outcome) return null;
     const tokens = this.#earlier.tokens + outcome.tokens;
-    this.#earlier.tokens = outcome.kind === "done" ? 0 : tokens;
     switch (outcome.kind) {
       case "done": {
-        this.#earlier.failures = 0;
-        const failed = (error: unknown) => this.#commitError(describeError(error), outcome.latency_ms, tokens);
-        await this.#mutex.run(() => this.#insist(() => this.#commitStep({ ...outcome, tokens }), failed));
+        const earlier = { ...this.#earlier, ended: "error" as const };
+        this.#earlier = noAttempts();
+        const { latency_ms } = outcome;
+        const failed = (error: unknown) =>
+          this.#commitError({ error: describeError(error), latency_ms, tokens, earlier });
+        const done = { ...outcome, tokens, attempts: earlier.begun };
+        await this.#mutex.run(() => this.#insist(() => this.#commitStep(done), failed));
         return this.#session.options.step_interval_ms ?? 0;
       }
       case "failed":
+        this.#earlier = { ...this.#earlier, tokens, ended: endOfFailure(outcome.error) };
         return this.#retryOrFail(outcome.error, outcome.latency_ms);
       case "cut":
+        this.#earlier = { ...this.#earlier, tokens, ended: "interrupt" };
         if (outcome.reason === "out_of_time") await this.#mutex.run(() => this.#end("max_runtime_s"));
         // Nobody knows of them once the process is gone.
         if (outcome.reason === "shutdown" && tokens > 0)
@@ -343,7 +362,7 @@ export class SessionRunner {
     return outcome satisfies never;
   }
 
-  async #commitStep(result: Extract<StepOutcome, { kind: "done" }>): Promise<void> {
+  async #commitStep(result: Extract<StepOutcome, { kind: "done" }> & { attempts: number }): Promise<void> {
     const { session, step, message } = stepCommit(this.#session, this.#moniker.kind, result);
     const consumed = (await this.#delivered.get(step.action_ids)).map((action) => consumedBy(action, step.iteration));
     const delivery = message && (await deliverToAgents(this.#dependencies, message, step.guidance));
@@ -361,25 +380,38 @@ export class SessionRunner {
     const wait = nextAttemptIn(options, error, this.#earlier.failures);
     if (wait !== null && (status === "running" || status === "paused")) {
       this.#dependencies.observer.retried(this.#session, error);
+      if (wait >= NOTED_AFTER_MS) await this.#noteRetry(wait);
       return wait;
     }
-    this.#earlier.failures = 0;
     await this.#mutex.run(async () => {
       // A session that is being destroyed ends as destroyed, not as failed.
       if (this.#session.status === "stopping") return;
-      const { tokens } = this.#earlier;
-      this.#earlier.tokens = 0;
+      const earlier = this.#earlier;
+      this.#earlier = noAttempts();
+      const { tokens } = earlier;
       await this.#insist(
-        () => this.#commitError(describeError(error), latency_ms, tokens),
-        (refusal) => this.#commitError(describeError(refusal), latency_ms, tokens),
+        () => this.#commitError({ error: describeError(error), latency_ms, tokens, earlier }),
+        (refusal) => this.#commitError({ error: describeError(refusal), latency_ms, tokens, earlier }),
       );
     });
     return 0;
   }
 
-  async #commitError(error: string, latency_ms: number, tokens: number): Promise<void> {
-    if (this.#session.status === "stopping") return void (await this.#commit(this.#stopped("destroyed", tokens), {}));
-    const { session, step } = errorCommit(this.#session, error, latency_ms, tokens);
+  /** Best effort: the next commit says as much. */
+  async #noteRetry(wait: number): Promise<void> {
+    const retry_at = new Date(Date.now() + wait).toISOString();
+    await this.#mutex
+      .run(async () => {
+        if (this.#session.status === "running" && this.#standing === "owner")
+          await this.#commit({ ...this.#session, retry_at, step_started_at: null }, {});
+      })
+      .catch(() => {});
+  }
+
+  async #commitError(failure: StepFailure): Promise<void> {
+    if (this.#session.status === "stopping")
+      return void (await this.#commit(this.#stopped("destroyed", failure.tokens), {}));
+    const { session, step } = errorCommit(this.#session, failure);
     await this.#commit(session, { steps: [step] });
   }
 

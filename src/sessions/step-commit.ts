@@ -1,13 +1,23 @@
 import type { Message } from "../domain/conversation.ts";
 import { newId, now } from "../domain/ids.ts";
+import { askedInState, questionOf } from "../domain/question.ts";
 import { changeStatus, type Session, type SessionStatus, type StopReason } from "../domain/session.ts";
 import type { Step } from "../domain/step.ts";
 import type { FrameOut } from "../domain/step-frame.ts";
 import type { MonikerKind } from "../monikers/moniker.ts";
+import { attemptAfter, type EarlierAttempts } from "./attempts.ts";
 import type { GuidanceSlice } from "./guidance-slice.ts";
 import { reachedLimit } from "./limits.ts";
 
-export type StepResult = { frame: FrameOut; slice: GuidanceSlice; latency_ms: number; tokens: number };
+export type StepResult = {
+  frame: FrameOut;
+  slice: GuidanceSlice;
+  latency_ms: number;
+  tokens: number;
+  attempts: number;
+};
+
+export type StepFailure = { error: string; latency_ms: number; tokens: number; earlier: EarlierAttempts };
 
 export type StepCommit = { session: Session; step: Step; message: Message | null };
 
@@ -15,12 +25,12 @@ export type StepCommit = { session: Session; step: Step; message: Message | null
 export function stepCommit(
   session: Session,
   kind: MonikerKind,
-  { frame, slice, latency_ms, tokens }: StepResult,
+  { frame, slice, latency_ms, tokens, attempts }: StepResult,
 ): StepCommit {
   const iteration = session.iteration + 1;
   const at = now();
   const step: Step = {
-    ...stepBase(session, at, latency_ms),
+    ...stepBase(session, at, latency_ms, attempts),
     iteration,
     next_step_token: frame.next_step,
     status: "ok",
@@ -32,6 +42,7 @@ export function stepCommit(
     tokens_used: tokens,
     action_ids: slice.action_ids,
   };
+  const ask = askedInState(frame.state);
   const advanced: Session = {
     ...session,
     iteration,
@@ -43,7 +54,10 @@ export function stepCommit(
     pending_guidance: session.pending_guidance.slice(slice.guidance.length),
     pending_action_ids: session.pending_action_ids.slice(slice.action_ids.length),
     last_error: null,
+    question: ask && questionOf(ask, { question_id: newId(), asked_at: at, iteration }),
     started_attempt: null,
+    retry_at: null,
+    step_started_at: null,
     tokens_used: session.tokens_used + tokens,
     updated_at: at,
   };
@@ -56,10 +70,10 @@ export function stepCommit(
 }
 
 /** The rows of a step that failed for good. The guidance it was given stays for when the session is resumed. */
-export function errorCommit(session: Session, error: string, latency_ms: number, tokens: number): StepCommit {
+export function errorCommit(session: Session, { error, latency_ms, tokens, earlier }: StepFailure): StepCommit {
   const at = now();
   const step: Step = {
-    ...stepBase(session, at, latency_ms),
+    ...stepBase(session, at, latency_ms, Math.max(1, earlier.begun)),
     iteration: session.iteration + 1,
     next_step_token: session.next_step_token,
     status: "error",
@@ -73,14 +87,15 @@ export function errorCommit(session: Session, error: string, latency_ms: number,
     action_ids: [],
   };
   const tokens_used = session.tokens_used + tokens;
+  const started_attempt = attemptAfter(session, earlier, 0);
   return {
-    session: { ...changeStatus(session, "error", null, at), last_error: error, started_attempt: null, tokens_used },
+    session: { ...changeStatus(session, "error", null, at), last_error: error, started_attempt, tokens_used },
     step,
     message: null,
   };
 }
 
-const stepBase = (session: Session, created_at: string, latency_ms: number) => ({
+const stepBase = (session: Session, created_at: string, latency_ms: number, attempts: number) => ({
   id: newId(),
   created_at,
   agent_id: session.agent_id,
@@ -88,6 +103,11 @@ const stepBase = (session: Session, created_at: string, latency_ms: number) => (
   step_token: session.next_step_token,
   latency_ms: Math.round(latency_ms * 1000) / 1000,
   error: null,
+  moniker_version: null,
+  cost_usd: 0,
+  attempts,
+  calls: [],
+  directives: null,
 });
 
 function ended(frame: FrameOut, session: Session): { status: SessionStatus; stop_reason: StopReason | null } | null {

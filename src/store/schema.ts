@@ -12,29 +12,35 @@ import type { StoredState } from "./state-chain.ts";
  * SCHEMA-1  Every field of a port row has exactly one column, of a kind that fits its type: a forgotten, an extra or a
  *           misfitting one does not compile.
  * SCHEMA-2  The order of columns is part of the embedded format. A new column goes to the end of its table, and comes with
- *           one migration of each engine; rows that were stored before have null in it.
+ *           one migration of each engine; rows that were stored before have null in it, or what `MISSING_VALUES` says.
  */
-export type Kind = "text" | "time" | "integer" | "bigint" | "float" | "boolean" | "json" | "exact_json";
+export type Kind = "text" | "time" | "integer" | "bigint" | "float" | "boolean" | "json" | "json_text" | "exact_json";
 
 /** `own`: only the store knows the column. `document`: large and seldom changed, so kept out of rows that every step rewrites. */
 type Definition<Allowed extends Kind = Kind> = Allowed | { own: Allowed } | { document: Allowed };
 export type Schema = Readonly<Record<TableName, Readonly<Record<string, Definition>>>>;
 
-/** The kinds that can hold a field. `exact_json` is JSON text, kept to the letter; `json` may reorder keys. */
+/**
+ * The kinds that can hold a field. `exact_json` is JSON text, kept to the letter; `json` may reorder keys; `json_text` is a
+ * document in a column of texts.
+ */
 type KindFor<Field> = [NonNullable<Field>] extends [string]
   ? "text" | "time" | "exact_json"
   : [NonNullable<Field>] extends [number]
     ? "integer" | "bigint" | "float"
     : [NonNullable<Field>] extends [boolean]
       ? "boolean"
-      : "json";
+      : "json" | "json_text";
 /** The columns of a table, by its rows: `satisfies` this is what keeps SCHEMA-1. */
 export type Columns<Row, Own = unknown> = {
   readonly [Name in keyof Row]-?: KindFor<Row[Name]> | { document: KindFor<Row[Name]> };
 } & { readonly [Name in keyof Own]-?: { own: KindFor<Own[Name]> } };
 
-/** Where a session's state is rebuilt from, null where its row has it, and how many of its attempts failed. */
-type SessionProgress = { base_iteration: number | null; error_rows: number };
+/**
+ * Where a session's state is rebuilt from, null where its row has it, how many of its attempts failed, and the session of
+ * `spawned_by`, by which lists are made.
+ */
+type SessionProgress = { base_iteration: number | null; error_rows: number; spawner_id: string | null };
 /** Dense and ascending within a conversation, so that a page is a range. */
 type Numbered = { number: number };
 
@@ -92,6 +98,14 @@ export const SCHEMA = {
     error_rows: { own: "integer" },
     pause_reason: "json",
     started_attempt: "json",
+    question: "json_text",
+    wake_at: "time",
+    rests_since: "time",
+    spawned_by: "json",
+    spawner_id: { own: "text" },
+    retry_at: "time",
+    cost_usd: "float",
+    step_started_at: "time",
   } satisfies Columns<Omit<Session, "context"> & { context: string | null }, SessionProgress>,
   agent_steps: {
     id: "text",
@@ -113,6 +127,11 @@ export const SCHEMA = {
     tokens_used: "bigint",
     error: "text",
     action_ids: "json",
+    moniker_version: "text",
+    cost_usd: "float",
+    attempts: "integer",
+    calls: "json",
+    directives: "json",
   } satisfies Columns<Omit<Step, "state"> & { state: string }, Omit<StoredState, "state">>,
   queue: {
     action_id: "text",
@@ -184,6 +203,12 @@ export const SCHEMA = {
     updated_at: "time",
   } satisfies Columns<AgentConfig>,
 } as const satisfies Schema;
+
+/** What fields that are never null are in rows that were stored before they had a column. */
+export const MISSING_VALUES: { readonly [Name in TableName]?: Partial<PortRows[Name]> } = {
+  agent_state: { cost_usd: 0 },
+  agent_steps: { cost_usd: 0, attempts: 1, calls: [] },
+};
 
 export const TABLE_NAMES = Object.keys(SCHEMA) as TableName[];
 

@@ -215,7 +215,9 @@ export type SessionOrder = {
    */
   after?: ListPlace;
 };
-export type SessionFilter = Page & SessionOrder & { status?: SessionStatus; agent_id?: string };
+/** `spawned_by` is the session that started them. */
+export type SessionFilter = Page &
+  SessionOrder & { status?: SessionStatus; agent_id?: string; needs_person?: boolean; spawned_by?: string };
 /** `q` is found in ids, moniker and the beginning of the last result, letter case and diacritics aside. */
 export type SummaryFilter = Page &
   SessionOrder & {
@@ -226,6 +228,8 @@ export type SummaryFilter = Page &
     session_ids?: string[];
     /** Only those that a person should look at. */
     needs_person?: boolean;
+    /** Only those that this session started. */
+    spawned_by?: string;
   };
 /** A page of summaries; `counts` by status does not heed `statuses`, `total` does, and neither heeds `after`. */
 export type SessionSummaries = {

@@ -1,4 +1,5 @@
 import { describe } from "node:test";
+import { attempts } from "./promises/attempts.ts";
 import { builtIn } from "./promises/builtin.ts";
 import { creation } from "./promises/creation.ts";
 import { crowds } from "./promises/crowds.ts";
@@ -37,6 +38,7 @@ const PROMISES = [
   kinds,
   limits,
   errors,
+  attempts,
   frames,
   destroying,
   forks,

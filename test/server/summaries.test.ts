@@ -63,7 +63,7 @@ describe("GET /api/session-summaries", () => {
     }
     const asking = await summaries({ agent_id, needs_person: true });
     assert.deepEqual(idsIn(asking), [limited.session_id, chat.session_id]);
-    assert.match(asking.sessions[1]?.question ?? "", /asked\.md exists already/);
+    assert.match(asking.sessions[1]?.question?.text ?? "", /asked\.md exists already/);
     await world().control(limited.session_id, "destroy");
     assert.deepEqual(idsIn(await summaries({ agent_id, needs_person: true })), [chat.session_id]);
   });

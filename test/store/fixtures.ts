@@ -5,6 +5,7 @@ import type { Conversation, Message, Participant, SessionCursor } from "../../sr
 import type { StepDelta } from "../../src/domain/event.ts";
 import { newId } from "../../src/domain/ids.ts";
 import type { JsonObject, JsonValue } from "../../src/domain/json.ts";
+import type { Question } from "../../src/domain/question.ts";
 import type { Session } from "../../src/domain/session.ts";
 import type { Step } from "../../src/domain/step.ts";
 import type { Batch, OwnedSession, Store } from "../../src/store/store.ts";
@@ -46,9 +47,27 @@ export function aSession(overrides: Partial<Session> = {}): Session {
     ended_at: null,
     pause_reason: null,
     started_attempt: null,
+    question: null,
+    wake_at: null,
+    rests_since: null,
+    spawned_by: null,
+    retry_at: null,
+    cost_usd: 0,
+    step_started_at: null,
     ...overrides,
   };
 }
+
+export const aQuestion = (text: string, overrides: Partial<Question> = {}): Question => ({
+  question_id: newId(),
+  text,
+  choices: null,
+  schema: null,
+  about: null,
+  asked_at: aTime(),
+  iteration: 0,
+  ...overrides,
+});
 
 /** The session's next step, with the guidance that waits for it. */
 export function aStep(session: Session, overrides: Partial<Step> = {}): Step {
@@ -71,6 +90,11 @@ export function aStep(session: Session, overrides: Partial<Step> = {}): Step {
     tokens_used: 0,
     error: null,
     action_ids: session.pending_action_ids,
+    moniker_version: null,
+    cost_usd: 0,
+    attempts: 1,
+    calls: [],
+    directives: null,
     ...overrides,
   };
 }

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
-import { readFile } from "node:fs/promises";
+import { readdir, readFile } from "node:fs/promises";
 import { test } from "node:test";
+import { sessionSchema } from "../../src/domain/session.ts";
 import { openPostgresStore } from "../../src/store/postgres/open-postgres-store.ts";
 import { freePort } from "../free-port.ts";
 import { administer } from "../postgres-process.ts";
@@ -61,7 +62,7 @@ await onPostgres(() => {
     assert.deepEqual(owned?.session.context, { at: 1 });
     const needing = await store.summarizeSessions({ needs_person: true, limit: 10, offset: 0 });
     assert.deepEqual(
-      needing.sessions.map(({ session_id, question }) => [session_id, question]),
+      needing.sessions.map(({ session_id, question }) => [session_id, question?.text ?? null]),
       [
         ["failed", null],
         ["asks", "may I?"],
@@ -71,6 +72,39 @@ await onPostgres(() => {
     assert.equal((await store.summarizeSessions({ q: "COUNT", limit: 10, offset: 0 })).sessions[0]?.session_id, "old");
     const { step } = await mustAdvance(store, owned);
     assert.deepEqual(await store.latestStep({ session_id: "old" }), step);
+  });
+
+  test("a question that an earlier version kept as a text is a whole question, also while that version still writes", async (t) => {
+    const { url, remove } = await postgresHome();
+    t.after(remove);
+    const before = (await readdir(MIGRATIONS)).filter((file) => file < "0009").sort();
+    for (const file of before) await administer(url, await readFile(new URL(file, MIGRATIONS), "utf8"));
+    await administer(
+      url,
+      `create table schema_migrations (number integer primary key, name text not null, breaking boolean not null,
+         applied_at timestamptz not null default now());
+       insert into schema_migrations (number, name, breaking) select n, 'n', false from generate_series(1, ${before.length}) n;
+       insert into agent_state (session_id, agent_id, moniker, params, options, status, iteration, next_step_token,
+           pending_guidance, pending_action_ids, tokens_used, created_action_id, created_at, updated_at, context, question)
+         values ('asks', 'agent', 'chat', '{}', '{}', 'waiting', 3, 'token', '[]', '[]', 0, 'action', now(), '2026-01-02T03:04:05.678Z',
+           '{}', 'may I "now"?')`,
+    );
+    const store = await openPostgresStore({ url });
+    t.after(() => store.close());
+    const asks = await store.getSession("asks");
+    assert.deepEqual(asks?.question, {
+      question_id: "asks.3",
+      text: 'may I "now"?',
+      choices: null,
+      schema: null,
+      about: null,
+      asked_at: "2026-01-02T03:04:05.678Z",
+      iteration: 3,
+    });
+    assert.ok(asks && sessionSchema.safeParse(asks).success);
+    await administer(url, "update agent_state set question = 'plain again' where session_id = 'asks'");
+    const [listed] = (await store.summarizeSessions({ needs_person: true, limit: 10, offset: 0 })).sessions;
+    assert.deepEqual([listed?.session_id, listed?.question], ["asks", null]);
   });
 
   test("a server that is not there, or does not let us in, is told with a next move", async (t) => {

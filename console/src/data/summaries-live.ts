@@ -23,7 +23,7 @@ function patch(changed: Map<string, SessionSummary>): void {
       const next = changed.get(row.session_id);
       if (!next) return row;
       seen.add(row.session_id);
-      hasMoved ||= next.status !== row.status || next.question !== row.question;
+      hasMoved ||= next.status !== row.status || next.question?.question_id !== row.question?.question_id;
       return next;
     });
     return { ...known, sessions };

@@ -33,7 +33,9 @@ export const resume = defineAction({
       };
     const waits = moniker.kind === "reactive" && session.pending_guidance.length === 0;
     const goingOn = changeStatus(changed, waits ? "waiting" : "running");
-    return { kind: "ok", session: { ...goingOn, last_error: null, started_attempt: null } };
+    // What was begun stays known; only crashes no longer count.
+    const started_attempt = session.started_attempt && { ...session.started_attempt, attempts: 0 };
+    return { kind: "ok", session: { ...goingOn, last_error: null, started_attempt } };
   },
   handleEnded: (session) => (isStoppedByLimit(session) ? null : rejectEnded(session)),
 });

@@ -240,9 +240,9 @@ export class Engine {
   }
 
   /** The ids of sessions in the list's order. */
-  sessionIds({ status, ...filter }: SessionFilter): string[] {
+  sessionIds({ status, ...filter }: SessionFilter, needing: string[]): string[] {
     const wanted = status === undefined ? filter : { ...filter, statuses: [status] };
-    const { sql, values } = listClause(this.#journal, wanted, []);
+    const { sql, values } = listClause(this.#journal, wanted, needing);
     return this.#journal.query(`SELECT session_id FROM agent_state ${sql}`, ...values).map(([id]) => id as string);
   }
 

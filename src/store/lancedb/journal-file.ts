@@ -5,7 +5,7 @@ import { pathToFileURL } from "node:url";
 import { threadId } from "node:worker_threads";
 import { EverstepError } from "../../domain/errors.ts";
 import { makePrivateFolder } from "../../files/private-folder.ts";
-import { CREATE_TABLES, createViews } from "./journal-sql.ts";
+import { CREATE_REVISION, CREATE_TABLES, createViews } from "./journal-sql.ts";
 import { FORMAT, type FolderFormat, OLDEST_FORMAT } from "./migrations.ts";
 import { readWriteAheadLog } from "./write-ahead-log.ts";
 
@@ -167,13 +167,13 @@ export function createTables(database: DatabaseSync, format: FolderFormat): void
       // A message keeps its id for good, so that a repeated post is known as one after it was moved.
       "CREATE TABLE IF NOT EXISTS message_keys (message_id TEXT PRIMARY KEY) WITHOUT ROWID",
       "CREATE TABLE IF NOT EXISTS message_numbers (conversation_id TEXT PRIMARY KEY, last INTEGER NOT NULL) WITHOUT ROWID",
-      // How often anything but a commit changed rows (`commit-counter.ts`, COUNTER-1).
-      "CREATE TABLE IF NOT EXISTS journal_revision (id INTEGER PRIMARY KEY CHECK (id = 1), revision INTEGER NOT NULL)",
-      "INSERT OR IGNORE INTO journal_revision (id, revision) VALUES (1, 0)",
+      ...CREATE_REVISION,
       // What of a table is in LanceDB and on disk: its version, and the position up to which rows were moved.
       "CREATE TABLE IF NOT EXISTS archived (name TEXT PRIMARY KEY, version INTEGER NOT NULL, pos INTEGER NOT NULL) WITHOUT ROWID",
       "CREATE INDEX IF NOT EXISTS sessions_of_agent_by_number ON packed_agent_state (agent_id)",
       "CREATE INDEX IF NOT EXISTS sessions_of_status_by_number ON packed_agent_state (status)",
+      // By whom sessions were started: an index of few rows, beside rows that every step rewrites.
+      "CREATE TABLE IF NOT EXISTS spawned_sessions (spawner_id TEXT, session_id TEXT, PRIMARY KEY (spawner_id, session_id)) WITHOUT ROWID",
       // Earlier versions ordered by time.
       ...["sessions_by_time", "sessions_of_agent", "sessions_by_status", "conversations_by_time"].map(
         (index) => `DROP INDEX IF EXISTS ${index}`,

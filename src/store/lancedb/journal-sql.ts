@@ -66,6 +66,12 @@ export const CREATE_TABLES = JOURNAL_TABLES.map((table) => {
   return `CREATE TABLE IF NOT EXISTS ${packedTable(table)} (${definitions.join(", ")}, row TEXT NOT NULL, sum INTEGER)`;
 });
 
+/** How often anything but a commit changed rows (`commit-counter.ts`, COUNTER-1). */
+export const CREATE_REVISION = [
+  "CREATE TABLE IF NOT EXISTS journal_revision (id INTEGER PRIMARY KEY CHECK (id = 1), revision INTEGER NOT NULL)",
+  "INSERT OR IGNORE INTO journal_revision (id, revision) VALUES (1, 0)",
+];
+
 /** What is read: a view by the table's name in which every column can be asked for. (A generated column would be computed with every insert.) */
 export const createViews = (tables: EmbeddedTables): string[] =>
   JOURNAL_TABLES.map((table) => {

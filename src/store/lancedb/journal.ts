@@ -413,11 +413,12 @@ export class Journal {
     return { kind: "committed" };
   }
 
-  #writeSession({ create, packed, status_changed, params, context }: WireSession): void {
+  #writeSession({ create, packed, status_changed, params, context, spawner_id }: WireSession): void {
     const [id, , status] = packed.named as [string, string, string];
     if (create) {
       this.#replace("agent_state", packed);
       this.#writeDocuments(id, params ?? "{}", context ?? null);
+      if (spawner_id) this.#database.run(WRITE_SPAWNED, spawner_id, id);
     } else {
       const pos = this.#nextPosition(packed);
       const sum = sumOfRow(packed.row, pos, 0);
@@ -521,6 +522,7 @@ export class Journal {
 const HAS_MESSAGE = "SELECT 1 FROM message_keys WHERE message_id = ?";
 const HAS_SESSION = "SELECT 1 FROM packed_agent_state WHERE session_id = ?";
 const HAS_CONVERSATION = "SELECT 1 FROM packed_conversations WHERE conversation_id = ?";
+const WRITE_SPAWNED = "INSERT OR IGNORE INTO spawned_sessions (spawner_id, session_id) VALUES (?, ?)";
 const READ_DOCUMENTS = "SELECT params, context, sum FROM session_documents WHERE session_id = ?";
 const WRITE_DOCUMENTS = `INSERT INTO session_documents (session_id, params, context, sum) VALUES (?, ?, ?, ?)
   ON CONFLICT (session_id) DO UPDATE SET context = excluded.context, sum = excluded.sum`;

@@ -22,7 +22,7 @@ import { probeDisk } from "./probe-disk.ts";
 import { toHit, toSession, toStoredStep } from "./rows.ts";
 import { EMBEDDED_TABLES, EmbeddedTables, type Values } from "./tables.ts";
 import { ThreadChannel, type ThreadTuning } from "./thread-channel.ts";
-import { toSummaries } from "./to-summaries.ts";
+import { needingSessions, toSummaries } from "./to-summaries.ts";
 import { cursorKey, toWire } from "./to-wire.ts";
 import type { Notice } from "./upgrade-folder.ts";
 import { measure, unpackError, type WireBatch } from "./wire.ts";
@@ -199,7 +199,8 @@ class EmbeddedStore implements LanceStore {
   }
 
   async listSessions(filter: port.SessionFilter): Promise<Session[]> {
-    return this.#sessions(await this.#channel.call("sessionIds", filter));
+    const needing = filter.needs_person ? needingSessions(this.#live.all()) : [];
+    return this.#sessions(await this.#channel.call("sessionIds", filter, needing));
   }
 
   async summarizeSessions(filter: port.SummaryFilter): Promise<port.SessionSummaries> {

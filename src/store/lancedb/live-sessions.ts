@@ -1,3 +1,4 @@
+import { askedInState, questionOf } from "../../domain/question.ts";
 import { isLive, type Session } from "../../domain/session.ts";
 import { OwnedSessions, type SessionEntry } from "../owned-sessions.ts";
 import type { Chain } from "../state-chain.ts";
@@ -16,7 +17,7 @@ export class LiveSessions extends OwnedSessions {
 
   load({ session, chain, error_rows }: ReadSession, after_crash = false): void {
     const unowned = { worker: null, epoch: 0, revision: 0, isBeingWritten: false };
-    this.entries.set(session.session_id, { session, chain, error_rows, after_crash, ...unowned });
+    this.entries.set(session.session_id, { session: asFound(session), chain, error_rows, after_crash, ...unowned });
     if (isLive(session.status)) this.#free.add(session.session_id);
   }
 
@@ -91,4 +92,13 @@ export class LiveSessions extends OwnedSessions {
     this.#free.delete(session_id);
     for (const reading of this.#reads) reading.isOutdated ||= reading.session_id === session_id;
   }
+}
+
+/** Its step ended with the process that ran it. What it asked in its state before rows had a question is found there. */
+function asFound(session: Session): Session {
+  const { session_id, iteration, context, updated_at: asked_at } = session;
+  const ask = session.question === null && isLive(session.status) ? askedInState(context) : null;
+  if (!ask) return session.step_started_at === null ? session : { ...session, step_started_at: null };
+  const of = { question_id: `${session_id}.${iteration}`.slice(-200), asked_at, iteration: Math.max(0, iteration) };
+  return { ...session, question: questionOf(ask, of), step_started_at: null };
 }

@@ -5,7 +5,7 @@ import { EmbeddedTables, type TableName } from "./tables.ts";
 
 /** The first format that can still be upgraded, and the one that this program writes. */
 export const OLDEST_FORMAT = 2;
-export const FORMAT = 4;
+export const FORMAT = 5;
 
 export type Migration = {
   /** The format that it leads to. */
@@ -45,6 +45,23 @@ export const MIGRATIONS: readonly Migration[] = [
     columns: { agent_state: ["pause_reason", "started_attempt"] },
   },
   { format: 4, name: "journal-checksums", columns: {}, journal: addChecksums },
+  {
+    format: 5,
+    name: "waiting-asking-acting",
+    columns: {
+      agent_state: [
+        "question",
+        "wake_at",
+        "rests_since",
+        "spawned_by",
+        "spawner_id",
+        "retry_at",
+        "cost_usd",
+        "step_started_at",
+      ],
+      agent_steps: ["moniker_version", "cost_usd", "attempts", "calls", "directives"],
+    },
+  },
 ];
 
 const PACKED_TABLES = [

@@ -40,12 +40,17 @@ function beyond(journal: Journal, sort: SessionSort, { session_id, at }: ListPla
 }
 
 function conditions(
-  { agent_id, moniker, q, session_ids, needs_person }: SummaryFilter,
+  { agent_id, moniker, q, session_ids, needs_person, spawned_by }: SummaryFilter,
   needing: string[],
 ): Condition[] {
   const found: Condition[] = [];
   if (agent_id !== undefined) found.push({ sql: "agent_id = ?", values: [agent_id] });
   if (moniker !== undefined) found.push({ sql: "moniker = ?", values: [moniker] });
+  if (spawned_by !== undefined)
+    found.push({
+      sql: "session_id IN (SELECT session_id FROM spawned_sessions WHERE spawner_id = ?)",
+      values: [spawned_by],
+    });
   if (q !== undefined) found.push({ sql: `instr(${SEARCHED}, ?) > 0`, values: [folded(q)] });
   if (session_ids) found.push(among("session_id", session_ids));
   if (needs_person) {

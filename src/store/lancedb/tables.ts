@@ -2,6 +2,7 @@ import { parseDefensively } from "../../domain/json.ts";
 import {
   columnsOf,
   type Kind,
+  MISSING_VALUES,
   type PortRows,
   perTable,
   SCHEMA,
@@ -26,6 +27,7 @@ const STORED_AS: Readonly<Record<Kind, ColumnKind>> = {
   text: "text",
   time: "text",
   exact_json: "text",
+  json_text: "json",
   integer: "integer",
   bigint: "integer",
   float: "real",
@@ -108,10 +110,12 @@ export class EmbeddedTables {
 
   #decode(table: TableName, values: Values, isPart: (name: string) => boolean): Record<string, unknown> {
     const row: Record<string, unknown> = {};
+    const missing: Readonly<Record<string, unknown>> = MISSING_VALUES[table] ?? {};
     for (const [index, { name, kind }] of this.columns[table].entries()) {
       if (!isPart(name)) continue;
       const value = values[index] ?? null;
-      if (kind === "json") row[name] = parseDefensively(value as string | null);
+      if (value === null && name in missing) row[name] = missing[name];
+      else if (kind === "json") row[name] = parseDefensively(value as string | null);
       else if (kind === "flag") row[name] = Boolean(value);
       else row[name] = typeof value === "string" ? fromText(value) : value;
     }

@@ -36,10 +36,11 @@ function toWireSession(
   tables: EmbeddedTables,
   { write, session, last, base_iteration, after, context }: SessionPlan,
 ): WireSession {
-  const packed = pack(tables, "agent_state", { ...session, base_iteration, error_rows: after.error_rows });
+  const spawner_id = session.spawned_by?.session_id ?? null;
+  const packed = pack(tables, "agent_state", { ...session, base_iteration, error_rows: after.error_rows, spawner_id });
   const document = context === null ? {} : { context };
   return write.kind === "create"
-    ? { create: true, packed, params: JSON.stringify(session.params), ...document }
+    ? { create: true, packed, params: JSON.stringify(session.params), spawner_id, ...document }
     : { create: false, packed, status_changed: last.status !== session.status, ...document };
 }
 

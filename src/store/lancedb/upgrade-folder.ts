@@ -1,6 +1,6 @@
 import type { DatabaseSync } from "node:sqlite";
 import { Archive } from "./archive.ts";
-import { archivedTables, RECORD_ARCHIVED } from "./journal-sql.ts";
+import { archivedTables, CREATE_REVISION, RECORD_ARCHIVED } from "./journal-sql.ts";
 import type { FolderFormat, Migration } from "./migrations.ts";
 import type { EmbeddedTables, TableName } from "./tables.ts";
 
@@ -31,7 +31,8 @@ export async function upgradeFolder(
     try {
       migration.journal?.(database);
       // The commit counter does not know of it: the journal is to look as if it was killed before it counted.
-      if (migration.format > CHECKSUMS_SINCE) database.exec("UPDATE journal_revision SET revision = revision + 1");
+      if (migration.format > CHECKSUMS_SINCE)
+        database.exec([...CREATE_REVISION, "UPDATE journal_revision SET revision = revision + 1"].join(";\n"));
       for (const mark of widened) database.prepare(RECORD_ARCHIVED).run(mark.name, mark.version, mark.pos);
       database.exec(`PRAGMA user_version = ${migration.format}`);
       database.exec("COMMIT"); // UPGRADE-1

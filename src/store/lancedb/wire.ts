@@ -23,6 +23,8 @@ export type WireSession = {
   packed: PackedRow;
   /** Of a session that is there already. */
   status_changed?: boolean;
+  /** Of a new one: the session that started it. */
+  spawner_id?: string | null;
   /** JSON text, written once. */
   params?: string;
   /** JSON text; written where it cannot be rebuilt from steps: at the start and at the end of a session. */

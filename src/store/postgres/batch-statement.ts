@@ -21,7 +21,7 @@ import {
   type WriteAttempt,
 } from "./single-row-statements.ts";
 import type { InputColumn, Tables } from "./tables.ts";
-import { type Scalar, toQuestion, toText } from "./value-encoding.ts";
+import { type Scalar, toText } from "./value-encoding.ts";
 
 /** A batch as values for its statement. What the caller does to its rows afterwards does not reach it. */
 export type EncodedBatch = QueuedBatch & BatchContent;
@@ -46,7 +46,6 @@ const EXTRA_COLUMNS: Readonly<Record<TableName, readonly InputColumn[]>> = {
     { name: "revision", sql_type: "bigint" },
     { name: "keeps_owner", sql_type: "boolean", default_value: true },
     { name: "from_iteration", sql_type: "integer" },
-    { name: "question", sql_type: "text" },
   ],
   agent_steps: [
     { name: "place", sql_type: "integer", default_value: OK_ROW_ORDER },
@@ -175,7 +174,8 @@ export class BatchStatements {
 
   #encodeSession(plan: SessionPlan, encoded: RowsOfBatch): void {
     const { write, session, last, context, base_iteration, after } = plan;
-    const row = { ...session, context, base_iteration, error_rows: after.error_rows };
+    const spawner_id = session.spawned_by?.session_id ?? null;
+    const row = { ...session, context, base_iteration, error_rows: after.error_rows, spawner_id };
     const leftOut =
       write.kind === "create" ? undefined : session.options === last.options ? LEFT_OUT_WITH_OPTIONS : LEFT_OUT;
     encoded.add("agent_state", session.session_id, sessionScope(session), [
@@ -241,7 +241,7 @@ const conversationScope = ({ conversation_id }: { conversation_id: string }): st
 const LEFT_OUT: ReadonlySet<string> = new Set([...IMMUTABLE_COLUMNS].filter((name) => name !== "session_id"));
 const LEFT_OUT_WITH_OPTIONS: ReadonlySet<string> = new Set([...LEFT_OUT, "options"]);
 
-function sessionExtras({ write, session, before }: SessionPlan): Scalar[] {
+function sessionExtras({ write, before }: SessionPlan): Scalar[] {
   const isNew = write.kind === "create";
   const owner = isNew ? write.worker : write.owner.worker;
   const keepsOwner = owner !== null && isLive(write.session.status);
@@ -252,7 +252,6 @@ function sessionExtras({ write, session, before }: SessionPlan): Scalar[] {
     isNew ? 0 : write.owner.revision,
     keepsOwner,
     before.iteration,
-    toQuestion(session),
   ];
 }
 
@@ -381,13 +380,13 @@ function writesTo(tables: Tables): Record<TableName, string> {
   return {
     agent_state: `create_sessions as (${insert(
       "agent_state",
-      ", owner, node_no, epoch, question",
-      ", case when i.keeps_owner then i.owner end, case when i.keeps_owner then $1 end, i.epoch, i.question",
+      ", owner, node_no, epoch",
+      ", case when i.keeps_owner then i.owner end, case when i.keeps_owner then $1 end, i.epoch",
     )} and i.is_new),
 update_sessions as (update agent_state s set ${sessionChanges},
     owner = case when i.keeps_owner then s.owner end, node_no = case when i.keeps_owner then s.node_no end,
     revision = s.revision + 1, owner_died = false,
-    question = i.question, search_is_stale = s.search_is_stale or s.result is distinct from i.result
+    search_is_stale = s.search_is_stale or s.result is distinct from i.result
   from new_agent_state i where s.session_id = i.session_id and not i.is_new and ${PASSED})`,
     agent_steps: `write_steps as (${insert("agent_steps", ", place, words", ", i.place, i.words")})`,
     queue: `write_actions as (${insert("queue", ", claimed_by", `, case when i.is_preclaimed or (${IS_ALONE}) then $1 end`)}

@@ -16,7 +16,8 @@ type Query = NotifyConnection["query"];
 
 /** What a process claimed at the very moment it was taken for dead belongs to nobody who is known. */
 const FREE_ORPHANS = `with sessions as (
-    update agent_state set owner = null, node_no = null, epoch = epoch + 1, owner_died = true, died_node_no = node_no
+    update agent_state set owner = null, node_no = null, epoch = epoch + 1, owner_died = true, died_node_no = node_no,
+           step_started_at = null
     where node_no is not null and node_no not in (select node_no from workers)),
   receipts as (delete from writers where node_no not in (select node_no from workers))
   update queue set claimed_by = null where claimed_by is not null and claimed_by not in (select node_no from workers)`;
@@ -190,7 +191,8 @@ export class Membership {
   async #free(query: Query, node_no: number): Promise<void> {
     await query(
       `with gone as (delete from workers where node_no = $1 returning node_no),
-         sessions as (update agent_state set owner = null, node_no = null, epoch = epoch + 1, owner_died = true, died_node_no = node_no
+         sessions as (update agent_state set owner = null, node_no = null, epoch = epoch + 1, owner_died = true, died_node_no = node_no,
+           step_started_at = null
            where node_no in (select node_no from gone))
        update queue set claimed_by = null where claimed_by in (select node_no from gone)`,
       node_no,

@@ -1,11 +1,13 @@
 import { readdir, readFile } from "node:fs/promises";
 import type postgres from "postgres";
 import { EverstepError } from "../../domain/errors.ts";
+import { newId } from "../../domain/ids.ts";
+import { askedInState, questionOf } from "../../domain/question.ts";
 import type { Schema } from "../schema.ts";
 import { type Parameter, run } from "./connections.ts";
 import { PostgresReads } from "./postgres-reads.ts";
 import { LIVE, Tables } from "./tables.ts";
-import { arrayOf, toQuestion, toText } from "./value-encoding.ts";
+import { arrayOf, toText } from "./value-encoding.ts";
 
 const FOLDER = new URL("./migrations/", import.meta.url);
 const FILE = /^(\d{4})-([a-z0-9-]+?)(\.breaking)?\.sql$/;
@@ -102,8 +104,11 @@ async function fillInQuestions(transaction: postgres.TransactionSql, schema: Sch
       [last],
     );
     const asking = (await reads.loadSessions(rows)).flatMap(({ session }) => {
-      const question = toQuestion(session);
-      return question === null ? [] : [{ session_id: toText(session.session_id), question }];
+      const ask = askedInState(session.context);
+      if (!ask) return [];
+      const { session_id, iteration, updated_at: asked_at } = session;
+      const question = questionOf(ask, { question_id: newId(), asked_at, iteration: Math.max(0, iteration) });
+      return [{ session_id: toText(session_id), question: toText(JSON.stringify(question)) }];
     });
     await run(
       transaction,

@@ -4,7 +4,7 @@ import type { Conversation, Message, Participant, SessionCursor } from "../../do
 import type { JsonObject } from "../../domain/json.ts";
 import type { SearchHit } from "../../domain/search.ts";
 import type { Session } from "../../domain/session.ts";
-import { sessionSummarySchema, summaryFrom } from "../../domain/session-summary.ts";
+import { sessionSummarySchema, summaryOf } from "../../domain/session-summary.ts";
 import type { Step } from "../../domain/step.ts";
 import { folded } from "../../domain/words.ts";
 import type { GuidanceAmount } from "../guidance-amount.ts";
@@ -116,12 +116,7 @@ export class PostgresReads {
       `select ${SUMMARY_COLUMNS} from agent_state s where s.session_id = any ($1::text[])`,
       textArray(session_ids),
     );
-    const summaries = rows.map((row) =>
-      summaryFrom(
-        this.#tables.toRow("agent_state", row),
-        row["question"] === null ? null : fromText(row["question"] as string),
-      ),
-    );
+    const summaries = rows.map((row) => summaryOf(this.#tables.toRow("agent_state", row)));
     return { sessions: inOrder(session_ids, summaries), ...totals };
   }
 
@@ -403,12 +398,12 @@ export class PostgresReads {
     if (text !== "") return this.#search.find(filter, text);
     const [session_ids, counts] = await Promise.all([
       this.#lists.page(filter),
-      filter.session_ids ? this.#countSome(filter) : this.#lists.counts(filter),
+      filter.session_ids || filter.spawned_by !== undefined ? this.#countSome(filter) : this.#lists.counts(filter),
     ]);
     return { session_ids, total: totalOf(counts, filter.statuses), counts, exact: true };
   }
 
-  /** Of sessions that were named: they are few. */
+  /** Of sessions that were named, or that one session started: they are few. */
   async #countSome(filter: ListFilter): Promise<port.StoreCounts["sessions"]> {
     const values = new Values();
     const where = toWhere(listConditions(filter, values));

@@ -91,7 +91,7 @@ export class SessionClaims {
   /** One that another call is just claiming may be among them: its first commit is fenced then, and it is claimed anew. */
   async #giveUpUnknown(worker: string): Promise<void> {
     await this.#pool.query(
-      `update agent_state set owner = null, node_no = null, epoch = epoch + 1
+      `update agent_state set owner = null, node_no = null, epoch = epoch + 1, step_started_at = null
        where node_no = $1 and owner = $2 and not session_id = any ($3::text[])`,
       this.#node_no,
       toText(worker),
@@ -111,7 +111,7 @@ export class SessionClaims {
 
   async release(worker: string, session_ids?: string[]): Promise<number> {
     const rows = await this.#pool.query(
-      `update agent_state set owner = null, node_no = null, epoch = epoch + 1, owner_died = false -- OWNERS-2
+      `update agent_state set owner = null, node_no = null, epoch = epoch + 1, step_started_at = null, owner_died = false -- OWNERS-2
        where node_no = $1 and owner = $2 ${session_ids ? "and session_id = any ($3::text[])" : ""} returning 1`,
       this.#node_no,
       toText(worker),
@@ -125,7 +125,7 @@ export class SessionClaims {
     await this.#pool.query(
       `with gone as (delete from workers where node_no = $1),
          writer as (delete from writers where node_no = $1),
-         sessions as (update agent_state set owner = null, node_no = null, epoch = epoch + 1, owner_died = false where node_no = $1)
+         sessions as (update agent_state set owner = null, node_no = null, epoch = epoch + 1, step_started_at = null, owner_died = false where node_no = $1)
        update queue set claimed_by = null where claimed_by = $1`,
       this.#node_no,
     );

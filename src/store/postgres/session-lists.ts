@@ -144,12 +144,16 @@ export const totalOf = (counts: SessionCounts, statuses: readonly SessionStatus[
 const keyOf = (name: string | undefined): string => (name === undefined ? "" : `=${toText(name)}`);
 
 /** What a list asks for beside statuses. */
-export function conditions({ agent_id, moniker, session_ids, needs_person }: ListFilter, values: Values): string[] {
+export function conditions(
+  { agent_id, moniker, session_ids, needs_person, spawned_by }: ListFilter,
+  values: Values,
+): string[] {
   const all: string[] = [];
   if (agent_id !== undefined) all.push(`s.agent_id = ${values.add(toText(agent_id))}`);
   if (moniker !== undefined) all.push(`s.moniker = ${values.add(toText(moniker))}`);
   if (session_ids) all.push(`s.session_id = any (${values.add(arrayOf(session_ids.map(toText)))}::text[])`);
   if (needs_person) all.push("s.needs_person");
+  if (spawned_by !== undefined) all.push(`s.spawner_id = ${values.add(toText(spawned_by))}`);
   return all;
 }
 
@@ -157,11 +161,11 @@ export const toWhere = (all: readonly string[]): string => (all.length > 0 ? `wh
 
 /** LISTS-1. The conditions of each stretch. */
 function stretchesOf(
-  { statuses, sort, agent_id, moniker, needs_person, session_ids }: ListFilter,
+  { statuses, sort, agent_id, moniker, needs_person, session_ids, spawned_by }: ListFilter,
   values: Values,
 ): string[][] {
   if (statuses?.length === 0) return [["false"]];
-  const hasIndexWithStatus = sort !== "updated_at" && !needs_person && !session_ids;
+  const hasIndexWithStatus = sort !== "updated_at" && !needs_person && !session_ids && spawned_by === undefined;
   const isOfMoniker = moniker !== undefined && agent_id === undefined;
   const apart = hasIndexWithStatus ? (statuses ?? (isOfMoniker ? SESSION_STATUSES : undefined)) : undefined;
   if (apart) return [...new Set(apart)].map((status) => [`s.status = ${values.add(status)}`]);

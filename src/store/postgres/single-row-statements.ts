@@ -5,7 +5,7 @@ import type { TableName } from "../schema.ts";
 import type { Batch } from "../store.ts";
 import { toIndexedWords } from "./search-index.ts";
 import type { InputColumn, Tables } from "./tables.ts";
-import { arrayOf, type Scalar, toQuestion, toText } from "./value-encoding.ts";
+import { arrayOf, type Scalar, toText } from "./value-encoding.ts";
 
 /** Which attempt of which group a statement is. */
 export type WriteAttempt = { node_no: number; writer_no: number; attempt: number; group_no: number };
@@ -69,8 +69,25 @@ export const OK_ROW_ORDER = 2_147_483_647;
 
 /** See `InputColumn`. */
 export const DEFAULT_VALUES: Partial<Record<TableName, Readonly<Record<string, Scalar>>>> = {
-  agent_state: { status: "running", error_rows: 0, pending_guidance: "[]", pending_action_ids: "[]", tokens_used: 0 },
-  agent_steps: { status: "ok", state_kind: "whole", guidance: "[]", action_ids: "[]", tokens_used: 0 },
+  agent_state: {
+    status: "running",
+    error_rows: 0,
+    pending_guidance: "[]",
+    pending_action_ids: "[]",
+    tokens_used: 0,
+
+    cost_usd: 0,
+  },
+  agent_steps: {
+    status: "ok",
+    state_kind: "whole",
+    guidance: "[]",
+    action_ids: "[]",
+    tokens_used: 0,
+    cost_usd: 0,
+    attempts: 1,
+    calls: "[]",
+  },
   queue: { metadata: "{}", urgency: 0, attempts: 0 },
 };
 
@@ -93,17 +110,24 @@ const SESSION_IN_STEP = {
   parent_session_id: "immutable",
   parent_iteration: "immutable",
   created_at: "immutable",
+  spawned_by: "immutable",
   options: "unchanged",
+  question: "unchanged",
+  wake_at: "unchanged",
+  rests_since: "unchanged",
   status: "sent",
   result: "sent",
   pending_guidance: "sent",
   pending_action_ids: "sent",
   tokens_used: "sent",
+  cost_usd: "sent",
   last_error: "cleared",
   stop_reason: "cleared",
   ended_at: "cleared",
   pause_reason: "cleared",
   started_attempt: "cleared",
+  retry_at: "cleared",
+  step_started_at: "cleared",
   iteration: "stepped",
   step_token: "stepped",
   next_step_token: "stepped",
@@ -228,7 +252,13 @@ export function stepStatement(tables: Tables): SingleRowStatement {
       if (!plan) return null;
       const { write, before, base_iteration, context, after, last } = plan;
       const [{ step: row, stored }] = plan.steps as [SessionPlan["steps"][number]];
-      const sessionValues = toSession({ ...plan.session, context, base_iteration, error_rows: after.error_rows });
+      const sessionValues = toSession({
+        ...plan.session,
+        context,
+        base_iteration,
+        error_rows: after.error_rows,
+        spawner_id: null,
+      });
       // A result that stays is not sent again.
       if (plan.session.result === last.result) sessionValues[resultAt] = null;
       const { epoch, revision } = (write as Extract<typeof write, { kind: "update" }>).owner;
@@ -238,7 +268,6 @@ export function stepStatement(tables: Tables): SingleRowStatement {
         revision,
         before.iteration + 1,
         ...sessionValues,
-        toQuestion(plan.session),
         ...toStep({ ...row, ...stored }),
         toIndexedWords(row.text),
       ];
@@ -248,7 +277,6 @@ export function stepStatement(tables: Tables): SingleRowStatement {
         ...OWNERSHIP,
         { name: "iteration", sql_type: "integer" },
         ...asSessionColumns(session),
-        { name: ofSession("question"), sql_type: "text" },
         ...step,
         { name: "words", sql_type: "tsvector" },
       ],
@@ -259,7 +287,6 @@ export function stepStatement(tables: Tables): SingleRowStatement {
           ...CLEARED.map((name) => `${name} = null`),
           "iteration = i.iteration, step_token = i.step_token, next_step_token = i.next_step_token",
           "updated_at = i.created_at, base_iteration = i.base_iteration, context = null",
-          `question = i.${ofSession("question")}`,
           `search_is_stale = s.search_is_stale or i.${ofSession("result")} is not null`,
         ].join(", "),
         when: "s.iteration = i.iteration - 1",
@@ -322,7 +349,7 @@ export function controlStatement(tables: Tables): SingleRowStatement {
         write.owner.epoch,
         write.owner.revision,
         plan.session.iteration,
-        ...toSession({ ...plan.session, context, base_iteration, error_rows: after.error_rows }),
+        ...toSession({ ...plan.session, context, base_iteration, error_rows: after.error_rows, spawner_id: null }),
         ...toAction(settled),
       ];
     },

@@ -1,10 +1,11 @@
 import { GUIDANCE_TYPES } from "../../domain/action-type.ts";
-import type { JsonValue } from "../../domain/json.ts";
+import { isObject, type JsonValue, parseDefensively } from "../../domain/json.ts";
 import { LIVE_STATUSES } from "../../domain/session.ts";
 import {
   type Column,
   columnsOf,
   type Kind,
+  MISSING_VALUES,
   type PortRows,
   perTable,
   type Schema,
@@ -36,6 +37,7 @@ const SQL_TYPE: Readonly<Record<Kind, string>> = {
   boolean: "boolean",
   json: "jsonb",
   exact_json: "json",
+  json_text: "text",
 };
 
 const sqlList = (texts: Iterable<string>): string => [...texts].map((text) => `'${text}'`).join(", ");
@@ -89,8 +91,8 @@ export class Tables {
 
   /** Columns that were not read are null. */
   toRow<Name extends TableName>(table: Name, stored: Record<string, unknown>): PortRows[Name] {
-    const row: Record<string, unknown> = {};
-    for (const { name, kind } of this.#port[table]) row[name] = fromValue(kind, stored[name]);
+    const row: Record<string, unknown> = { ...MISSING_VALUES[table] };
+    for (const { name, kind } of this.#port[table]) row[name] = fromValue(kind, stored[name]) ?? row[name] ?? null;
     return row as PortRows[Name];
   }
 }
@@ -99,11 +101,19 @@ function toValue(kind: Kind, value: unknown): Scalar {
   // A document that is null is stored as none: nobody can tell the two apart.
   if (value === null || value === undefined) return null;
   if (kind === "json") return toJson(value);
+  if (kind === "json_text") return toText(JSON.stringify(value));
   return kind === "text" ? toText(value as string) : (value as Scalar);
 }
 
 function fromValue(kind: Kind, value: unknown): unknown {
   if (value === null || value === undefined) return null;
   if (kind === "json") return fromJson(value as JsonValue);
+  if (kind === "json_text") return documentIn(value as string);
   return kind === "text" ? fromText(value as string) : value;
+}
+
+/** A program of an earlier version writes plain texts into such a column; they are none. */
+function documentIn(text: string): JsonValue {
+  const value = parseDefensively(fromText(text));
+  return isObject(value) ? value : null;
 }

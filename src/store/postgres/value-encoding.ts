@@ -1,6 +1,4 @@
 import { isObject, type JsonValue } from "../../domain/json.ts";
-import type { Session } from "../../domain/session.ts";
-import { questionOf } from "../../domain/session-summary.ts";
 
 /**
  * Values as PostgreSQL can hold them. Its texts cannot hold a zero character or half of a surrogate pair, nor can its
@@ -17,12 +15,6 @@ export function toText(text: string): string {
 
 export function fromText(stored: string): string {
   return stored.startsWith(MARK) ? (JSON.parse(stored.slice(1)) as string) : stored;
-}
-
-/** What a session asks, as its row has it for lists. */
-export function toQuestion(session: Session): string | null {
-  const question = questionOf(session);
-  return question === null ? null : toText(question);
 }
 
 /** JSON text for a `jsonb` column. */

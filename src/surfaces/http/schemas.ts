@@ -40,6 +40,8 @@ export const workersSchema = z
   .optional()
   .describe("The processes that share the store, on PostgreSQL.");
 
+export const NEEDS_PERSON = "Those that ask something, failed, are held, or were stopped by a limit.";
+
 const wholeNumber = z.coerce.number().int();
 
 /** How much of a list is wanted. */

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
-import { SESSION_STATUSES, type Session } from "../../../src/domain/session.ts";
+import { isLive, SESSION_STATUSES, type Session } from "../../../src/domain/session.ts";
 import { needsPerson, type SessionSummary, searchedText, summaryOf } from "../../../src/domain/session-summary.ts";
 import { folded } from "../../../src/domain/words.ts";
 import type { SessionSort, SessionSummaries, Store, SummaryFilter } from "../../../src/store/store.ts";
-import { advance, aSession, mustAdvance, mustCommit, mustCreate, WORKER } from "../fixtures.ts";
+import { advance, aQuestion, aSession, mustAdvance, mustCommit, mustCreate, WORKER } from "../fixtures.ts";
 import { describeClaims, type OpenStore } from "./opened-store.ts";
 
 const REASONS = [null, "max_steps", "destroyed", "max_tokens", "max_runtime_s"] as const;
@@ -37,6 +37,10 @@ const FILTERS: Partial<SummaryFilter>[] = [
   { needs_person: true, moniker: "moniker-0" },
   { session_ids: [] },
   { needs_person: true, agent_id: "agent-0", q: "text" },
+  { spawned_by: "spawner" },
+  { spawned_by: "spawner", statuses: ["running", "waiting"] },
+  { spawned_by: "spawner", q: "text" },
+  { spawned_by: "nobody" },
 ];
 
 export function summaries(open: OpenStore): void {
@@ -67,11 +71,18 @@ export function summaries(open: OpenStore): void {
               0,
             );
             assert.deepEqual([found.total, sum], [found.sessions.length, found.sessions.length], label);
+            const { statuses: _, q: __, moniker: ___, session_ids: ____, ...whole } = asked;
+            if (filter.needs_person || filter.spawned_by)
+              assert.deepEqual(
+                (await reader.listSessions(whole)).map(summaryOf),
+                (await reader.summarizeSessions(whole)).sessions,
+                label,
+              );
             const second = await reader.summarizeSessions({ ...asked, limit: 2, offset: 1 });
             assert.deepEqual(second, { ...found, sessions: found.sessions.slice(1, 3) }, label);
           }
         const asking = await reader.summarizeSessions({ ...PAGE, needs_person: true });
-        assert.ok(asking.sessions.some(({ question }) => question === "may I?"));
+        assert.ok(asking.sessions.some(({ question }) => question?.text === "may I?"));
         assert.ok(asking.sessions.every(({ stop_reason }) => stop_reason !== "destroyed"));
       };
     });
@@ -81,39 +92,42 @@ export function summaries(open: OpenStore): void {
       const look = async (filter: Partial<SummaryFilter>): Promise<string> => {
         const { sessions, counts, total } = await store.summarizeSessions({ ...PAGE, agent_id, ...filter });
         const counted = Object.entries(counts).filter(([, count]) => count > 0);
-        return [...sessions.map(({ question, text }) => `${text} ${question}`), total, ...counted.flat()].join(" ");
+        return [...sessions.map(({ question, text }) => `${text} ${question?.text}`), total, ...counted.flat()].join(
+          " ",
+        );
       };
       let owned = await mustCreate(store, aSession({ agent_id, moniker: "asker" }));
-      assert.equal(await look({}), "null null 1 running 1");
+      assert.equal(await look({}), "null undefined 1 running 1");
       assert.equal(await look({ needs_person: true }), "0");
 
-      owned = (await mustAdvance(store, owned, { text: "first", state: { question: { text: "may I?" } } })).owned;
+      owned = (await mustAdvance(store, owned, { text: "first", session: { question: aQuestion("may I?") } })).owned;
       assert.equal(await look({ needs_person: true }), "first may I? 1 running 1");
       assert.equal(await look({ q: "FIRST" }), "first may I? 1 running 1");
 
-      owned = (await mustAdvance(store, owned, { text: "second", state: { question: null } })).owned;
+      owned = (await mustAdvance(store, owned, { text: "second", session: { question: null } })).owned;
       assert.equal(await look({ needs_person: true }), "0");
       assert.equal(await look({ q: "first" }), "0");
-      assert.equal(await look({ q: "econ", moniker: "asker" }), "second null 1 running 1");
+      assert.equal(await look({ q: "econ", moniker: "asker" }), "second undefined 1 running 1");
 
       const ended = advance(owned, {
         text: "third",
-        state: { question: { text: "too late" } },
         session: { status: "error", last_error: "why", ended_at: owned.session.updated_at },
       });
       await mustCommit(store, ended.batch);
-      assert.equal(await look({ needs_person: true }), "third null 1 error 1");
+      assert.equal(await look({ needs_person: true }), "third undefined 1 error 1");
       assert.equal(await look({ statuses: ["running"] }), "0 error 1");
 
       const claimed = await store.claimSession({ worker: WORKER, session_id: owned.session.session_id });
       assert.ok(claimed);
-      const resumed: Session = { ...claimed.session, status: "waiting", last_error: null, ended_at: null };
+      const asks = {
+        question: aQuestion("once more", { about: { zero: "\u0000" }, choices: [{ value: 1, label: "ü" }] }),
+      };
+      const resumed: Session = { ...claimed.session, ...asks, status: "waiting", last_error: null, ended_at: null };
       await mustCommit(store, { sessions: [{ kind: "update", session: resumed, owner: claimed.owner }] });
-      // The state is still the one that asks.
-      assert.equal(await look({ needs_person: true }), "third too late 1 waiting 1");
+      assert.equal(await look({ needs_person: true }), "third once more 1 waiting 1");
       return async (reader) => {
         const found = await reader.summarizeSessions({ ...PAGE, agent_id, q: "third" });
-        assert.deepEqual([found.total, found.sessions[0]?.question], [1, "too late"]);
+        assert.deepEqual([found.total, found.sessions[0]?.question], [1, asks.question]);
         assert.equal((await reader.getAgent(agent_id))?.session_count, 1);
       };
     });
@@ -183,7 +197,7 @@ async function readPages(
 
 /** What whole sessions tell, newest first. */
 function expectedOf(all: SessionSummary[], filter: SummaryFilter): Pick<SessionSummaries, "sessions"> {
-  const { statuses, agent_id, moniker, q, session_ids, needs_person, sort } = filter;
+  const { statuses, agent_id, moniker, q, session_ids, needs_person, spawned_by, sort } = filter;
   const sessions = all.filter(
     (summary) =>
       (statuses?.includes(summary.status) ?? true) &&
@@ -191,6 +205,7 @@ function expectedOf(all: SessionSummary[], filter: SummaryFilter): Pick<SessionS
       summary.moniker === (moniker ?? summary.moniker) &&
       (q === undefined || searchedText(summary).includes(folded(q))) &&
       (session_ids?.includes(summary.session_id) ?? true) &&
+      (spawned_by === undefined || summary.spawned_by?.session_id === spawned_by) &&
       (!needs_person || needsPerson(summary)),
   );
   return {
@@ -212,7 +227,8 @@ function variant(at: number): Session {
     status,
     stop_reason: status === "stopped" ? (REASONS[at % REASONS.length] ?? null) : null,
     pause_reason: status === "paused" ? (at % 3 ? held : asked) : null,
-    context: at % 4 === 0 ? { question: { text: "may I?" } } : { question: null },
+    question: at % 4 === 0 && isLive(status) ? aQuestion("may I?") : null,
+    spawned_by: at % 5 === 0 ? { session_id: "spawner", iteration: at } : null,
     result: at < 7 || at % 20 === 1 ? (texts[at % 20 === 1 ? 1 : at % texts.length] ?? null) : `text ${at}`,
     last_error: status === "error" ? "why" : null,
     created_at,

@@ -63,7 +63,7 @@ function Reason({ row }: { row: SessionSummary }) {
   if (row.question !== null)
     return (
       <>
-        <p className="rounded-md bg-warn-soft px-3 py-2 text-ink wrap-anywhere">{row.question}</p>
+        <p className="rounded-md bg-warn-soft px-3 py-2 text-ink wrap-anywhere">{row.question.text}</p>
         <AnswerForm session_id={row.session_id} />
       </>
     );

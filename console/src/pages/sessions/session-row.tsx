@@ -62,7 +62,7 @@ export function SessionRow({ row, isHere, isSelected, onToggle, onFocus }: Sessi
 const shortId = (id: string): string => (/^[0-9A-HJKMNP-TV-Z]{26}$/.test(id) ? id.slice(-5) : id);
 
 function LastText({ row }: { row: SessionSummary }) {
-  if (row.question !== null) return <span className="text-warn">Asks: {row.question}</span>;
+  if (row.question !== null) return <span className="text-warn">Asks: {row.question.text}</span>;
   if ((row.status === "error" || row.status === "paused") && row.last_error)
     return <span className="text-bad">{row.last_error}</span>;
   if (row.stop_reason !== null && row.stop_reason !== "destroyed")

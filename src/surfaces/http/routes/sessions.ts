@@ -6,7 +6,7 @@ import type { SessionOrAgent } from "../../../store/store.ts";
 import type { Routes } from "../context.ts";
 import { nextAfter, nextSchema, orderQuery, toOrder } from "../list-order.ts";
 import { found, invalid } from "../problem.ts";
-import { answers, idParams, iterationQuery, pageQuery } from "../schemas.ts";
+import { answers, idParams, iterationQuery, NEEDS_PERSON, pageQuery } from "../schemas.ts";
 
 const sessionOrAgent = { session_id: idSchema.optional(), agent_id: idSchema.optional() };
 
@@ -20,6 +20,8 @@ export const sessionRoutes: Routes = (app, { store }) => {
         querystring: z.object({
           status: sessionStatusSchema.optional(),
           agent_id: idSchema.optional(),
+          needs_person: z.stringbool().optional().describe(NEEDS_PERSON),
+          spawned_by: idSchema.optional().describe("Only those that a step of this session started."),
           ...orderQuery,
           ...pageQuery,
         }),

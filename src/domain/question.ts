@@ -1,0 +1,50 @@
+import { z } from "zod";
+import { idSchema, timeSchema } from "./ids.ts";
+import { isObject, type JsonObject, jsonObjectSchema, jsonSchema } from "./json.ts";
+
+const choiceSchema = z.object({ value: jsonSchema, label: z.string().optional() });
+
+/** What a step asks people, and how they may answer. */
+export const askSchema = z.object({
+  text: z.string().min(1),
+  /** The answers that there are; any where absent. */
+  choices: z.array(choiceSchema).min(1).optional(),
+  /** A flat JSON Schema object: the answer is an object with these fields. */
+  schema: jsonObjectSchema.optional(),
+  /** What the question is about, for people to look at. */
+  about: jsonSchema.optional(),
+});
+export type Ask = z.infer<typeof askSchema>;
+
+/** A question that is open: it closes with the commit of the next step, whatever woke it. */
+export const questionSchema = z.object({
+  question_id: idSchema,
+  text: z.string(),
+  choices: z.array(choiceSchema).nullable(),
+  schema: jsonObjectSchema.nullable(),
+  about: jsonSchema,
+  asked_at: timeSchema,
+  /** Of the step that asked. */
+  iteration: z.int().min(0),
+});
+export type Question = z.infer<typeof questionSchema>;
+
+export const questionOf = (
+  { text, choices, schema, about }: Ask,
+  { question_id, asked_at, iteration }: Pick<Question, "question_id" | "asked_at" | "iteration">,
+): Question => ({
+  question_id,
+  text,
+  choices: choices ?? null,
+  schema: schema ?? null,
+  about: about ?? null,
+  asked_at,
+  iteration,
+});
+
+/** A moniker may also ask by keeping `question: {text}` in its state until it is answered. */
+export function askedInState(state: JsonObject): Ask | null {
+  const question = state["question"];
+  if (!isObject(question) || typeof question["text"] !== "string" || question["text"] === "") return null;
+  return { text: question["text"] };
+}

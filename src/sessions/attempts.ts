@@ -1,0 +1,58 @@
+import type { Session, StartedAttempt } from "../domain/session.ts";
+import { StepError } from "../monikers/moniker.ts";
+
+/** How the attempt before ended; null where there was none. */
+type AttemptEnd = NonNullable<StartedAttempt["ended"]> | "crash";
+
+/** What is known of attempts at the next step that came to nothing. */
+export type EarlierAttempts = {
+  /** Those that ended with an error here, in a row. */
+  failures: number;
+  /** The tokens they used; the next row counts them. */
+  tokens: number;
+  /** All of them. */
+  begun: number;
+  ended: AttemptEnd | null;
+  /** RUNNER-7. Whether the last owner died while the session ran. */
+  may_have_crashed: boolean;
+};
+
+/** What the row says of the next step. */
+export function startedAttempt({ started_attempt, iteration }: Session): StartedAttempt | null {
+  return started_attempt?.iteration === iteration + 1 ? started_attempt : null;
+}
+
+export function earlierAttempts(session: Session, after_crash: boolean): EarlierAttempts {
+  const started = startedAttempt(session);
+  const begun = started?.begun ?? started?.attempts ?? 0;
+  return {
+    failures: 0,
+    tokens: 0,
+    begun,
+    ended: begun === 0 ? null : (started?.ended ?? "crash"),
+    may_have_crashed: after_crash && session.status === "running",
+  };
+}
+
+export const noAttempts = (): EarlierAttempts => ({
+  failures: 0,
+  tokens: 0,
+  begun: 0,
+  ended: null,
+  may_have_crashed: false,
+});
+
+/** How an attempt ended that threw. */
+export const endOfFailure = (error: unknown): "error" | "timeout" =>
+  error instanceof StepError && error.code === "timeout" ? "timeout" : "error";
+
+/** The mark of the next step once attempts have ended here without a commit; `crashes` are those that count on. */
+export function attemptAfter(
+  session: Session,
+  { begun, ended }: Pick<EarlierAttempts, "begun" | "ended">,
+  crashes = startedAttempt(session)?.attempts ?? 0,
+): StartedAttempt {
+  const { ended: _, ...mark } = startedAttempt(session) ?? {};
+  const known = ended === null || ended === "crash" ? {} : { ended };
+  return { ...mark, iteration: session.iteration + 1, attempts: crashes, begun, ...known };
+}
