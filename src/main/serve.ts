@@ -10,7 +10,8 @@ import { Events } from "../events/events.ts";
 import { MonikerLoader } from "../monikers/catalog.ts";
 import { ownFileIn } from "../monikers/import-own.ts";
 import type { Llm } from "../monikers/llm/llm.ts";
-import { readModel } from "../monikers/llm/model.ts";
+import { OverlayWorkspace } from "../monikers/tools/overlay-workspace.ts";
+import { Rerunner } from "../sessions/rerun.ts";
 import { currentStep, runningSteps } from "../sessions/step-scope.ts";
 import { describeStore, isShared } from "../store/open-store.ts";
 import type { Store } from "../store/store.ts";
@@ -23,6 +24,7 @@ import { buildServer } from "../surfaces/http/server.ts";
 import { SocketServer } from "../surfaces/socket/socket-server.ts";
 import { TokenCheck } from "../surfaces/token-check.ts";
 import type { Config } from "./config.ts";
+import { Models } from "./models.ts";
 import { MonikerReloads } from "./moniker-reloads.ts";
 import { Runtime, type RuntimeOptions } from "./runtime.ts";
 import { stopRequested } from "./stop-requested.ts";
@@ -91,19 +93,27 @@ async function serveUntilStopped(role: Role, config: Config, { opening, notices,
   const watchdog = newWatchdog(config);
   atStop("the watchdog", () => watchdog.stop());
   const parts = { store, catalog, limit, metrics, log, watchdog };
-  const runtime = role === "server" ? null : newRuntime(config, { ...parts, llm: await openModel(config) });
+  const models = new Models(config);
+  const runtime = role === "server" ? null : newRuntime(config, { ...parts, llm: await models.get() });
   atStop("the work under way", () => runtime?.stop());
   const { queue, events } = runtime ?? {
     queue: new ActionQueue(store, catalog, { limit }),
     events: new Events(store),
   };
+  const rerunner = new Rerunner({
+    store,
+    catalog,
+    watch: watchdog.watch,
+    model: (name) => models.get(name),
+    newTools: () => ({ workspace: new OverlayWorkspace(config.EVERSTEP_WORKSPACE) }),
+  });
   const runtimes = () => (runtime ? [runtime.describe()] : []);
   const address =
     role === "worker"
       ? null
       : await listen(
           config,
-          { store, catalog, metrics, log, runtimes, queue, events, limit, reloadMonikers: reloads.reload },
+          { ...parts, runtimes, queue, events, reloadMonikers: reloads.reload, rerun: rerunner.rerun },
           atStop,
         );
   process.send?.(UP);
@@ -224,17 +234,6 @@ async function listen(config: Config, { log, limit, ...parts }: ServerParts, atS
       error,
     );
   }
-}
-
-/** BAML's native part is large: it is loaded only where a model is configured. */
-async function openModel(config: Config): Promise<Llm | null> {
-  const model = readModel(config);
-  if (!model) return null;
-  const [{ BamlEngine }, { Llm: Model }] = await Promise.all([
-    import("../monikers/llm/baml-engine.ts"),
-    import("../monikers/llm/llm.ts"),
-  ]);
-  return new Model(new BamlEngine(model));
 }
 
 function greet(address: string, config: Config, revived: number): void {

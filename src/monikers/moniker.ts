@@ -40,6 +40,8 @@ export type StepContext<Params = unknown> = {
   /** Others' messages in the session's conversation since its last step that asked, oldest first. */
   unread: (limit?: number) => Promise<Message[]>;
   emit: (news: StepNews) => void;
+  /** A recorded step runs once more to be looked at: nothing that it returns is kept, so it should not act on the world. */
+  is_rerun?: true;
 };
 
 /** What a step tells while it runs: text as it grows, tools that it uses, tokens that it spent. */

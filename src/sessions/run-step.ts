@@ -30,7 +30,11 @@ export type StepOutcome =
 export type RunningStep = { outcome: Promise<StepOutcome>; cut: (reason: CutReason) => void };
 
 export type StepEnvironment = Pick<StepContext, "llm" | "tools"> &
-  Pick<RunnerDependencies, "watch"> & { unreadMessages: UnreadMessages; onShown: (shown: Shown) => void };
+  Pick<RunnerDependencies, "watch"> & {
+    unreadMessages: Pick<UnreadMessages, "unread" | "cursor">;
+    onShown: (shown: Shown) => void;
+    is_rerun?: true;
+  };
 
 /** What a step shows while it runs: text, or the name of a tool, and whose guidance it has. */
 type Shown = Pick<StepDelta, "text" | "tool" | "action_ids">;
@@ -106,7 +110,7 @@ class StepRun {
 
   #context(): StepContext {
     const { agent_id, session_id, conversation_id, iteration, params } = this.#session;
-    const { llm, tools, unreadMessages } = this.#environment;
+    const { llm, tools, unreadMessages, is_rerun } = this.#environment;
     return {
       params: copyJson(params),
       signal: this.#controller.signal,
@@ -115,6 +119,7 @@ class StepRun {
       tools,
       unread: (limit) => unreadMessages.unread(limit),
       emit: (progress) => this.#emit(progress),
+      ...(is_rerun && { is_rerun }),
     };
   }
 

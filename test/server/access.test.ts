@@ -44,6 +44,7 @@ const ROUTES: [method: string, path: string][] = [
   ["GET", "/api/conversations/x/messages"],
   ["GET", "/api/session-summaries"],
   ["GET", "/api/system"],
+  ["POST", "/api/sessions/x/steps/0/rerun"],
   ["GET", "/api/monikers"],
   ["POST", "/api/monikers/reload"],
   ["GET", "/api/search?q=x"],

@@ -28,6 +28,7 @@ const CONTRACT: Record<string, number> = {
   "get /api/actions/{action_id}": 200,
   "get /api/actions": 200,
   "get /api/agent-steps": 200,
+  "post /api/sessions/{session_id}/steps/{iteration}/rerun": 200,
   "get /api/agent-steps/latest": 200,
   "post /api/conversations": 201,
   "get /api/conversations": 200,

@@ -53,10 +53,21 @@ export class Workspace {
   }
 
   async write(path: string, text: string): Promise<void> {
-    if (Buffer.byteLength(text) > LARGEST_FILE) throw refused(`a file has at most ${LARGEST_FILE} bytes`);
-    const target = this.#within(path);
-    if (target === this.#root) throw refused(`${path} is not a file`);
+    const target = join(this.#root, this.writable(path, text));
     await refusing(path, () => this.#write(target, path, text));
+  }
+
+  /** Where a path leads, from the workspace's folder, with forward slashes. */
+  protected locate(path: string): string {
+    return relative(this.#root, this.#within(path)).split(sep).join("/");
+  }
+
+  /** The same for a file that is to be written, or an error. */
+  protected writable(path: string, text: string): string {
+    if (Buffer.byteLength(text) > LARGEST_FILE) throw refused(`a file has at most ${LARGEST_FILE} bytes`);
+    const at = this.locate(path);
+    if (at === "") throw refused(`${path} is not a file`);
+    return at;
   }
 
   async #write(target: string, path: string, text: string): Promise<void> {

@@ -8,6 +8,7 @@ import { demo } from "./commands/demo.ts";
 import { type LogsOptions, logs } from "./commands/logs.ts";
 import { type PsOptions, ps } from "./commands/ps.ts";
 import { reload } from "./commands/reload.ts";
+import { type ReplayOptions, type RerunOptions, replay, rerun } from "./commands/rerun.ts";
 import { type SearchOptions, search } from "./commands/search.ts";
 import { workers } from "./commands/workers.ts";
 
@@ -93,6 +94,24 @@ export function clientCommands(): Command {
       "\nA step that runs finishes on the old code; the next one runs the new. A file that cannot be loaded leaves its moniker as it was.\nOnly the process at --url reloads: to the others that share its store send SIGHUP.",
     )
     .action((options: Connection & { json?: boolean }) => reload(connect(options), options));
+
+  command("rerun <session> <iteration>", "run a recorded step once more on today's code; nothing is written")
+    .option("--model <provider/model>", "another model than the configured one")
+    .option("--guidance <text>", "instead of what the step was told")
+    .option("--state <json>", "instead of the state that the step started from")
+    .action((session: string, iteration: string, options: RerunOptions & Connection) =>
+      rerun(connect(options), session, iteration, options),
+    );
+
+  command("replay <session>", "run recorded steps once more on today's code and print what differs; nothing is written")
+    .option("--from <iteration>", "the first step", wholeNumber, "0")
+    .option("--to <iteration>", "the last step", wholeNumber)
+    .option("--model <provider/model>", "another model than the configured one")
+    .addHelpText(
+      "after",
+      "\nEach step gets the input that was recorded, not what the step before returns now: a difference does not spread to later steps.\nThe exit code is 1 if anything differs. Files of the workspace are not written; what a moniker does beyond that, it does again.",
+    )
+    .action((session: string, options: ReplayOptions & Connection) => replay(connect(options), session, options));
 
   command("demo", "watch a joke agent being guided, paused and resumed")
     .option("--fast", "without the pauses")

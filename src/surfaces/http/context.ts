@@ -3,6 +3,7 @@ import type { FastifyBaseLogger, FastifyInstance, FastifyRequest, RawServerDefau
 import type { ZodTypeProvider } from "fastify-type-provider-zod";
 import type { ActionQueue } from "../../actions/action-queue.ts";
 import type { Conversations } from "../../actions/conversations.ts";
+import type { RerunOutcome, RerunRequest } from "../../domain/rerun.ts";
 import type { Events } from "../../events/events.ts";
 import type { Catalog, ReloadReport } from "../../monikers/catalog.ts";
 import type { Store } from "../../store/store.ts";
@@ -26,6 +27,8 @@ export type ServerContext = {
   catalog: Catalog;
   /** Loads changed monikers of this process. */
   reloadMonikers: () => Promise<ReloadReport>;
+  /** Runs a recorded step once more, without a trace. */
+  rerun: (session_id: string, iteration: number, request: RerunRequest, signal: AbortSignal) => Promise<RerunOutcome>;
   metrics: Metrics;
   /** The one chat that AgentApi serves, which can be started afresh. */
   chat: { reset(): Promise<void> };

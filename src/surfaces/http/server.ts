@@ -26,6 +26,7 @@ import { agentRoutes } from "./routes/agents.ts";
 import { controlRoutes } from "./routes/controls.ts";
 import { conversationRoutes } from "./routes/conversations.ts";
 import { overviewRoutes } from "./routes/overview.ts";
+import { rerunRoutes } from "./routes/reruns.ts";
 import { sessionRoutes } from "./routes/sessions.ts";
 import { summaryRoutes } from "./routes/summaries.ts";
 import { systemRoutes } from "./routes/system.ts";
@@ -43,6 +44,7 @@ const ROUTES: Routes[] = [
   agentRoutes,
   controlRoutes,
   sessionRoutes,
+  rerunRoutes,
   summaryRoutes,
   actionRoutes,
   conversationRoutes,

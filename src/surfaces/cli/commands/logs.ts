@@ -1,17 +1,14 @@
 import { setTimeout as wait } from "node:timers/promises";
-import { z } from "zod";
 import { isLive, type Session, sessionSchema } from "../../../domain/session.ts";
-import { type Step, stepSchema } from "../../../domain/step.ts";
+import type { Step } from "../../../domain/step.ts";
 import { type ApiClient, CommandError, UnreachableError } from "../client.ts";
 import { coloured, printable, statusText } from "../output.ts";
-import { findSession } from "../sessions.ts";
+import { findSession, stepsAfter } from "../sessions.ts";
 import { StepPrinter } from "../step-printer.ts";
 
 export type LogsOptions = { follow?: boolean; tail?: string; json?: boolean };
 type Delta = { iteration: number; event_seq: number; text: string };
 
-const PAGE = 500;
-const stepsSchema = z.object({ steps: z.array(stepSchema) });
 const RETRY_MS = 1000;
 const LOST = "the connection was lost; trying again…";
 
@@ -22,15 +19,6 @@ export async function logs(client: ApiClient, prefix: string, { follow, tail, js
   const from = tail === undefined ? -1 : Math.max(-1, session.iteration - Number(tail));
   if (follow) await followSession(client, session.session_id, from, printer);
   else for await (const step of stepsAfter(client, session.session_id, from)) printer.step(step);
-}
-
-async function* stepsAfter(client: ApiClient, session_id: string, after_iteration: number): AsyncGenerator<Step> {
-  for (let offset = 0; ; offset += PAGE) {
-    const query = { session_id, after_iteration, limit: PAGE, offset };
-    const { steps } = await client.get(stepsSchema, "/api/agent-steps", query);
-    yield* steps;
-    if (steps.length < PAGE) return;
-  }
 }
 
 async function followSession(client: ApiClient, session_id: string, from: number, printer: StepPrinter): Promise<void> {

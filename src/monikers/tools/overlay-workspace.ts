@@ -1,0 +1,27 @@
+import { Workspace } from "./workspace.ts";
+
+/** A workspace that keeps what is written to it in memory, where its own reads find it. The folder stays as it is. */
+export class OverlayWorkspace extends Workspace {
+  readonly #written = new Map<string, string>();
+
+  override async write(path: string, text: string): Promise<void> {
+    this.#written.set(this.writable(path, text), text);
+  }
+
+  override async read(path: string): Promise<string> {
+    return this.#written.get(this.locate(path)) ?? super.read(path);
+  }
+
+  override async has(path: string): Promise<boolean> {
+    const at = this.locate(path);
+    const isWritten = [...this.#written.keys()].some((file) => file === at || file.startsWith(`${at}/`));
+    return isWritten || super.has(path);
+  }
+
+  override async list(path = "."): Promise<string[]> {
+    const at = this.locate(path);
+    const written = [...this.#written.keys()].filter((file) => at === "" || file.startsWith(`${at}/`));
+    const present = written.length > 0 && !(await super.has(path)) ? [] : await super.list(path);
+    return [...new Set([...present, ...written])].sort();
+  }
+}

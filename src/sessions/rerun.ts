@@ -1,0 +1,173 @@
+import { isDeepStrictEqual } from "node:util";
+import { Semaphore } from "../concurrency/semaphore.ts";
+import type { Message } from "../domain/conversation.ts";
+import { EverstepError } from "../domain/errors.ts";
+import { isObject, type JsonObject, type JsonValue } from "../domain/json.ts";
+import { type RerunOutcome, type RerunRequest, recordedFrame } from "../domain/rerun.ts";
+import type { Session } from "../domain/session.ts";
+import type { Step } from "../domain/step.ts";
+import type { FrameOut } from "../domain/step-frame.ts";
+import type { Catalog } from "../monikers/catalog.ts";
+import type { StepContext } from "../monikers/moniker.ts";
+import type { Store } from "../store/store.ts";
+import { describeError } from "./retry.ts";
+import { runStep, type StepOutcome } from "./run-step.ts";
+import type { RunnerDependencies } from "./runner-dependencies.ts";
+
+/** Steps that may run again at once. */
+const MOST_AT_ONCE = 16;
+const MOST_MESSAGES = 500;
+
+export type RerunDependencies = Pick<RunnerDependencies, "watch"> & {
+  store: Store;
+  catalog: Catalog;
+  /** The model of that name, or the configured one. */
+  model: (name: string | undefined) => Promise<StepContext["llm"]>;
+  /** Tools that leave no trace. */
+  newTools: () => StepContext["tools"];
+};
+
+/** What is known of a step that is to run again. */
+type Recorded = { step: Step; previous: Step | null; owner: Session; state: JsonObject; guidance: JsonValue[] };
+
+/**
+ * Runs recorded steps once more on today's code.
+ *
+ * RERUN-1  Nothing is written and nothing is told: no row, no file of the workspace, no event. What the moniker does to the world beyond
+ *          its tools it does again, unless it heeds `is_rerun`.
+ * RERUN-2  The step gets what it got when it was recorded, save for what the request replaces: the token, the state of the step
+ *          before, the guidance, the parameters, the messages that had come since the step before.
+ * RERUN-3  It runs beside the session, whatever that does meanwhile.
+ */
+export class Rerunner {
+  readonly #dependencies: RerunDependencies;
+  readonly #semaphore = new Semaphore(MOST_AT_ONCE);
+
+  constructor(dependencies: RerunDependencies) {
+    this.#dependencies = dependencies;
+  }
+
+  readonly rerun = async (
+    session_id: string,
+    iteration: number,
+    request: RerunRequest,
+    signal: AbortSignal,
+  ): Promise<RerunOutcome> => {
+    const { store, catalog } = this.#dependencies;
+    const session = await store.getSession(session_id);
+    if (!session) return { kind: "unknown", what: "session" };
+    const recorded = await readRecorded(store, session, iteration);
+    if (!recorded) return { kind: "unknown", what: "step" };
+    const { owner } = recorded;
+    const moniker = catalog.get(owner.moniker);
+    if (!moniker) return { kind: "invalid", path: "moniker", message: `no moniker is named ${owner.moniker} here` };
+    const llm = await this.#dependencies.model(request.model).catch((error: unknown) => error as Error);
+    if (llm instanceof EverstepError) return { kind: "invalid", path: "model", message: llm.message };
+    if (llm instanceof Error) throw llm;
+    const outcome = await this.#semaphore.run(() => this.#run(recorded, request, { moniker, llm, signal }));
+    return { kind: "ran", rerun: { ...compared(recorded.step, outcome), moniker_version: moniker.version ?? null } };
+  };
+
+  #run(
+    { step, previous, owner, state, guidance }: Recorded,
+    request: RerunRequest,
+    { moniker, llm, signal }: { moniker: Parameters<typeof runStep>[1]; llm: StepContext["llm"]; signal: AbortSignal },
+  ): Promise<StepOutcome> {
+    const { store, watch, newTools } = this.#dependencies;
+    const given = request.guidance === undefined ? guidance : [request.guidance].flat();
+    // RERUN-2. Its session may have reached its end long ago; the step is given its own time.
+    const { max_runtime_s: _, ...options } = owner.options;
+    const session: Session = {
+      ...owner,
+      options,
+      iteration: step.iteration - 1,
+      next_step_token: step.step_token,
+      context: request.state ?? state,
+      pending_guidance: given,
+      pending_action_ids: [],
+    };
+    const messages = messagesBetween(store, owner, previous, step);
+    let read = 0;
+    const unread = async (limit = 100) => (await messages()).slice(read, (read += limit));
+    const unreadMessages = { unread, cursor: null };
+    const environment = { llm, tools: newTools(), watch, unreadMessages, onShown() {}, is_rerun: true as const };
+    const running = runStep(session, moniker, environment);
+    signal.addEventListener("abort", () => running.cut("interrupted"), { once: true });
+    return running.outcome;
+  }
+}
+
+/** RERUN-2. An attempt that failed is taken where no later one succeeded. */
+async function readRecorded(store: Store, session: Session, iteration: number): Promise<Recorded | null> {
+  const { session_id } = session;
+  const rows = (status: Step["status"]): Promise<Step[]> =>
+    store.listSteps({
+      session_id,
+      status,
+      min_iteration: Math.max(0, iteration - 1),
+      max_iteration: iteration,
+      limit: 500,
+      offset: 0,
+    });
+  const committed = await rows("ok");
+  const previous = committed.find((row) => row.iteration === iteration - 1) ?? null;
+  const succeeded = committed.find((row) => row.iteration === iteration);
+  const step = succeeded ?? (await rows("error")).findLast((row) => row.iteration === iteration);
+  if (!step) return null;
+  // A fork's earlier steps are its parent's, with the parent's parameters.
+  const owner = step.session_id === session_id ? session : await store.getSession(step.session_id);
+  if (!owner) return null;
+  const state = (await forkedState(store, owner, iteration)) ?? previous?.state ?? {};
+  // What a failed attempt was given is still there for the next one.
+  const guidance =
+    step.status === "ok" ? step.guidance : session.iteration === iteration - 1 ? session.pending_guidance : [];
+  return { step, previous, owner, state, guidance };
+}
+
+/** A fork's first step starts from the state that the fork was given, if any. */
+async function forkedState(store: Store, owner: Session, iteration: number): Promise<JsonObject | null> {
+  if (owner.parent_iteration !== iteration - 1) return null;
+  const [action] = await store.getActions([owner.created_action_id]);
+  const payload = action?.payload;
+  return isObject(payload) && isObject(payload["state"]) ? payload["state"] : null;
+}
+
+/** Others' messages that had come between two steps, read once they are asked for. */
+function messagesBetween(
+  store: Store,
+  { conversation_id, session_id }: Session,
+  previous: Step | null,
+  step: Step,
+): () => Promise<Message[]> {
+  let reading: Promise<Message[]> | undefined;
+  return async () => {
+    if (conversation_id === null) return [];
+    const since = previous === null ? {} : { since: previous.created_at };
+    reading ??= store.listMessages({ conversation_id, ...since, limit: MOST_MESSAGES, offset: 0 });
+    return (await reading).filter(
+      (message) => message.session_id !== session_id && message.created_at < step.created_at,
+    );
+  };
+}
+
+function compared(recorded: Step, outcome: StepOutcome) {
+  const tokens_used = outcome.tokens;
+  if (outcome.kind === "done") {
+    const { frame, latency_ms } = outcome;
+    const differences = recorded.status === "error" ? ["error"] : differencesFrom(recorded, frame);
+    return { frame, error: null, latency_ms, tokens_used, differs: differences.length > 0, differences };
+  }
+  const error = outcome.kind === "failed" ? describeError(outcome.error) : "the request was given up";
+  const latency_ms = outcome.kind === "failed" ? outcome.latency_ms : 0;
+  const differs = recorded.error !== error;
+  return { frame: null, error, latency_ms, tokens_used, differs, differences: differs ? ["error"] : [] };
+}
+
+/** The fields in which a frame differs from the row of the step that was run again. */
+function differencesFrom(recorded: Step, frame: FrameOut): string[] {
+  // As it would be stored.
+  const now = JSON.parse(JSON.stringify(frame)) as Record<string, JsonValue>;
+  return Object.entries(recordedFrame(recorded))
+    .filter(([field, value]) => !isDeepStrictEqual(now[field] ?? null, JSON.parse(JSON.stringify(value))))
+    .map(([field]) => field);
+}

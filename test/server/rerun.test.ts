@@ -1,0 +1,179 @@
+import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { after, before, describe, test } from "node:test";
+import type { JsonObject } from "../../src/domain/json.ts";
+import { type Rerun, rerunSchema } from "../../src/domain/rerun.ts";
+import { ModelServer, reply } from "../llm/model-server.ts";
+import { MonikerFiles, monikerFile } from "../monikers/moniker-files.ts";
+import { Api, problemOf, read } from "./api.ts";
+import { everstep } from "./command.ts";
+import { eventually, ServerProcess, TIMEOUT } from "./server-fixture.ts";
+import { Watcher } from "./watcher.ts";
+
+/** Adds what it is told to a sum, and says it times a factor. Its file is changed by the tests. */
+const adder = (factor: number): string =>
+  monikerFile("adder", "0", {
+    kind: "reactive",
+    more: `async step({ step, state, guidance = [] }: any, { params, tools, is_rerun }: any) {
+    const sum = guidance.reduce((total: number, said: any) => total + Number(said), state.sum ?? 0);
+    if (sum < 0) throw new Error("below zero");
+    await tools.workspace.write("sums/" + step + ".txt", String(sum));
+    const written = await tools.workspace.read("sums/" + step + ".txt");
+    return { step, next_step: String(Number(step) + 1), state: { sum }, text: String(sum * ${factor}), data: { written, is_rerun: is_rerun ?? null }, done: false };
+  },`,
+  });
+
+describe("a recorded step that runs once more", () => {
+  let files: MonikerFiles;
+  let model: ModelServer;
+  let server: ServerProcess;
+  let api: Api;
+  before(async () => {
+    files = await MonikerFiles.with({ "adder.ts": adder(1) });
+    model = await ModelServer.open();
+    const environment = { EVERSTEP_MONIKERS: files.folder, OPENAI_BASE_URL: model.url, OPENAI_API_KEY: "sk-test" };
+    server = await ServerProcess.start(environment);
+    api = new Api(server.url);
+  });
+  after(async () => {
+    await server?.finish();
+    await model?.[Symbol.asyncDispose]();
+    await files?.[Symbol.asyncDispose]();
+  });
+
+  const path = (session_id: string, iteration: number) => `/api/sessions/${session_id}/steps/${iteration}/rerun`;
+  const rerun = async (session_id: string, iteration: number, body: JsonObject = {}): Promise<Rerun> =>
+    read(await api.post(path(session_id, iteration), body), 200, rerunSchema.strict());
+
+  /** A session that was told each number, one step each. */
+  async function added(...numbers: number[]): Promise<string> {
+    const { session_id } = await api.create("adder");
+    for (const [iteration, number] of numbers.entries()) {
+      await api.post(`/api/sessions/${session_id}/interrupt`, { guidance: number });
+      await eventually("the step", async () => (await api.session(session_id)).iteration === iteration);
+    }
+    return session_id;
+  }
+
+  test("gives the same where nothing changed, and says which version ran", TIMEOUT, async () => {
+    const session_id = await added(1, 2, 3);
+    for (const [iteration, text] of ["1", "3", "6"].entries()) {
+      const { frame, error, ...again } = await rerun(session_id, iteration);
+      assert.equal(frame?.text, text);
+      assert.deepEqual(frame?.data, { written: text, is_rerun: true });
+      assert.deepEqual([error, again.differences], [null, ["data"]], "only what tells that it is a rerun");
+      assert.match(again.moniker_version ?? "", /^[0-9a-f]{12}$/);
+    }
+    const { session_id: counting } = await api.create("count", { params: { to: 2 } });
+    await eventually("the end", async () => (await api.session(counting)).status === "done");
+    const again = await rerun(counting, 1);
+    assert.deepEqual([again.frame?.text, again.differs, again.differences], ["1", false, []]);
+  });
+
+  test("takes another state and other guidance", TIMEOUT, async () => {
+    const session_id = await added(1, 2);
+    assert.equal((await rerun(session_id, 1, { guidance: 5 })).frame?.text, "6");
+    assert.equal((await rerun(session_id, 1, { guidance: [5, 6] })).frame?.text, "12");
+    assert.equal((await rerun(session_id, 1, { guidance: [] })).frame?.text, "1");
+    const again = await rerun(session_id, 1, { state: { sum: 40 } });
+    assert.deepEqual([again.frame?.text, again.frame?.state, again.differs], ["42", { sum: 42 }, true]);
+    assert.deepEqual(again.differences, ["state", "text", "data"]);
+  });
+
+  test("leaves no trace: no row, no event, no file", TIMEOUT, async () => {
+    const session_id = await added(1, 2);
+    const whole = async () => [await api.session(session_id), await api.steps(session_id)];
+    const rows = await whole();
+    using watcher = await Watcher.connect(server.url);
+    await watcher.socket.emitWithAck("subscribe", { all: true });
+    const { frame } = await rerun(session_id, 1, { state: { sum: 7 } });
+    assert.deepEqual(frame?.data, { written: "9", is_rerun: true }, "the step sees what it wrote");
+    // What a step of another session tells comes after whatever the rerun would have told.
+    const { session_id: other } = await api.create("count", { params: { to: 0 } });
+    await eventually("the other's step", async () => watcher.told.some(({ event }) => event === "agent_step"));
+    const sessions = watcher.told.map(({ payload }) => (payload as { session_id: string }).session_id);
+    assert.deepEqual([...new Set(sessions)], [other]);
+    assert.deepEqual(await whole(), rows);
+    assert.equal(await readFile(join(server.folder, "workspace/sums/1.txt"), "utf8"), "3");
+  });
+
+  test("that fails tells the error; a failed one can be run with what it was given", TIMEOUT, async () => {
+    const session_id = await added(1);
+    const failed = await rerun(session_id, 0, { guidance: -5 });
+    assert.deepEqual([failed.frame, failed.error, failed.differs], [null, "Error: below zero", true]);
+    const { session_id: failing } = await api.create("adder", { options: { retry: { max_attempts: 1 } } });
+    await api.post(`/api/sessions/${failing}/interrupt`, { guidance: -5 });
+    await eventually("the error", async () => (await api.session(failing)).status === "error");
+    const same = await rerun(failing, 0);
+    assert.deepEqual([same.error, same.differs], ["Error: below zero", false]);
+    const mended = await rerun(failing, 0, { guidance: 5 });
+    assert.deepEqual([mended.frame?.text, mended.differences], ["5", ["error"]]);
+  });
+
+  test("of a fork's past runs as its parent's", TIMEOUT, async () => {
+    const session_id = await added(1, 2, 3);
+    const forked = JSON.parse(
+      (await api.post(`/api/sessions/${session_id}/fork`, { iteration: 1, guidance: 10 })).text,
+    );
+    const { session_id: fork } = forked as { session_id: string };
+    await eventually("the fork's step", async () => (await api.session(fork)).iteration === 2);
+    assert.equal((await rerun(fork, 1)).frame?.text, "3");
+    assert.equal((await rerun(fork, 2)).frame?.text, "13");
+  });
+
+  test("can use a model that is not the configured one, and counts its tokens", TIMEOUT, async () => {
+    const { session_id } = await api.create("joke", { params: { subject: "tea" }, options: { max_steps: 1 } });
+    await eventually("the joke", async () => (await api.session(session_id)).status === "stopped");
+    assert.deepEqual((await rerun(session_id, 0)).differences, []);
+    model.will(reply(JSON.stringify({ text: "Tea, said the model." })));
+    const again = await rerun(session_id, 0, { model: "openai/test" });
+    assert.deepEqual([again.frame?.text, again.differences], ["Tea, said the model.", ["text"]]);
+    assert.ok(again.tokens_used > 0);
+    const problem = problemOf(await api.post(path(session_id, 0), { model: "nobody/x" }), 400);
+    assert.deepEqual(
+      problem.errors?.map((error) => error.path),
+      ["model"],
+    );
+  });
+
+  test("that is not there is 404, and what is no request is 400", TIMEOUT, async () => {
+    const session_id = await added(1);
+    problemOf(await api.post(path("nobody", 0)), 404);
+    problemOf(await api.post(path(session_id, 1)), 404);
+    for (const wrong of [{ state: 1 }, { state: [] }, { model: 1 }] as JsonObject[])
+      problemOf(await api.post(path(session_id, 0), wrong), 400);
+    problemOf(await api.post(`/api/sessions/${session_id}/steps/-1/rerun`), 400);
+    problemOf(await api.post(`/api/sessions/${session_id}/steps/first/rerun`), 400);
+  });
+
+  test("everstep rerun and replay print what differs on changed code", TIMEOUT, async () => {
+    const { session_id: counting } = await api.create("count", { params: { to: 3 } });
+    await eventually("the end", async () => (await api.session(counting)).status === "done");
+    const same = await everstep(["replay", counting, "--url", server.url]);
+    assert.deepEqual([same.code, same.stderr], [0, ""]);
+    assert.match(same.stdout, /#0 .*the same[^]*#3 .*the same[^]*4 steps were run again, 0 differ/);
+    const session_id = await added(1, 2, 3);
+    await files.write({ "adder.ts": adder(2) });
+    await api.post("/api/monikers/reload");
+    const once = await everstep(["rerun", session_id, "1", "--url", server.url]);
+    assert.equal(once.code, 0, once.stderr);
+    assert.match(once.stdout, /^6\ndiffers in text, data/);
+    const whole = await everstep(["replay", session_id, "--from", "1", "--to", "2", "--url", server.url]);
+    assert.equal(whole.code, 1);
+    assert.match(
+      whole.stdout,
+      /#1 1: differs in text, data[^]*- text: 3\n {2}\+ text: 6\n[^]*#2 2: [^]*- text: 6\n {2}\+ text: 12\n/,
+    );
+    assert.match(whole.stdout, /2 steps were run again, 2 differ; nothing was written/);
+    const json = await everstep(["replay", session_id, "--json", "--url", server.url]);
+    assert.deepEqual(
+      json.stdout
+        .trim()
+        .split("\n")
+        .map((line) => (JSON.parse(line) as { iteration: number }).iteration),
+      [0, 1, 2],
+    );
+    assert.equal((await everstep(["rerun", session_id, "x", "--url", server.url])).code, 2);
+  });
+});
