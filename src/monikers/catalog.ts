@@ -38,6 +38,7 @@ const monikerSchema = z.object({
   description: z.string().min(1),
   params: z.instanceof(z.ZodType, { message: "must be a zod schema" }),
   step: z.custom((value) => typeof value === "function", "must be a function"),
+  migrate: z.custom((value) => typeof value === "function", "must be a function").optional(),
 });
 
 /**

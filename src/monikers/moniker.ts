@@ -1,5 +1,6 @@
 import type { z } from "zod";
 import type { Message } from "../domain/conversation.ts";
+import type { JsonObject } from "../domain/json.ts";
 import type { SessionOptions } from "../domain/session.ts";
 import type { FrameIn, FrameOut } from "../domain/step-frame.ts";
 import type { Llm } from "./llm/llm.ts";
@@ -25,6 +26,11 @@ export interface Moniker<Params = unknown> {
   /** The token of the first step. "0" by default. */
   readonly first_step?: string;
   step(frame: FrameIn, context: StepContext<Params>): FrameOut | Promise<FrameOut>;
+  /**
+   * Makes the state that another version of the moniker left into one that this version takes. It is called before a step whose
+   * session's last step was made by another version; null where that one's version was not recorded. It may be called again.
+   */
+  migrate?(state: JsonObject, from_version: string | null): JsonObject | Promise<JsonObject>;
 }
 
 export type MonikerKind = "continuous" | "finite" | "reactive";

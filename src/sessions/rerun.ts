@@ -13,6 +13,7 @@ import type { Store } from "../store/store.ts";
 import { describeError } from "./retry.ts";
 import { runStep, type StepOutcome } from "./run-step.ts";
 import type { RunnerDependencies } from "./runner-dependencies.ts";
+import { stateVersion } from "./state-version.ts";
 
 /** Steps that may run again at once. */
 const MOST_AT_ONCE = 16;
@@ -28,7 +29,15 @@ export type RerunDependencies = Pick<RunnerDependencies, "watch"> & {
 };
 
 /** What is known of a step that is to run again. */
-type Recorded = { step: Step; previous: Step | null; owner: Session; state: JsonObject; guidance: JsonValue[] };
+type Recorded = {
+  step: Step;
+  previous: Step | null;
+  owner: Session;
+  state: JsonObject;
+  /** The version that made the state; undefined where none did. */
+  state_version: string | null | undefined;
+  guidance: JsonValue[];
+};
 
 /**
  * Runs recorded steps once more on today's code.
@@ -69,7 +78,7 @@ export class Rerunner {
   };
 
   #run(
-    { step, previous, owner, state, guidance }: Recorded,
+    { step, previous, owner, state, state_version, guidance }: Recorded,
     request: RerunRequest,
     { moniker, llm, signal }: { moniker: Parameters<typeof runStep>[1]; llm: StepContext["llm"]; signal: AbortSignal },
   ): Promise<StepOutcome> {
@@ -90,8 +99,16 @@ export class Rerunner {
     let read = 0;
     const unread = async (limit = 100) => (await messages()).slice(read, (read += limit));
     const unreadMessages = { unread, cursor: null };
-    const environment = { llm, tools: newTools(), watch, unreadMessages, onShown() {}, is_rerun: true as const };
-    const running = runStep(session, moniker, environment);
+    const running = runStep(session, moniker, {
+      llm,
+      tools: newTools(),
+      watch,
+      unreadMessages,
+      // A state that somebody gave is as they want it.
+      stateVersion: async () => (request.state === undefined ? state_version : undefined),
+      onShown() {},
+      is_rerun: true,
+    });
     signal.addEventListener("abort", () => running.cut("interrupted"), { once: true });
     return running.outcome;
   }
@@ -121,7 +138,8 @@ async function readRecorded(store: Store, session: Session, iteration: number): 
   // What a failed attempt was given is still there for the next one.
   const guidance =
     step.status === "ok" ? step.guidance : session.iteration === iteration - 1 ? session.pending_guidance : [];
-  return { step, previous, owner, state, guidance };
+  const before = { ...owner, iteration: iteration - 1 };
+  return { step, previous, owner, state, state_version: await stateVersion(store, before), guidance };
 }
 
 /** A fork's first step starts from the state that the fork was given, if any. */

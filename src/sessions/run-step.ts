@@ -1,9 +1,10 @@
 import type { SessionCursor } from "../domain/conversation.ts";
 import type { StepDelta } from "../domain/event.ts";
-import { copyJson } from "../domain/json.ts";
+import { copyJson, type JsonObject } from "../domain/json.ts";
 import { DEFAULT_STEP_TIMEOUT_S, type Session } from "../domain/session.ts";
 import type { FrameIn, FrameOut } from "../domain/step-frame.ts";
-import type { Moniker, StepContext } from "../monikers/moniker.ts";
+import type { VersionedMoniker } from "../monikers/catalog.ts";
+import type { StepContext } from "../monikers/moniker.ts";
 import { StepError } from "../monikers/moniker.ts";
 import { checkFrame } from "./check-frame.ts";
 import { firstSlice, type GuidanceSlice } from "./guidance-slice.ts";
@@ -33,6 +34,8 @@ export type StepEnvironment = Pick<StepContext, "llm" | "tools"> &
   Pick<RunnerDependencies, "watch"> & {
     unreadMessages: Pick<UnreadMessages, "unread" | "cursor">;
     onShown: (shown: Shown) => void;
+    /** Which version made the state; undefined where it needs no migration. */
+    stateVersion: () => Promise<string | null | undefined>;
     is_rerun?: true;
   };
 
@@ -48,7 +51,7 @@ class Cut extends Error {
 }
 
 /** Runs a session's next step once, with as much guidance as it takes. It ends when the moniker ends or the signal aborts, whichever comes first. */
-export function runStep(session: Session, moniker: Moniker, environment: StepEnvironment): RunningStep {
+export function runStep(session: Session, moniker: VersionedMoniker, environment: StepEnvironment): RunningStep {
   const run = new StepRun(session, environment);
   return { outcome: run.start(moniker), cut: (reason) => run.abort(new Cut(reason)) };
 }
@@ -75,7 +78,7 @@ class StepRun {
     this.#aborted.reject(reason);
   }
 
-  async start(moniker: Moniker): Promise<StepOutcome> {
+  async start(moniker: VersionedMoniker): Promise<StepOutcome> {
     const { llm, watch, unreadMessages } = this.#environment;
     const timer = deadline(this.#session, (reason) => this.abort(reason));
     const unwatch = watch(this.#session.session_id);
@@ -83,7 +86,9 @@ class StepRun {
     const uncount = countRunning(scope);
     let step: unknown;
     try {
-      step = inStepScope(scope, () => moniker.step(frameOf(this.#session, this.#slice), this.#context()));
+      step = inStepScope(scope, () =>
+        moniker.migrate ? this.#migrateAndStep(moniker) : moniker.step(this.#frame(), this.#context()),
+      );
       const returned = await Promise.race([this.#aborted.promise, step]);
       const latency_ms = this.#latency();
       const frame = checkFrame(returned);
@@ -102,6 +107,22 @@ class StepRun {
       uncount();
       clearTimeout(timer);
     }
+  }
+
+  async #migrateAndStep(moniker: VersionedMoniker): Promise<FrameOut> {
+    const from = await this.#environment.stateVersion();
+    const version = moniker.version ?? null;
+    const frame = this.#frame();
+    const isCurrent = from === undefined || from === version;
+    const state = isCurrent ? frame.state : await migrate(moniker, frame.state, from);
+    return moniker.step({ ...frame, state }, this.#context());
+  }
+
+  /** The moniker gets a copy of the state: what it does to it in place must not reach the stored one. */
+  #frame(): FrameIn {
+    const { guidance } = this.#slice;
+    const frame: FrameIn = { step: this.#session.next_step_token, state: copyJson(this.#session.context) };
+    return guidance.length > 0 ? { ...frame, guidance: copyJson(guidance) } : frame;
   }
 
   #latency(): number {
@@ -158,10 +179,16 @@ const strayError = (error: unknown): StepError => {
 /** A moniker is not checked by a compiler; a value that is no count must not spoil the sum. */
 const tokenCount = (tokens: number): number => (Number.isFinite(tokens) && tokens > 0 ? Math.round(tokens) : 0);
 
-/** The moniker gets a copy of the state: what it does to it in place must not reach the stored one. */
-function frameOf(session: Session, { guidance }: GuidanceSlice): FrameIn {
-  const frame: FrameIn = { step: session.next_step_token, state: copyJson(session.context) };
-  return guidance.length > 0 ? { ...frame, guidance: copyJson(guidance) } : frame;
+/** A state as today's version of the moniker has it. What it makes of the same state once, it makes again: so it is not retried. */
+async function migrate(moniker: VersionedMoniker, state: JsonObject, from: string | null): Promise<JsonObject> {
+  try {
+    const migrated = await moniker.migrate?.(state, from);
+    return checkFrame({ step: "", next_step: "", state: migrated, done: false }).state;
+  } catch (error) {
+    const versions = `from version ${from ?? "unknown"} to ${moniker.version ?? "unknown"}`;
+    const reason = `the state could not be migrated ${versions}: ${error instanceof Error ? error.message : String(error)}`;
+    throw new StepError("migrate_failed", reason, { retryable: false, cause: error });
+  }
 }
 
 function deadline({ options, created_at }: Session, abort: (reason: Error) => void): NodeJS.Timeout | undefined {

@@ -2,7 +2,7 @@ import { Mutex } from "../concurrency/mutex.ts";
 import { now } from "../domain/ids.ts";
 import { bouncedFrom, consumedBy } from "../domain/receipt.ts";
 import { changeStatus, isLive, type Session } from "../domain/session.ts";
-import type { Moniker } from "../monikers/moniker.ts";
+import type { VersionedMoniker } from "../monikers/catalog.ts";
 import type { Batch, CommitOutcome, OwnedSession, Ownership } from "../store/store.ts";
 import { isRefusal, MOST_REFUSALS } from "../store/store-errors.ts";
 import { type EarlierAttempts, earlierAttempts, endOfFailure, noAttempts } from "./attempts.ts";
@@ -14,6 +14,7 @@ import { reachedLimit, waitWithin } from "./limits.ts";
 import { describeError, nextAttemptIn } from "./retry.ts";
 import { type RunningStep, runStep, type StepOutcome } from "./run-step.ts";
 import type { RunnerDependencies } from "./runner-dependencies.ts";
+import { stateVersion } from "./state-version.ts";
 import { errorCommit, type StepFailure, stepCommit } from "./step-commit.ts";
 import type { Slot, StepSlots } from "./step-slots.ts";
 import { UnreadMessages } from "./unread-messages.ts";
@@ -68,13 +69,17 @@ const WRITING: Activity = { kind: "writing", delay: undefined };
  *           the store refuses several times ends the session as `error` with the reason, so that nothing waits for it for good.
  * RUNNER-7  A step that may have brought the process down is marked before it runs again, runs alone when it is marked already,
  *           and is held when it did so repeatedly (crash-guard.ts).
+ * RUNNER-8  A step is run and committed by one version of its moniker, the newest when it starts. What another version left as the
+ *           state is migrated for the step; only what the step returns is stored, so that a step that runs again migrates again.
  * RUNNER-8  When a step began is written only once it has run for a while, so that a short one costs nothing more.
  */
 export class SessionRunner {
   readonly #dependencies: RunnerDependencies;
-  readonly #currentMoniker: () => Moniker;
+  readonly #currentMoniker: () => VersionedMoniker;
   /** That of the step under way, or of the last one: a step is committed by the code that ran it. */
-  #moniker: Moniker;
+  #moniker: VersionedMoniker;
+  /** RUNNER-8. The version that made the session's state; absent until it is looked up, or a step is committed here. */
+  #stateVersion: { version: string | null | undefined } | undefined;
   readonly #mutex = new Mutex();
   readonly #delivered: DeliveredGuidance;
   #session: Session;
@@ -89,7 +94,7 @@ export class SessionRunner {
 
   constructor(
     { session, owner, after_crash }: OwnedSession,
-    currentMoniker: () => Moniker,
+    currentMoniker: () => VersionedMoniker,
     dependencies: RunnerDependencies,
   ) {
     this.#session = session;
@@ -106,7 +111,7 @@ export class SessionRunner {
   }
 
   /** As it is now: it may be loaded again between two steps. */
-  get moniker(): Moniker {
+  get moniker(): VersionedMoniker {
     return this.#currentMoniker();
   }
 
@@ -329,6 +334,10 @@ export class SessionRunner {
       tools,
       watch,
       unreadMessages: new UnreadMessages(store, session),
+      stateVersion: async () => {
+        this.#stateVersion ??= { version: await stateVersion(store, session) };
+        return this.#stateVersion.version;
+      },
       onShown: (shown) => onDelta({ ...shown, session, iteration: session.iteration + 1, event_seq: event_seq++ }),
     });
   }
@@ -363,7 +372,7 @@ export class SessionRunner {
   }
 
   async #commitStep(result: Extract<StepOutcome, { kind: "done" }> & { attempts: number }): Promise<void> {
-    const { session, step, message } = stepCommit(this.#session, this.#moniker.kind, result);
+    const { session, step, message } = stepCommit(this.#session, this.#moniker, result);
     const consumed = (await this.#delivered.get(step.action_ids)).map((action) => consumedBy(action, step.iteration));
     const delivery = message && (await deliverToAgents(this.#dependencies, message, step.guidance));
     await this.#commit(session, {
@@ -411,7 +420,7 @@ export class SessionRunner {
   async #commitError(failure: StepFailure): Promise<void> {
     if (this.#session.status === "stopping")
       return void (await this.#commit(this.#stopped("destroyed", failure.tokens), {}));
-    const { session, step } = errorCommit(this.#session, failure);
+    const { session, step } = errorCommit(this.#session, this.#moniker, failure);
     await this.#commit(session, { steps: [step] });
   }
 
@@ -476,7 +485,10 @@ export class SessionRunner {
       this.#session = next;
       if (writesSession) this.#owner = { ...this.#owner, revision: this.#owner.revision + 1 };
       observer.committed(performance.now() - started);
-      for (const step of batch.steps ?? []) observer.stepCommitted(step);
+      for (const step of batch.steps ?? []) {
+        if (step.status === "ok") this.#stateVersion = { version: step.moniker_version };
+        observer.stepCommitted(step);
+      }
       this.#delivered.update(actions);
     } else if (outcome.kind !== "queue_not_empty") this.#standing = "fenced";
     return outcome.kind;

@@ -4,6 +4,7 @@ import { askedInState, questionOf } from "../domain/question.ts";
 import { changeStatus, type Session, type SessionStatus, type StopReason } from "../domain/session.ts";
 import type { Step } from "../domain/step.ts";
 import type { FrameOut } from "../domain/step-frame.ts";
+import type { VersionedMoniker } from "../monikers/catalog.ts";
 import type { MonikerKind } from "../monikers/moniker.ts";
 import { attemptAfter, type EarlierAttempts } from "./attempts.ts";
 import type { GuidanceSlice } from "./guidance-slice.ts";
@@ -24,13 +25,13 @@ export type StepCommit = { session: Session; step: Step; message: Message | null
 /** The rows of a step that succeeded, and where its session stands after it. */
 export function stepCommit(
   session: Session,
-  kind: MonikerKind,
+  moniker: VersionedMoniker,
   { frame, slice, latency_ms, tokens, attempts }: StepResult,
 ): StepCommit {
   const iteration = session.iteration + 1;
   const at = now();
   const step: Step = {
-    ...stepBase(session, at, latency_ms, attempts),
+    ...stepBase(session, moniker, at, latency_ms, attempts),
     iteration,
     next_step_token: frame.next_step,
     status: "ok",
@@ -61,7 +62,7 @@ export function stepCommit(
     tokens_used: session.tokens_used + tokens,
     updated_at: at,
   };
-  const next = ended(frame, advanced) ?? { status: restingStatus(advanced, kind), stop_reason: null };
+  const next = ended(frame, advanced) ?? { status: restingStatus(advanced, moniker.kind), stop_reason: null };
   return {
     session: changeStatus(advanced, next.status, next.stop_reason, at),
     step,
@@ -70,10 +71,14 @@ export function stepCommit(
 }
 
 /** The rows of a step that failed for good. The guidance it was given stays for when the session is resumed. */
-export function errorCommit(session: Session, { error, latency_ms, tokens, earlier }: StepFailure): StepCommit {
+export function errorCommit(
+  session: Session,
+  moniker: VersionedMoniker,
+  { error, latency_ms, tokens, earlier }: StepFailure,
+): StepCommit {
   const at = now();
   const step: Step = {
-    ...stepBase(session, at, latency_ms, Math.max(1, earlier.begun)),
+    ...stepBase(session, moniker, at, latency_ms, Math.max(1, earlier.begun)),
     iteration: session.iteration + 1,
     next_step_token: session.next_step_token,
     status: "error",
@@ -95,7 +100,13 @@ export function errorCommit(session: Session, { error, latency_ms, tokens, earli
   };
 }
 
-const stepBase = (session: Session, created_at: string, latency_ms: number, attempts: number) => ({
+const stepBase = (
+  session: Session,
+  { version }: VersionedMoniker,
+  created_at: string,
+  latency_ms: number,
+  attempts: number,
+) => ({
   id: newId(),
   created_at,
   agent_id: session.agent_id,
@@ -103,7 +114,7 @@ const stepBase = (session: Session, created_at: string, latency_ms: number, atte
   step_token: session.next_step_token,
   latency_ms: Math.round(latency_ms * 1000) / 1000,
   error: null,
-  moniker_version: null,
+  moniker_version: version ?? null,
   cost_usd: 0,
   attempts,
   calls: [],

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { once } from "node:events";
+import { readFile, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
@@ -10,7 +11,7 @@ import type { JsonObject, JsonValue } from "../../src/domain/json.ts";
 import type { Session, SessionOptions } from "../../src/domain/session.ts";
 import type { Step } from "../../src/domain/step.ts";
 import { Runtime } from "../../src/main/runtime.ts";
-import { type Catalog, loadCatalog } from "../../src/monikers/catalog.ts";
+import { type Catalog, MonikerLoader } from "../../src/monikers/catalog.ts";
 import { openLanceStore } from "../../src/store/lancedb/lancedb-store.ts";
 import type { Store } from "../../src/store/store.ts";
 import { REPOSITORY } from "../repository-files.ts";
@@ -24,6 +25,7 @@ describe("the code of docs/writing-a-moniker.md", () => {
   let blocks: CodeBlock[];
   let scratch: ScratchFolder;
   let catalog: Catalog;
+  let loader: MonikerLoader;
   let store: Store;
   let runtime: Runtime;
 
@@ -31,7 +33,8 @@ describe("the code of docs/writing-a-moniker.md", () => {
     blocks = await codeBlocks("writing-a-moniker.md");
     scratch = await scratchFolder();
     await writeCode(scratch.path, blocks);
-    catalog = await loadCatalog(join(scratch.path, "monikers"));
+    loader = await MonikerLoader.open(join(scratch.path, "monikers"));
+    ({ catalog } = loader);
     store = await openLanceStore({ folder: join(scratch.path, "data") });
     runtime = new Runtime({ store, catalog, workspace: join(scratch.path, "workspace") });
     await runtime.start();
@@ -78,7 +81,13 @@ describe("the code of docs/writing-a-moniker.md", () => {
   test("is all in files whose first line names them", () => {
     assert.deepEqual(
       blocks.map((block) => block.path),
-      ["monikers/countdown.ts", "monikers/notebook.ts", "monikers/watch-page.ts", "test/countdown.test.ts"],
+      [
+        "monikers/countdown.ts",
+        "monikers/notebook.ts",
+        "monikers/watch-page.ts",
+        "monikers/tally.ts",
+        "test/countdown.test.ts",
+      ],
     );
   });
 
@@ -158,6 +167,35 @@ describe("the code of docs/writing-a-moniker.md", () => {
       server.closeAllConnections();
       server.close();
     }
+  });
+
+  test("is a moniker that brings the state of its older code up to date", TIMEOUT, async () => {
+    const file = join(scratch.path, "monikers/tally.ts");
+    const today = await readFile(file, "utf8");
+    const older = `import { defineMoniker, z } from "everstep/moniker";
+export default defineMoniker({
+  name: "tally", kind: "reactive", description: "Keeps words.", params: z.object({}),
+  step: ({ step, state, guidance = [] }) =>
+    ({ step, next_step: step, state: { words: [...((state["words"] as string[]) ?? []), ...guidance] }, done: false }),
+});`;
+    await writeFile(file, older);
+    assert.deepEqual((await loader.reload()).failed, []);
+    const session_id = await create("tally", {});
+    await awaited(
+      session_id,
+      ({ iteration }) => iteration === 0,
+      () => tell(session_id, "tea"),
+    );
+    await writeFile(file, today);
+    assert.deepEqual((await loader.reload()).failed, []);
+    await awaited(
+      session_id,
+      ({ iteration }) => iteration === 1,
+      () => tell(session_id, "tea"),
+    );
+    const [first, second] = await stepsOf(session_id);
+    assert.deepEqual([first?.state, second?.state], [{ words: ["tea"] }, { counts: { tea: 2 } }]);
+    assert.notEqual(first?.moniker_version, second?.moniker_version);
   });
 
   test("is a test that passes", TIMEOUT, async () => {

@@ -12,7 +12,7 @@ import type { JsonObject, JsonValue } from "../../src/domain/json.ts";
 import type { Session, SessionOptions, SessionStatus } from "../../src/domain/session.ts";
 import type { Step } from "../../src/domain/step.ts";
 import { Runtime, type RuntimeOptions } from "../../src/main/runtime.ts";
-import { loadCatalog } from "../../src/monikers/catalog.ts";
+import { loadCatalog, type VersionedMoniker } from "../../src/monikers/catalog.ts";
 import type { Moniker } from "../../src/monikers/moniker.ts";
 import { openStore } from "../../src/store/open-store.ts";
 import type { Store } from "../../src/store/store.ts";
@@ -42,14 +42,14 @@ const QUICK: WorldOptions = { destroy_grace_ms: 20, shutdown_grace_ms: 20 };
 /** A store and a runtime on it, both real, with the built-in monikers and those of the test. */
 export class World implements AsyncDisposable {
   readonly held = new HeldSteps();
-  readonly catalog: Map<string, Moniker>;
+  readonly catalog: Map<string, VersionedMoniker>;
   readonly workspace: string;
   readonly home: StoreHome;
   store: Store;
   runtime: Runtime;
   #options: WorldOptions;
 
-  private constructor(home: StoreHome, store: Store, workspace: string, catalog: Iterable<[string, Moniker]>) {
+  private constructor(home: StoreHome, store: Store, workspace: string, catalog: Iterable<[string, VersionedMoniker]>) {
     this.home = home;
     this.store = store;
     this.workspace = workspace;
@@ -89,7 +89,7 @@ export class World implements AsyncDisposable {
   }
 
   /** Adds a moniker of the test's own and answers its name. */
-  moniker(kind: Moniker["kind"], step: Moniker["step"], more: Partial<Moniker> = {}): string {
+  moniker(kind: Moniker["kind"], step: Moniker["step"], more: Partial<VersionedMoniker> = {}): string {
     const name = `test-${newId().toLowerCase()}`;
     this.catalog.set(name, { name, kind, description: "Of a test.", params: z.looseObject({}), step, ...more });
     return name;

@@ -24,6 +24,7 @@ import { storeOutages } from "./promises/store-outages.ts";
 import { storeRefusals } from "./promises/store-refusals.ts";
 import { submission } from "./promises/submit.ts";
 import { transcripts } from "./promises/transcripts.ts";
+import { versions } from "./promises/versions.ts";
 import type { MakeHome } from "./runtime-fixture.ts";
 
 const PROMISES = [
@@ -51,6 +52,7 @@ const PROMISES = [
   storeRefusals,
   events,
   kills,
+  versions,
   builtIn,
 ];
 

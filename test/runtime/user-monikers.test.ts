@@ -31,6 +31,7 @@ const BROKEN: [string, string, RegExp][] = [
   ["exports nothing", "export {};", /not a moniker/],
   ["exports a function", "export default () => 1;", /not a moniker/],
   ["has no step", moniker("one", "step: undefined,"), /step/],
+  ["has a migrate that is no function", moniker("one", "migrate: {},"), /migrate/],
   ["has a kind that is not there", moniker("one", 'kind: "eternal",'), /kind/],
   ["has parameters that are no schema", moniker("one", "params: { word: 1 },"), /params/],
   ["has a name with spaces", moniker("my moniker"), /name/],

@@ -122,6 +122,24 @@ describe("a recorded step that runs once more", () => {
     assert.equal((await rerun(fork, 2)).frame?.text, "13");
   });
 
+  test("migrates the recorded state as the step itself would, but not a state that it is given", TIMEOUT, async () => {
+    await files.write({ "migrating.ts": monikerFile("migrating", "JSON.stringify(state)", { kind: "reactive" }) });
+    await api.post("/api/monikers/reload");
+    const { session_id } = await api.create("migrating");
+    for (const iteration of [0, 1]) {
+      await api.post(`/api/sessions/${session_id}/interrupt`, { guidance: "go on" });
+      await eventually("the step", async () => (await api.session(session_id)).iteration === iteration);
+    }
+    const more = "migrate: (state: any, from: string) => ({ ...state, from }),";
+    const changed = monikerFile("migrating", "JSON.stringify(state)", { kind: "reactive", more });
+    await files.write({ "migrating.ts": changed });
+    await api.post("/api/monikers/reload");
+    const [first] = await api.steps(session_id);
+    assert.equal((await rerun(session_id, 0)).frame?.text, "{}", "there is no state before the first step");
+    assert.equal((await rerun(session_id, 1)).frame?.text, JSON.stringify({ from: first?.moniker_version }));
+    assert.equal((await rerun(session_id, 1, { state: { given: true } })).frame?.text, '{"given":true}');
+  });
+
   test("can use a model that is not the configured one, and counts its tokens", TIMEOUT, async () => {
     const { session_id } = await api.create("joke", { params: { subject: "tea" }, options: { max_steps: 1 } });
     await eventually("the joke", async () => (await api.session(session_id)).status === "stopped");
