@@ -99,14 +99,14 @@ export function versions(makeHome: MakeHome): void {
       const { name, migrations, migrate } = counter(world(), "first");
       const session_id = await world().create(name, { options: { retry: { max_attempts: 3, backoff_ms: 1 } } });
       await stepOnce(world(), session_id);
-      const { step } = world().catalog.get(name) ?? assert.fail();
+      const before = world().catalog.get(name) ?? assert.fail();
       let failures = 0;
       change(world(), name, {
         version: "second",
         migrate,
         step(frame, context) {
           if (failures++ < 2) throw new Error("not yet");
-          return step(frame, context);
+          return before.step(frame, context);
         },
       });
       await stepOnce(world(), session_id);
