@@ -14,9 +14,9 @@ const RULES: ImportRules = {
     // What the bot and the console show of other people's words.
     markdown: [],
     store: ["domain"],
-    "store/lancedb": ["domain", "concurrency", "files", "store"],
+    "store/embedded": ["domain", "concurrency", "files", "store"],
     "store/postgres": ["domain", "concurrency", "store"],
-    "store/open-store.ts": ["domain", "store", "store/lancedb", "store/postgres"],
+    "store/open-store.ts": ["domain", "store", "store/embedded", "store/postgres"],
     // A request names a moniker, whose parameters are checked before it is taken.
     actions: ["domain", "concurrency", "store", "sessions", "monikers", "monikers/catalog.ts"],
     // Surfaces submit actions; only the runtime has them carried out.
@@ -35,10 +35,10 @@ const RULES: ImportRules = {
     main: ["*"],
   },
   packages: {
-    "@lancedb/lancedb": ["store/lancedb"],
-    "apache-arrow": ["store/lancedb"],
+    "@lancedb/lancedb": ["store/embedded"],
+    "apache-arrow": ["store/embedded"],
     // The bot keeps its own small state; it never sees the runtime's.
-    "node:sqlite": ["store/lancedb", "surfaces/matrix"],
+    "node:sqlite": ["store/embedded", "surfaces/matrix"],
     postgres: ["store/postgres"],
     "@boundaryml/baml": ["monikers"],
     "matrix-js-sdk": ["surfaces/matrix"],
@@ -101,11 +101,11 @@ describe("the checks themselves", () => {
   const ALLOWED: [string, string][] = [
     ["store/store.ts", 'import type { Action } from "../domain/action.ts";'],
     [
-      "store/lancedb/lancedb-store.ts",
+      "store/embedded/lancedb-store.ts",
       'import { DatabaseSync } from "node:sqlite";\nimport { diff } from "../state-delta.ts";',
     ],
-    ["store/open-store.ts", 'const { open } = await import("./lancedb/lancedb-store.ts");'],
-    ["main/serve.ts", 'import { openLanceStore } from "../store/lancedb/lancedb-store.ts";'],
+    ["store/open-store.ts", 'const { open } = await import("./embedded/lancedb-store.ts");'],
+    ["main/serve.ts", 'import { openEmbeddedStore } from "../store/embedded/lancedb-store.ts";'],
     ["surfaces/http/routes.ts", 'import { catalog } from "../../monikers/catalog.ts";'],
     ["domain/ids.ts", '// It was said: import { x } from "../main/x.ts"\nimport { z } from "zod";'],
   ];
@@ -117,10 +117,10 @@ describe("the checks themselves", () => {
     ["domain/action.ts", 'import { openStore } from "../store/store.ts";'],
     ["domain/action.ts", 'import { readFile } from "node:fs/promises";'],
     ["domain/action.ts", 'import "../main/serve.ts";'],
-    ["store/store.ts", 'import type {\n  LanceStore,\n} from "./lancedb/lancedb-store.ts";'],
-    ["store/postgres/commit.ts", 'export * from "../lancedb/lancedb-store.ts";'],
-    ["store/lancedb/lancedb-store.ts", 'new Worker(new URL("../../sessions/worker.ts", import.meta.url));'],
-    ["actions/action-queue.ts", 'export { commit } from "../store/lancedb/lancedb-store.ts";'],
+    ["store/store.ts", 'import type {\n  EmbeddedStore,\n} from "./embedded/lancedb-store.ts";'],
+    ["store/postgres/commit.ts", 'export * from "../embedded/lancedb-store.ts";'],
+    ["store/embedded/lancedb-store.ts", 'new Worker(new URL("../../sessions/worker.ts", import.meta.url));'],
+    ["actions/action-queue.ts", 'export { commit } from "../store/embedded/lancedb-store.ts";'],
     ["actions/action-queue.ts", 'import { DatabaseSync } from "node:sqlite";'],
     ["sessions/runner.ts", 'import { submit } from "../actions/action-queue.ts";'],
     ["actions/dispatcher.ts", 'const { serve } = await import("../main/serve.ts");'],

@@ -6,7 +6,7 @@ import { parseContextPrompt } from "../src/monikers/chat/parse-context-prompt.ts
 import { extract, sentencesOf } from "../src/monikers/extract.ts";
 import { GrowingFields } from "../src/monikers/llm/growing-text.ts";
 import { objectIn, withoutThoughts } from "../src/monikers/llm/json-reply.ts";
-import { toIndexedWords } from "../src/store/postgres/search-index.ts";
+import { toIndexedWords } from "../src/store/postgres/tables.ts";
 import { MarkdownLines } from "../src/surfaces/cli/markdown.ts";
 import { oneLine } from "../src/surfaces/cli/output.ts";
 import { fromRoomEvent } from "../src/surfaces/matrix/events/converter.ts";

@@ -13,7 +13,7 @@ const EVERYTHING = ["test/**/*.test.ts"];
 /** Each of these takes seconds and needs nothing that `npm ci` did not bring. */
 const QUICK = [
   "test/*.test.ts",
-  "test/store/{exact-text,follow,lancedb,state-chain,state-delta}.test.ts",
+  "test/store/{exact-text,follow,embedded,state-chain,state-delta}.test.ts",
   "test/runtime/{lancedb,registry}.test.ts",
 ];
 

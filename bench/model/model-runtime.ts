@@ -5,7 +5,7 @@ import { BamlEngine } from "../../src/monikers/llm/baml-engine.ts";
 import { Llm } from "../../src/monikers/llm/llm.ts";
 import { readModel } from "../../src/monikers/llm/model.ts";
 import { defineMoniker } from "../../src/monikers/moniker.ts";
-import { openLanceStore } from "../../src/store/lancedb/lancedb-store.ts";
+import { openEmbeddedStore } from "../../src/store/embedded/embedded-store.ts";
 
 /** Leaves the whole step to the model. */
 const byModel = defineMoniker({
@@ -28,7 +28,7 @@ export type ModelRuntime = AsyncDisposable & {
 export async function openModelRuntime(folder: string, url: string): Promise<ModelRuntime> {
   const model = readModel({ EVERSTEP_MODEL: "openai/bench", OPENAI_BASE_URL: url });
   if (!model) throw new Error("the bench names a model");
-  const store = await openLanceStore({ folder });
+  const store = await openEmbeddedStore({ folder });
   const runtime = new Runtime({
     store,
     catalog: new Map([[byModel.name, byModel]]),

@@ -4,12 +4,12 @@ import type { SubmitRequest } from "../../src/actions/action-request.ts";
 import { Runtime } from "../../src/main/runtime.ts";
 import { loadCatalog } from "../../src/monikers/catalog.ts";
 import type { Moniker } from "../../src/monikers/moniker.ts";
-import { type LanceStore, openLanceStore } from "../../src/store/lancedb/lancedb-store.ts";
+import { type EmbeddedStore, openEmbeddedStore } from "../../src/store/embedded/embedded-store.ts";
 import type { Batch } from "../../src/store/store.ts";
 import { hear } from "./hear.ts";
 
 export type OpenRuntime = AsyncDisposable & {
-  store: LanceStore;
+  store: EmbeddedStore;
   /** Milliseconds since the process began. */
   store_open_at: number;
   /** Sessions that came back. */
@@ -27,7 +27,7 @@ export type Watch = {
 
 /** A runtime as `everstep serve` has it, with an ear at the store. */
 export async function openRuntime(folder: string, watch: Watch = {}): Promise<OpenRuntime> {
-  const store = await openLanceStore({ folder });
+  const store = await openEmbeddedStore({ folder });
   const store_open_at = performance.now();
   const catalog = new Map(await loadCatalog(undefined));
   if (watch.moniker) catalog.set(watch.moniker.name, watch.moniker);

@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { isObject } from "../../src/domain/json.ts";
 import type { Step } from "../../src/domain/step.ts";
-import { openLanceStore } from "../../src/store/lancedb/lancedb-store.ts";
+import { openEmbeddedStore } from "../../src/store/embedded/embedded-store.ts";
 import type { Store } from "../../src/store/store.ts";
 
 /** What two lives of the same sessions left behind, in numbers of sessions and steps. */
@@ -29,7 +29,7 @@ export async function readLives(folder: string, session_ids: readonly string[]):
   };
   /** The life that committed each step, by `session iteration`. */
   const committedIn = new Map<string, number>();
-  const store = await openLanceStore({ folder: join(folder, "store") });
+  const store = await openEmbeddedStore({ folder: join(folder, "store") });
   try {
     for (const session_id of session_ids) {
       const steps = await allSteps(store, session_id);

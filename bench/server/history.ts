@@ -1,4 +1,4 @@
-import { openLanceStore } from "../../src/store/lancedb/lancedb-store.ts";
+import { openEmbeddedStore } from "../../src/store/embedded/embedded-store.ts";
 import { commitOrThrow, createSessions, newLoadSession, nextSteps } from "../store/load.ts";
 
 export type History = { session_ids: string[]; steps_per_session: number };
@@ -8,7 +8,7 @@ const STEPS_PER_SESSION = 500;
 
 /** Sessions that are done, with their steps in LanceDB as those of a store are that has been in use for a while. */
 export async function writeHistory(folder: string): Promise<History> {
-  const store = await openLanceStore({ folder });
+  const store = await openEmbeddedStore({ folder });
   try {
     const loads = Array.from({ length: SESSIONS }, newLoadSession);
     await createSessions(store, loads);

@@ -1,5 +1,5 @@
 import { newAction } from "../../src/domain/action.ts";
-import { openLanceStore } from "../../src/store/lancedb/lancedb-store.ts";
+import { openEmbeddedStore } from "../../src/store/embedded/embedded-store.ts";
 import { commitOrThrow, createSessions, newLoadSession } from "../store/load.ts";
 
 export type LoneCommits = AsyncDisposable & {
@@ -9,7 +9,7 @@ export type LoneCommits = AsyncDisposable & {
 
 /** The yardstick of every request that writes. */
 export async function openLoneCommits(folder: string): Promise<LoneCommits> {
-  const store = await openLanceStore({ folder });
+  const store = await openEmbeddedStore({ folder });
   const load = newLoadSession();
   await createSessions(store, [load]);
   const { agent_id, session_id } = load.session;

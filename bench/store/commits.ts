@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { openLanceStore } from "../../src/store/lancedb/lancedb-store.ts";
+import { openEmbeddedStore } from "../../src/store/embedded/embedded-store.ts";
 import type { BenchContext } from "../bench.ts";
 import { atLeast, atMost, type Bar, below, type Figure } from "../figure.ts";
 import { summarize } from "../stats.ts";
@@ -48,7 +48,7 @@ async function loadAlone(): Promise<Figure> {
 
 /** A commit and a bare insert of the same bytes in turn, so that both meet the same disk in the same mood. */
 async function loneCommit(folder: string, rounds: number): Promise<Figure[]> {
-  const store = await openLanceStore({ folder });
+  const store = await openEmbeddedStore({ folder });
   const bare = openBareInsert(`${folder}-bare.sqlite`);
   try {
     const [load] = someSessions(1) as [LoadSession];
@@ -82,7 +82,7 @@ async function loneCommit(folder: string, rounds: number): Promise<Figure[]> {
 async function measureLevel(folder: string, level: Level, quick: boolean): Promise<Figure[]> {
   const { sessions, commits, quick_commits, bars, is_steered } = level;
   const name = nameOf(level);
-  const store = await openLanceStore({ folder });
+  const store = await openEmbeddedStore({ folder });
   try {
     const loads = someSessions(sessions);
     await createSessions(store, loads);

@@ -1,7 +1,7 @@
 import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { JsonObject } from "../../src/domain/json.ts";
-import { type LanceStore, openLanceStore } from "../../src/store/lancedb/lancedb-store.ts";
+import { type EmbeddedStore, openEmbeddedStore } from "../../src/store/embedded/embedded-store.ts";
 import type { BenchContext } from "../bench.ts";
 import { atMost, type Figure } from "../figure.ts";
 import { randomText, seededRandom } from "../stats.ts";
@@ -34,7 +34,7 @@ async function measureVariant(
   name: string,
   stateAfter: (steps: number) => JsonObject,
 ): Promise<Figure[]> {
-  const store = await openLanceStore({ folder });
+  const store = await openEmbeddedStore({ folder });
   let session_id: string;
   let journalled: number[];
   try {
@@ -72,7 +72,7 @@ async function measureVariant(
 }
 
 /** Answers the bytes given to the journal after each number of steps. */
-async function grow(store: LanceStore, stateAfter: (steps: number) => JsonObject) {
+async function grow(store: EmbeddedStore, stateAfter: (steps: number) => JsonObject) {
   const load = newLoadSession();
   await createSessions(store, [load]);
   const start = (await store.stats()).journal_bytes;
@@ -108,7 +108,7 @@ async function wrongStates(
   session_id: string,
   stateAfter: (steps: number) => JsonObject,
 ): Promise<number> {
-  const store = await openLanceStore({ folder });
+  const store = await openEmbeddedStore({ folder });
   try {
     const same = (read: JsonObject | undefined, steps: number): boolean =>
       JSON.stringify(read) === JSON.stringify(stateAfter(steps));

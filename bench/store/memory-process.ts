@@ -1,4 +1,4 @@
-import { openLanceStore } from "../../src/store/lancedb/lancedb-store.ts";
+import { openEmbeddedStore } from "../../src/store/embedded/embedded-store.ts";
 import { drive } from "./drive.ts";
 import { answer } from "./fresh-process.ts";
 import { createSessions, newLoadSession } from "./load.ts";
@@ -9,7 +9,7 @@ export type MemoryAnswer = { at_start: number; at_end: number; peak: number };
 const [folder, commits] = process.argv.slice(2);
 if (!folder || !commits) throw new Error("a folder and a number of commits are needed");
 
-const store = await openLanceStore({ folder });
+const store = await openEmbeddedStore({ folder });
 const at_start = process.memoryUsage.rss();
 const loads = Array.from({ length: 100 }, newLoadSession);
 await createSessions(store, loads);

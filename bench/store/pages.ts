@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { type LanceStore, openLanceStore } from "../../src/store/lancedb/lancedb-store.ts";
+import { type EmbeddedStore, openEmbeddedStore } from "../../src/store/embedded/embedded-store.ts";
 import type { StepFilter } from "../../src/store/store.ts";
 import type { BenchContext } from "../bench.ts";
 import { atMost, type Figure } from "../figure.ts";
@@ -13,14 +13,20 @@ const PAGE = 100;
 const READS = 300;
 const WARM_UP = 20;
 
-type History = { steps: number; store: LanceStore; loads: LoadSession[]; by_iteration: number[]; by_offset: number[] };
+type History = {
+  steps: number;
+  store: EmbeddedStore;
+  loads: LoadSession[];
+  by_iteration: number[];
+  by_offset: number[];
+};
 
 /** Sessions are equally long at every size, so that only the size of the store differs. */
 export async function measurePages({ folder, quick }: BenchContext): Promise<Figure[]> {
   const histories: History[] = [];
   try {
     for (const steps of quick ? SIZES.slice(0, 2) : SIZES) {
-      const store = await openLanceStore({ folder: join(folder, `pages-${steps}`) });
+      const store = await openEmbeddedStore({ folder: join(folder, `pages-${steps}`) });
       histories.push({ steps, store, loads: [], by_iteration: [], by_offset: [] });
     }
     for (const history of histories) await build(history);
@@ -63,7 +69,7 @@ async function readPages(histories: readonly History[]): Promise<void> {
   }
 }
 
-async function timeRead(store: LanceStore, filter: StepFilter, first: number): Promise<number> {
+async function timeRead(store: EmbeddedStore, filter: StepFilter, first: number): Promise<number> {
   const begun = performance.now();
   const steps = await store.listSteps(filter);
   const took = performance.now() - begun;

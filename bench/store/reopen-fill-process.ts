@@ -1,4 +1,4 @@
-import { openLanceStore } from "../../src/store/lancedb/lancedb-store.ts";
+import { openEmbeddedStore } from "../../src/store/embedded/embedded-store.ts";
 import { drive } from "./drive.ts";
 import { answer } from "./fresh-process.ts";
 import { createSessions, newLoadSession } from "./load.ts";
@@ -8,7 +8,7 @@ export type FillAnswer = { commits: number };
 const [folder, sessions, end] = process.argv.slice(2);
 if (!folder || !sessions || !end) throw new Error("a folder, a number of sessions, and close or kill are needed");
 
-const store = await openLanceStore({ folder });
+const store = await openEmbeddedStore({ folder });
 const loads = Array.from({ length: Number(sessions) }, newLoadSession);
 await createSessions(store, loads);
 const { commits } = await drive(store, loads, { commits: loads.length * 3, limit_seconds: 300 });

@@ -1,4 +1,4 @@
-import { openLanceStore } from "../../src/store/lancedb/lancedb-store.ts";
+import { openEmbeddedStore } from "../../src/store/embedded/embedded-store.ts";
 import { answer } from "./fresh-process.ts";
 
 /** Milliseconds since the process began, the loading of the program included. */
@@ -7,7 +7,7 @@ export type ReopenAnswer = { opened: number; claimed: number; sessions_claimed: 
 const [folder] = process.argv.slice(2);
 if (!folder) throw new Error("a folder is needed");
 
-const store = await openLanceStore({ folder });
+const store = await openEmbeddedStore({ folder });
 const opened = performance.now();
 const sessions = await store.claimSessions({ worker: "reopened", limit: 1_000_000 });
 const claimed = performance.now();

@@ -1,4 +1,4 @@
-import { openLanceStore } from "../../src/store/lancedb/lancedb-store.ts";
+import { openEmbeddedStore } from "../../src/store/embedded/embedded-store.ts";
 import { SCHEMA } from "../../src/store/schema.ts";
 import { answer } from "./fresh-process.ts";
 
@@ -15,7 +15,7 @@ const notice = (): void => {
   upgrades += 1;
 };
 const begun = performance.now();
-const store = await openLanceStore({ folder, notice, ...(how === "upgrade" ? { schema, migrations } : {}) });
+const store = await openEmbeddedStore({ folder, notice, ...(how === "upgrade" ? { schema, migrations } : {}) });
 const opened = performance.now() - begun;
 
 const [first] = await store.listSessions({ limit: 1, offset: 0 });

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { openLanceStore } from "../../src/store/lancedb/lancedb-store.ts";
+import { openEmbeddedStore } from "../../src/store/embedded/embedded-store.ts";
 import type { BenchContext } from "../bench.ts";
 import { below, type Figure } from "../figure.ts";
 import { runInFreshProcess } from "./fresh-process.ts";
@@ -10,7 +10,7 @@ import type { UpgradeAnswer } from "./upgrade-process.ts";
 export async function measureUpgrade({ folder: parent, quick }: BenchContext): Promise<Figure[]> {
   const folder = join(parent, "upgrade");
   const steps = quick ? 100_000 : 1_000_000;
-  const store = await openLanceStore({ folder });
+  const store = await openEmbeddedStore({ folder });
   await build({ steps, store, loads: [] });
   await store.close();
   const plain = await runInFreshProcess<UpgradeAnswer>("upgrade-process.ts", [folder, "as it is"], "by itself");

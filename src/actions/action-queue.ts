@@ -1,10 +1,10 @@
 import type { Action } from "../domain/action.ts";
 import { carriesGuidance } from "../domain/action-type.ts";
+import { jsonBytes } from "../domain/guidance-amount.ts";
 import { newId } from "../domain/ids.ts";
 import type { JsonObject } from "../domain/json.ts";
 import type { Session } from "../domain/session.ts";
 import type { Catalog } from "../monikers/catalog.ts";
-import { jsonBytes } from "../store/guidance-amount.ts";
 import type { Store } from "../store/store.ts";
 import type { Prepared, RequestParts, RequestRows } from "./action-definition.ts";
 import { type CheckedRequest, submitSchema, type Target } from "./action-request.ts";

@@ -1,5 +1,5 @@
 import { EverstepError } from "../domain/errors.ts";
-import type { GuidanceAmount } from "../store/guidance-amount.ts";
+import type { GuidanceAmount } from "../domain/guidance-amount.ts";
 import type { Store } from "../store/store.ts";
 
 export const DEFAULT_GUIDANCE_LIMIT: Readonly<GuidanceAmount> = { count: 10_000, bytes: 16 * 1024 * 1024 };

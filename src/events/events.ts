@@ -1,6 +1,6 @@
 import type { CommittedEvent, StepDelta } from "../domain/event.ts";
 import type { Session } from "../domain/session.ts";
-import type { ReaderBudget } from "../store/reader-budget.ts";
+import type { ReaderBudget } from "../store/follow.ts";
 import type { Store, Topic } from "../store/store.ts";
 
 export type RuntimeEvent = CommittedEvent | { kind: "delta"; delta: StepDelta };

@@ -6,7 +6,7 @@ export async function check(named: string | undefined, { json }: { json?: boolea
   const folder = named ?? configuredFolder();
   // LanceDB warns once per query otherwise.
   process.env["LANCEDB_LOG"] ??= "error";
-  const { checkFolder } = await import("../store/lancedb/check-folder.ts");
+  const { checkFolder } = await import("../store/embedded/check-folder.ts");
   const report = await checkFolder(folder);
   if (report.problems.length > 0) process.exitCode = 1;
   if (json) return console.log(JSON.stringify(report));

@@ -2,7 +2,7 @@ import { rm } from "node:fs/promises";
 import { resolve } from "node:path";
 import { EverstepError } from "../domain/errors.ts";
 import { type Choice, copyStore, everySession, type StoreSums, sumStore } from "../store/copy-store.ts";
-import { swapFolder } from "../store/lancedb/swap-folder.ts";
+import { replaceStoreFolder } from "../store/embedded/durable-files.ts";
 import { describeStore, openStore } from "../store/open-store.ts";
 import type { Pruned, Store } from "../store/store.ts";
 import { readConfig } from "./config.ts";
@@ -47,7 +47,7 @@ async function pruneFolder(folder: string, before: string): Promise<Pruned> {
   const fresh = `${resolve(folder)}.pruned`;
   await rm(fresh, { recursive: true, force: true });
   const pruned = await copyRecent(`lancedb:${folder}`, `lancedb:${fresh}`, before);
-  await swapFolder(folder, fresh);
+  await replaceStoreFolder(folder, fresh);
   return pruned;
 }
 

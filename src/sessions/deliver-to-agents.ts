@@ -1,8 +1,8 @@
 import { type Action, newAction } from "../domain/action.ts";
 import type { Message } from "../domain/conversation.ts";
+import { jsonBytes } from "../domain/guidance-amount.ts";
 import { isObject, type JsonObject, type JsonValue } from "../domain/json.ts";
 import { bouncedAtOnce } from "../domain/receipt.ts";
-import { jsonBytes } from "../store/guidance-amount.ts";
 import type { RunnerDependencies } from "./runner-dependencies.ts";
 
 /** How often an agent's word may be passed on from agent to agent before it stops, counted from the last person's word. */

@@ -1,5 +1,5 @@
+import { GUIDANCE_SLICE, jsonBytes } from "../domain/guidance-amount.ts";
 import type { Session } from "../domain/session.ts";
-import { GUIDANCE_SLICE, jsonBytes } from "../store/guidance-amount.ts";
 
 /** Guidance for one step, and the actions that brought it, in the same order. */
 export type GuidanceSlice = { guidance: Session["pending_guidance"]; action_ids: string[] };

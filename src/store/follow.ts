@@ -1,7 +1,7 @@
 import type { Message } from "../domain/conversation.ts";
+import { EverstepError } from "../domain/errors.ts";
 import type { CommittedEvent } from "../domain/event.ts";
 import type { Step } from "../domain/step.ts";
-import { eventBytes, ReaderBudget, readerTooSlow } from "./reader-budget.ts";
 import type { Store, Topic } from "./store.ts";
 
 type Reads = Pick<Store, "listSteps" | "listMessages"> & {
@@ -28,67 +28,97 @@ export function follow(
   signal: AbortSignal,
   budget = new ReaderBudget(),
 ): AsyncGenerator<CommittedEvent> {
-  const cursor = cursorFor(reads, topic);
-  const waiting = new WaitingEvents(budget);
-  let behind = cursor?.isSet ?? false;
-  let hasRow = false;
-  let isTooSlow = false;
-  let wake = () => {};
-  const listener = (event: CommittedEvent, number?: number): void => {
+  return new Follower(cursorFor(reads, topic), budget, signal).events(feed, topic);
+}
+
+class Follower {
+  readonly #cursor: Cursor | null;
+  readonly #budget: ReaderBudget;
+  readonly #signal: AbortSignal;
+  readonly #waiting: WaitingEvents;
+  #isBehind: boolean;
+  #hasRow = false;
+  #isTooSlow = false;
+  #stopListening = (): void => {};
+  #wake = (): void => {};
+
+  constructor(cursor: Cursor | null, budget: ReaderBudget, signal: AbortSignal) {
+    this.#cursor = cursor;
+    this.#budget = budget;
+    this.#signal = signal;
+    this.#waiting = new WaitingEvents(budget);
+    this.#isBehind = cursor?.isSet ?? false;
+  }
+
+  /** Listens from now on, not only once the first event is asked for. */
+  events(feed: CommitFeed, topic: Topic): AsyncGenerator<CommittedEvent> {
+    this.#stopListening = feed.listen(
+      channelFor(topic),
+      (event, number) => this.#add(event, number),
+      () => {
+        this.#isBehind ||= this.#cursor?.isSet ?? false;
+        this.#wake();
+      },
+    );
+    if (this.#signal.aborted) this.#end();
+    else this.#signal.addEventListener("abort", this.#end, { once: true });
+    return this.#read();
+  }
+
+  #add(event: CommittedEvent, number: number | undefined): void {
     const isRow = event.kind === "step" || event.kind === "message";
     const waitingEvent = { event, number, bytes: eventBytes(event) };
-    const isFull = waiting.size >= QUEUE_LIMIT || !waiting.fits(waitingEvent);
+    const fits = this.#waiting.fits(waitingEvent);
+    const isFull = this.#waiting.size >= QUEUE_LIMIT || !fits;
     // The first row is kept even then: a reader without a cursor reads on from it.
-    if (isRow && cursor && (behind || (isFull && (cursor.isSet || hasRow)))) behind = true;
-    else if (waiting.fits(waitingEvent)) {
-      waiting.add(waitingEvent);
-      hasRow ||= isRow;
+    if (isRow && this.#cursor && (this.#isBehind || (isFull && (this.#cursor.isSet || this.#hasRow))))
+      this.#isBehind = true;
+    else if (fits) {
+      this.#waiting.add(waitingEvent);
+      this.#hasRow ||= isRow;
     } else {
-      isTooSlow = true;
-      end();
-      budget.exceed();
+      this.#isTooSlow = true;
+      this.#end();
+      this.#budget.exceed();
     }
-    wake();
-  };
-  const stop = feed.listen(channelFor(topic), listener, () => {
-    behind ||= cursor?.isSet ?? false;
-    wake();
-  });
-  const end = () => {
-    stop();
-    waiting.clear();
-    wake();
-  };
-  if (signal.aborted) end();
-  else signal.addEventListener("abort", end, { once: true });
+    this.#wake();
+  }
 
-  async function* events(): AsyncGenerator<CommittedEvent> {
+  async *#read(): AsyncGenerator<CommittedEvent> {
     try {
-      while (!signal.aborted) {
-        if (isTooSlow) throw readerTooSlow();
-        const next = waiting.shift();
+      while (!this.#signal.aborted) {
+        if (this.#isTooSlow) throw readerTooSlow();
+        const next = this.#waiting.shift();
         if (next) {
-          if (cursor?.take(next.event, next.number) ?? true) yield next.event;
-        } else if (behind && cursor) {
-          behind = false; // FOLLOW-1: from here on new rows wait in the queue while older ones are read.
-          for await (const event of cursor.missed()) {
-            if (signal.aborted) return;
-            waiting.delete(event);
-            if (cursor.take(event)) yield event;
-          }
+          if (this.#cursor?.take(next.event, next.number) ?? true) yield next.event;
+        } else if (this.#isBehind && this.#cursor) {
+          this.#isBehind = false; // FOLLOW-1: from here on new rows wait in the queue while older ones are read.
+          yield* this.#missed(this.#cursor);
         } else {
           await new Promise<void>((resolve) => {
-            wake = resolve;
+            this.#wake = resolve;
           });
         }
       }
     } finally {
-      stop();
-      waiting.clear();
-      signal.removeEventListener("abort", end);
+      this.#end();
+      this.#signal.removeEventListener("abort", this.#end);
     }
   }
-  return events();
+
+  async *#missed(cursor: Cursor): AsyncGenerator<CommittedEvent> {
+    for await (const event of cursor.missed()) {
+      if (this.#signal.aborted) return;
+      this.#waiting.delete(event);
+      if (cursor.take(event)) yield event;
+    }
+  }
+
+  readonly #end = (): void => {
+    this.#stopListening();
+    this.#waiting.clear();
+    this.#wake();
+  };
 }
 
 /** The events that wait for a reader, oldest first, the newest version of each row only. */
@@ -317,4 +347,75 @@ function channelOf(event: CommittedEvent): string {
       return conversationChannel(event.message.conversation_id);
   }
   return event satisfies never;
+}
+
+/** Bytes of events that may wait in memory for one reader, over all that it follows. */
+const MOST_HELD_BYTES = 16 * 1024 * 1024;
+/** So many may wait whatever their size: one commit brings several, and a row may be larger than all that may wait. */
+const LEAST_EVENTS = 8;
+/** No more than these may wait, however small they are. */
+const MOST_EVENTS = 10_000;
+
+/** What waits in memory for one reader. Whoever holds events for it counts them here. */
+export class ReaderBudget {
+  readonly #tooSlow: () => void;
+  #bytes = 0;
+  #events = 0;
+
+  /** `tooSlow` is called when something could not be kept for the reader, who then gets no more. */
+  constructor(tooSlow: () => void = () => {}) {
+    this.#tooSlow = tooSlow;
+  }
+
+  fits(bytes: number): boolean {
+    if (this.#events < LEAST_EVENTS) return true;
+    return this.#events < MOST_EVENTS && this.#bytes + bytes <= MOST_HELD_BYTES;
+  }
+
+  add(bytes: number): void {
+    this.#bytes += bytes;
+    this.#events += 1;
+  }
+
+  remove(bytes: number): void {
+    this.#bytes -= bytes;
+    this.#events -= 1;
+  }
+
+  exceed(): void {
+    this.#tooSlow();
+  }
+}
+
+export const readerTooSlow = (): EverstepError =>
+  new EverstepError(
+    "reader_too_slow",
+    "more happened than may wait in memory for one reader",
+    "follow again from the last iteration or message that came",
+  );
+
+/** What V8 needs for a value beside a text's characters: its slot, and its header where it has one. */
+const VALUE_BYTES = 32;
+const measured = new WeakMap<CommittedEvent, number>();
+
+/** About how much memory an event takes. It is measured once, however many readers there are. */
+function eventBytes(event: CommittedEvent): number {
+  const size = measured.get(event);
+  if (size !== undefined) return size;
+  const bytes = bytesOf(event);
+  measured.set(event, bytes);
+  return bytes;
+}
+
+function bytesOf(event: CommittedEvent): number {
+  let bytes = 0;
+  const rest: unknown[] = [event];
+  while (rest.length > 0) {
+    const value = rest.pop();
+    bytes += VALUE_BYTES;
+    if (typeof value === "string") bytes += value.length;
+    else if (Array.isArray(value)) for (const item of value) rest.push(item);
+    else if (typeof value === "object" && value !== null) for (const item of Object.values(value)) rest.push(item);
+  }
+  return bytes;
 }

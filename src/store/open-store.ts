@@ -1,6 +1,6 @@
 import { EverstepError } from "../domain/errors.ts";
 import { redactUrl } from "../domain/redact.ts";
-import { ThreadChannel } from "./lancedb/thread-channel.ts";
+import { ThreadChannel } from "./embedded/thread-channel.ts";
 import type { Store } from "./store.ts";
 
 export type StoreOptions = {
@@ -18,7 +18,7 @@ export async function openStore(url: string, options: StoreOptions = {}): Promis
   if (folder) {
     // Begun before anything is awaited: its thread loads LanceDB while this one loads the rest of the program.
     const channel = new ThreadChannel(folder, {}, options.notice);
-    return (await import("./lancedb/lancedb-store.ts")).openOver(channel);
+    return (await import("./embedded/embedded-store.ts")).openOver(channel);
   }
   if (isShared(url)) {
     const { notice: _, waiting, ...tuning } = options;

@@ -1,6 +1,6 @@
 import { isLive, type Session } from "../domain/session.ts";
 import type { Step } from "../domain/step.ts";
-import { type Chain, type StoredState, storeState, storeWhole } from "./state-chain.ts";
+import { type Chain, type StoredState, storeState, storeWhole } from "./state-delta.ts";
 import type { Batch, OwnedSession, Ownership, SessionWrite } from "./store.ts";
 
 /** Where a session stands: its last `ok` iteration, and how many attempts failed. */

@@ -3,7 +3,7 @@ import type { AgentConfig } from "../domain/agent.ts";
 import type { Conversation, Message, Participant, SessionCursor } from "../domain/conversation.ts";
 import type { Session } from "../domain/session.ts";
 import type { Step } from "../domain/step.ts";
-import type { StoredState } from "./state-chain.ts";
+import type { StoredState } from "./state-delta.ts";
 
 /**
  * The columns of every table, written once. Both engines derive their column lists, encoders, decoders, statements and

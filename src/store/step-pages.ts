@@ -2,7 +2,7 @@ import { setImmediate as nextTick } from "node:timers/promises";
 import { copyJson } from "../domain/json.ts";
 import type { Step } from "../domain/step.ts";
 import type { PortRows, StoredRows } from "./schema.ts";
-import { type Chain, readState } from "./state-chain.ts";
+import { type Chain, readState } from "./state-delta.ts";
 import type { StepFilter } from "./store.ts";
 
 /** A session of a fork's line. `parent_iteration` is the last iteration that it shares with its parent. */

@@ -2,12 +2,12 @@ import type { Action } from "../domain/action.ts";
 import type { Agent, AgentConfig } from "../domain/agent.ts";
 import type { Conversation, Message, Participant, SessionCursor } from "../domain/conversation.ts";
 import type { CommittedEvent, StepDelta } from "../domain/event.ts";
+import type { GuidanceAmount } from "../domain/guidance-amount.ts";
 import type { SearchHit } from "../domain/search.ts";
 import type { Session, SessionStatus } from "../domain/session.ts";
 import type { SessionSummary } from "../domain/session-summary.ts";
 import type { Step, StepStatus } from "../domain/step.ts";
-import type { GuidanceAmount } from "./guidance-amount.ts";
-import type { ReaderBudget } from "./reader-budget.ts";
+import type { ReaderBudget } from "./follow.ts";
 
 /**
  * The store keeps everything that ever happened to a session. What every engine promises:

@@ -1,4 +1,4 @@
-import { readerTooSlow } from "../store/reader-budget.ts";
+import { readerTooSlow } from "../store/follow.ts";
 
 /** Bytes that may wait in a client's connection before the server stops reading on for it. */
 export const MOST_BUFFERED = 1024 * 1024;

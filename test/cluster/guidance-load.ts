@@ -1,7 +1,10 @@
+import { setTimeout as wait } from "node:timers/promises";
 import { pathOf } from "../server/api.ts";
 
 /** A frozen process answers nothing; a client gives up sooner than it thaws. */
 const PATIENCE_MS = 4000;
+/** Of a client between two words, so that the machine has time for the faults too. */
+const PAUSE_MS = 20;
 
 /** Clients that tell sessions something over HTTP, one word after the other, and remember what was acknowledged. */
 export class GuidanceLoad {
@@ -25,7 +28,10 @@ export class GuidanceLoad {
   }
 
   async #run(): Promise<void> {
-    while (!this.#stopping.signal.aborted) await this.#tell().catch(() => {});
+    while (!this.#stopping.signal.aborted) {
+      await this.#tell().catch(() => {});
+      await wait(PAUSE_MS);
+    }
   }
 
   /** What breaks off was not acknowledged, and is not told again. */

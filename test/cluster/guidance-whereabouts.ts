@@ -14,14 +14,16 @@ export type Whereabouts = {
  */
 const WHEREABOUTS = `
 with used as materialized (
-  select u.action_id, s.iteration from agent_steps s, jsonb_array_elements_text(s.action_ids) as u (action_id)
-  where s.status = 'ok' and s.action_ids <> '[]'),
+  select u.action_id, json_agg(s.iteration) as iterations
+  from agent_steps s, jsonb_array_elements_text(s.action_ids) as u (action_id)
+  where s.status = 'ok' and s.action_ids <> '[]' group by u.action_id),
 waiting as materialized (
-  select w.action_id, a.session_id from agent_state a, jsonb_array_elements_text(a.pending_action_ids) as w (action_id))
+  select w.action_id, a.session_id, count(*)::int as times
+  from agent_state a, jsonb_array_elements_text(a.pending_action_ids) as w (action_id) group by w.action_id, a.session_id)
 select q.action_id, q.session_id, q.processed, q.outcome, q.receipt, q.consumed_iteration,
-  (select count(*) from waiting w where w.action_id = q.action_id and w.session_id = q.session_id)::int as pending,
-  (select coalesce(json_agg(u.iteration), '[]') from used u where u.action_id = q.action_id) as used_at
-from queue q where q.action_type in ('agent_interrupt', 'agent_input')`;
+  coalesce(w.times, 0) as pending, coalesce(u.iterations, '[]') as used_at
+from queue q left join waiting w using (action_id, session_id) left join used u using (action_id)
+where q.action_type in ('agent_interrupt', 'agent_input')`;
 
 type Row = {
   action_id: string;

@@ -12,7 +12,7 @@ import type { Session, SessionOptions } from "../../src/domain/session.ts";
 import type { Step } from "../../src/domain/step.ts";
 import { Runtime } from "../../src/main/runtime.ts";
 import { type Catalog, MonikerLoader } from "../../src/monikers/catalog.ts";
-import { openLanceStore } from "../../src/store/lancedb/lancedb-store.ts";
+import { openEmbeddedStore } from "../../src/store/embedded/embedded-store.ts";
 import type { Store } from "../../src/store/store.ts";
 import { REPOSITORY } from "../repository-files.ts";
 import { type ScratchFolder, scratchFolder } from "../store/scratch-folder.ts";
@@ -35,7 +35,7 @@ describe("the code of docs/writing-a-moniker.md", () => {
     await writeCode(scratch.path, blocks);
     loader = await MonikerLoader.open(join(scratch.path, "monikers"));
     ({ catalog } = loader);
-    store = await openLanceStore({ folder: join(scratch.path, "data") });
+    store = await openEmbeddedStore({ folder: join(scratch.path, "data") });
     runtime = new Runtime({ store, catalog, workspace: join(scratch.path, "workspace") });
     await runtime.start();
   });

@@ -12,7 +12,7 @@ import { Database } from "../../src/surfaces/matrix/state/database.ts";
 import { MIGRATIONS } from "../../src/surfaces/matrix/state/migrations.ts";
 import { Homeserver } from "../../src/surfaces/matrix/transport/homeserver.ts";
 import { Sender } from "../../src/surfaces/matrix/transport/sender.ts";
-import { AgentLane } from "../../src/surfaces/matrix/work/agent-lane.ts";
+import { QuestionWorker } from "../../src/surfaces/matrix/work/question-worker.ts";
 import { scratchFolder } from "../store/scratch-folder.ts";
 import { failingHomeserver } from "./failing-homeserver.ts";
 
@@ -37,22 +37,22 @@ class Trap extends MockPlatform {
   }
 }
 
-async function laneOn(folder: string, platform: Trap, url: string) {
+async function workerOn(folder: string, platform: Trap, url: string) {
   const database = Database.open(folder);
   const state = new BotState(database, "DEVICE", "en");
   const homeserver = new Homeserver(url);
   homeserver.authorize("token");
   const sender = new Sender({ homeserver, state, log, undeliverable: plainNotice("undeliverable") });
   const done = Promise.withResolvers<void>();
-  const lane = new AgentLane({ state, platform, homeserver, sender, user_id: "@bot:x", log }, () => {
+  const questionWorker = new QuestionWorker({ state, platform, homeserver, sender, user_id: "@bot:x", log }, () => {
     if (!state.jobs.open().some(({ task }) => task.kind === "ask")) done.resolve();
   });
   const stop = async (): Promise<void> => {
-    await lane.stop();
+    await questionWorker.stop();
     await sender.stop();
     database[Symbol.dispose]();
   };
-  return { state, lane, sender, done: done.promise, stop };
+  return { state, questionWorker, sender, done: done.promise, stop };
 }
 
 const bodies = (state: BotState): string[] => state.outbox.open().map(({ content }) => content.body);
@@ -61,10 +61,10 @@ describe("a question that the bot fails at for a reason of its own", () => {
   test("is set aside after several tries, its room is told, and the next one is answered", TIMEOUT, async () => {
     await using scratch = await scratchFolder();
     const platform = new Trap();
-    const { state, lane, done, stop } = await laneOn(scratch.path, platform, "http://127.0.0.1:1");
+    const { state, questionWorker, done, stop } = await workerOn(scratch.path, platform, "http://127.0.0.1:1");
     for (const text of ["trap", "next"]) state.jobs.add(asked(1, text), { kind: "ask", text });
     platform.connect();
-    lane.start();
+    questionWorker.start();
     await done;
     assert.deepEqual(platform.asked, ["trap", "trap", "trap", "next"]);
     const [told, answer] = bodies(state);
@@ -84,7 +84,7 @@ describe("a question that the bot fails at for a reason of its own", () => {
     await using scratch = await scratchFolder();
     for (const [life, isLast] of [false, false, true].entries()) {
       const platform = new Trap();
-      const { state, lane, done, stop } = await laneOn(scratch.path, platform, "http://127.0.0.1:1");
+      const { state, questionWorker, done, stop } = await workerOn(scratch.path, platform, "http://127.0.0.1:1");
       if (life === 0) for (const text of ["trap", "next"]) state.jobs.add(asked(1, text), { kind: "ask", text });
       const failed = Promise.withResolvers<void>();
       const { jobs } = state;
@@ -95,7 +95,7 @@ describe("a question that the bot fails at for a reason of its own", () => {
         return failures;
       };
       platform.connect();
-      lane.start();
+      questionWorker.start();
       await (isLast ? done : failed.promise);
       if (isLast) assert.deepEqual(platform.asked, ["trap", "next"]);
       await stop();
@@ -105,13 +105,13 @@ describe("a question that the bot fails at for a reason of its own", () => {
   test("is set aside where the bot never outlives it", TIMEOUT, async () => {
     await using scratch = await scratchFolder();
     const platform = new Trap();
-    const { state, lane, done, stop } = await laneOn(scratch.path, platform, "http://127.0.0.1:1");
+    const { state, questionWorker, done, stop } = await workerOn(scratch.path, platform, "http://127.0.0.1:1");
     const position = state.jobs.add(asked(1, "fatal"), { kind: "ask", text: "fatal" });
     state.jobs.begin(position, null);
     for (let life = 0; life < 20; life++) state.jobs.restarted();
     state.jobs.add(asked(2, "next"), { kind: "ask", text: "next" });
     platform.connect();
-    lane.start();
+    questionWorker.start();
     await done;
     assert.deepEqual(platform.asked, ["next"]);
     assert.match(bodies(state)[0] ?? "", /set it aside/);

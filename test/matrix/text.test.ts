@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { asEdit, contentOf, LARGEST_CONTENT, sizeOf } from "../../src/surfaces/matrix/outgoing/content.ts";
-import { contentsOf } from "../../src/surfaces/matrix/outgoing/contents.ts";
 import { toHtml } from "../../src/surfaces/matrix/outgoing/markdown.ts";
 import { split } from "../../src/surfaces/matrix/outgoing/split.ts";
+import { splitContent } from "../../src/surfaces/matrix/outgoing/split-content.ts";
 import { globs } from "../../src/surfaces/matrix/text/globs.ts";
 import { seededRandom } from "../store/seeded-random.ts";
 
@@ -61,7 +61,7 @@ describe("long texts", () => {
     ["stars", "*a*"],
   ] as const)
     test(`of nothing but ${name} fit into messages, also as edits`, () => {
-      const contents = contentsOf(character.repeat(40_000), { is_notice: false, reply_to: "$x" });
+      const contents = splitContent(character.repeat(40_000), { is_notice: false, reply_to: "$x" });
       for (const content of contents) assert.ok(sizeOf(asEdit(content, "$".padEnd(44))) <= LARGEST_CONTENT);
       assert.equal(
         contents

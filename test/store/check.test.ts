@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
-import type { FolderReport } from "../../src/store/lancedb/check-folder.ts";
+import type { FolderReport } from "../../src/store/embedded/check-folder.ts";
 import { formatFixtures, unpackFixture } from "./format-fixture.ts";
 import { scratchFolder } from "./scratch-folder.ts";
 import { fillFolder, LANES, openStore, verifyFolder } from "./store-folder.ts";

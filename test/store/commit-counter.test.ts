@@ -2,8 +2,7 @@ import assert from "node:assert/strict";
 import { readFile, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, test } from "node:test";
-import { CommitCounter } from "../../src/store/lancedb/commit-counter.ts";
-import { JournalTotals } from "../../src/store/lancedb/journal-totals.ts";
+import { CommitCounter, JournalTotals } from "../../src/store/embedded/commit-counter.ts";
 import { scratchFolder } from "./scratch-folder.ts";
 
 const totals = new JournalTotals();

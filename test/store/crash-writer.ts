@@ -1,6 +1,6 @@
 import { writeSync } from "node:fs";
 import { setTimeout as pause } from "node:timers/promises";
-import { openLanceStore } from "../../src/store/lancedb/lancedb-store.ts";
+import { openEmbeddedStore } from "../../src/store/embedded/embedded-store.ts";
 import { writeHistory } from "./lane-writer.ts";
 import { REPORTS, type WriterOrder, type WriterReport } from "./writer-process.ts";
 
@@ -13,7 +13,7 @@ const report = (line: WriterReport): void => void writeSync(REPORTS, `${JSON.str
 const stop = new AbortController();
 process.once("SIGTERM", () => stop.abort());
 
-const store = await openLanceStore({ folder: order.folder, tuning: order.tuning });
+const store = await openEmbeddedStore({ folder: order.folder, tuning: order.tuning });
 report({ kind: "opened" });
 
 const upkeep = order.constantly.map(async (work) => {

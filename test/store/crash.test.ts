@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
 import { connect } from "@lancedb/lancedb";
-import type { Tuning } from "../../src/store/lancedb/lancedb-store.ts";
+import type { Tuning } from "../../src/store/embedded/embedded-store.ts";
 import type { Store } from "../../src/store/store.ts";
 import { scratchFolder } from "./scratch-folder.ts";
 import { type SeededRandom, seededRandom, seedFrom } from "./seeded-random.ts";

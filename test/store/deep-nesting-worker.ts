@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
 import { parentPort, workerData } from "node:worker_threads";
 import type { JsonObject, JsonValue } from "../../src/domain/json.ts";
-import { type Chain, readState, storeState } from "../../src/store/state-chain.ts";
-import { applyDelta, type Changes, diff } from "../../src/store/state-delta.ts";
+import { applyDelta, type Chain, type Changes, diff, readState, storeState } from "../../src/store/state-delta.ts";
 
 /** Checks differences and chains of deeply nested states, and reports how many pairs it checked. */
 const levels = workerData as number;

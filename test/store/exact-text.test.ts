@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { fromText, toText } from "../../src/store/lancedb/exact-text.ts";
-import { EMBEDDED_TABLES } from "../../src/store/lancedb/tables.ts";
+import { EMBEDDED_TABLES, fromText, toText } from "../../src/store/embedded/tables.ts";
 
 test("a text that an earlier version stored is read as it was, also where it begins with the mark", () => {
   for (const stored of ["", "plain", "\u0001", '\u0001"a"', "\u0001{}", "\u0001[1]", '\u0001 "\\ud83d"', "a\u0001b"]) {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { describe, type TestContext, test } from "node:test";
-import { type LanceStore, openLanceStore } from "../../src/store/lancedb/lancedb-store.ts";
+import { type EmbeddedStore, openEmbeddedStore } from "../../src/store/embedded/embedded-store.ts";
 import { aSession, mustCreate } from "./fixtures.ts";
 import { fillUp, makeSpace } from "./full-disk.ts";
 import { writeHistory } from "./lane-writer.ts";
@@ -47,7 +47,7 @@ describe("a disk that cannot be written", () => {
     const acknowledged: Acknowledged = new Map();
     {
       await using disk = await mountDisk(image, place);
-      const store = await openLanceStore({ folder: join(disk.folder, "data") });
+      const store = await openEmbeddedStore({ folder: join(disk.folder, "data") });
       await writeCommits(store, 40, acknowledged);
       await abort(disk);
       await rejectsWith(mustCreate(store, aSession()), "store_unavailable", "store_read_only");
@@ -145,7 +145,7 @@ describe("a disk that is full", () => {
     await fillUp(disk, 0);
     await refusesToOpen(join(disk.folder, "absent"), "store_full");
     // An old folder may open without a write; then it must say that the disk is full as soon as it has to write.
-    const opened = await openLanceStore({ folder }).catch((error: unknown) => assertCoded(error, ["store_full"]));
+    const opened = await openEmbeddedStore({ folder }).catch((error: unknown) => assertCoded(error, ["store_full"]));
     if (opened) {
       await rejectsWith(mustCreate(opened, aSession({ context: { large: "x".repeat(MEGABYTE) } })), "store_full");
       await opened.close();
@@ -173,7 +173,7 @@ async function smallDisk(t: TestContext, bytes: number): Promise<SmallDisk> {
 
 /** Writes until the disk is full for every lane, lets `recover` make space, and writes a while longer. */
 async function writeUntilRefused(
-  store: LanceStore,
+  store: EmbeddedStore,
   acknowledged: Acknowledged,
   recover: () => Promise<void>,
 ): Promise<void> {
@@ -204,7 +204,11 @@ async function writeUntilRefused(
 }
 
 /** Writes 200 commits, each tried again where the disk was full for it. */
-async function writeWhile(store: LanceStore, acknowledged: Acknowledged, recover: () => Promise<void>): Promise<void> {
+async function writeWhile(
+  store: EmbeddedStore,
+  acknowledged: Acknowledged,
+  recover: () => Promise<void>,
+): Promise<void> {
   const enough = new AbortController();
   let left = 200;
   await writeHistory(store, {

@@ -1,6 +1,6 @@
 import { newId } from "../../src/domain/ids.ts";
 import type { JsonObject } from "../../src/domain/json.ts";
-import { openLanceStore } from "../../src/store/lancedb/lancedb-store.ts";
+import { openEmbeddedStore } from "../../src/store/embedded/embedded-store.ts";
 import type { OwnedSession, Store } from "../../src/store/store.ts";
 import { type Dump, dumpStore } from "./dump-store.ts";
 import {
@@ -116,7 +116,7 @@ async function writeSecondHalf(store: Store, { talker, fork, paused, conversatio
   await mustCommit(store, { cursors: [aCursor({ session_id, conversation_id })] });
 }
 
-const store = await openLanceStore({ folder: process.argv[2] ?? "", tuning: { move_after_ms: 3_600_000 } });
+const store = await openEmbeddedStore({ folder: process.argv[2] ?? "", tuning: { move_after_ms: 3_600_000 } });
 const filled = await writeFirstHalf(store);
 await store.checkpoint();
 await writeSecondHalf(store, filled);

@@ -3,12 +3,12 @@ import { cp, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
 import { describe, test } from "node:test";
-import { Journal } from "../../src/store/lancedb/journal.ts";
-import { createTables, openJournalFile } from "../../src/store/lancedb/journal-file.ts";
-import { FolderFormat } from "../../src/store/lancedb/migrations.ts";
-import { EMBEDDED_TABLES } from "../../src/store/lancedb/tables.ts";
-import { verifyJournal } from "../../src/store/lancedb/verify-journal.ts";
-import { compare } from "../../src/store/lancedb/where.ts";
+import { verifyJournal } from "../../src/store/embedded/commit-counter.ts";
+import { compare } from "../../src/store/embedded/condition.ts";
+import { Journal } from "../../src/store/embedded/journal.ts";
+import { createTables, openJournalFile } from "../../src/store/embedded/journal-file.ts";
+import { FolderFormat } from "../../src/store/embedded/migrations.ts";
+import { EMBEDDED_TABLES } from "../../src/store/embedded/tables.ts";
 import { scratchFolder } from "./scratch-folder.ts";
 import { assertCoded, writeAndKill } from "./store-folder.ts";
 
@@ -24,7 +24,7 @@ const DAMAGES: [name: string, sql: string, read: (journal: Journal) => unknown][
   [
     "a step's text, read to be moved",
     "UPDATE packed_agent_steps SET row = replace(row, 'lane', 'lame')",
-    (journal) => journal.unmoved("agent_steps", 0, 2 ** 31, ALL),
+    (journal) => journal.unarchived("agent_steps", 0, 2 ** 31, ALL),
   ],
   [
     "a message's number",
@@ -49,12 +49,12 @@ const DAMAGES: [name: string, sql: string, read: (journal: Journal) => unknown][
   [
     "a text that is none any more",
     "UPDATE packed_agent_steps SET row = CAST(row AS BLOB)",
-    (journal) => journal.unmoved("agent_steps", 0, 2 ** 31, ALL),
+    (journal) => journal.unarchived("agent_steps", 0, 2 ** 31, ALL),
   ],
   [
     "a number beyond all numbers",
     "UPDATE packed_agent_steps SET sum = 9007199254740993",
-    (journal) => journal.unmoved("agent_steps", 0, 2 ** 31, ALL),
+    (journal) => journal.unarchived("agent_steps", 0, 2 ** 31, ALL),
   ],
 ];
 

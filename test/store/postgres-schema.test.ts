@@ -1,14 +1,12 @@
 import assert from "node:assert/strict";
-import { readdir, readFile } from "node:fs/promises";
 import { test } from "node:test";
 import { sessionSchema } from "../../src/domain/session.ts";
+import { readMigrations } from "../../src/store/postgres/migrations.ts";
 import { openPostgresStore } from "../../src/store/postgres/open-postgres-store.ts";
 import { freePort } from "../free-port.ts";
 import { administer } from "../postgres-process.ts";
 import { onPostgres, postgresHome } from "../postgres-server.ts";
 import { mustAdvance, mustCreate, WORKER } from "./fixtures.ts";
-
-const MIGRATIONS = new URL("../../src/store/postgres/migrations/", import.meta.url);
 
 await onPostgres(() => {
   test("programs that start at once on an empty database migrate it once, and share it", async (t) => {
@@ -40,7 +38,8 @@ await onPostgres(() => {
   test("what the first version wrote is migrated and goes on", async (t) => {
     const { url, remove } = await postgresHome();
     t.after(remove);
-    await administer(url, await readFile(new URL("0001-tables.sql", MIGRATIONS), "utf8"));
+    const [first] = await readMigrations();
+    await administer(url, first?.sql ?? "");
     await administer(
       url,
       `create table schema_migrations (number integer primary key, name text not null, breaking boolean not null,
@@ -77,8 +76,8 @@ await onPostgres(() => {
   test("a question that an earlier version kept as a text is a whole question, also while that version still writes", async (t) => {
     const { url, remove } = await postgresHome();
     t.after(remove);
-    const before = (await readdir(MIGRATIONS)).filter((file) => file < "0009").sort();
-    for (const file of before) await administer(url, await readFile(new URL(file, MIGRATIONS), "utf8"));
+    const before = (await readMigrations()).filter(({ number }) => number < 9);
+    for (const { sql } of before) await administer(url, sql);
     await administer(
       url,
       `create table schema_migrations (number integer primary key, name text not null, breaking boolean not null,

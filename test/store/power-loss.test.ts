@@ -3,8 +3,8 @@ import { readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, test } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
-import { openLanceStore, type Tuning } from "../../src/store/lancedb/lancedb-store.ts";
-import { FORMAT } from "../../src/store/lancedb/migrations.ts";
+import { openEmbeddedStore, type Tuning } from "../../src/store/embedded/embedded-store.ts";
+import { FORMAT } from "../../src/store/embedded/migrations.ts";
 import { formatFixtures, unpackFixture, verifyFixture } from "./format-fixture.ts";
 import { copyUnsynced, makeDisk, mayMount, mountDisk } from "./mounts.ts";
 import { scratchFolder } from "./scratch-folder.ts";
@@ -121,7 +121,7 @@ describe("the embedded store under loss of power", () => {
       // Two losses of three hit a disk on which nothing but the writer itself has recovered from the loss before.
       if (round % 3 !== 2 && round < ROUNDS - 1) continue;
       await using place = await mountDisk(disk.image, disk.place);
-      const store = await openLanceStore({ folder: join(place.folder, "data") });
+      const store = await openEmbeddedStore({ folder: join(place.folder, "data") });
       try {
         commits = (await verifyHistory(store, { lanes: LANES, acknowledged })).commits.size;
       } catch (error) {
@@ -157,7 +157,7 @@ describe("a data folder of an earlier format under loss of power", () => {
           await pause(random.integer(60));
         });
         await using place = await mountDisk(disk.image, disk.place);
-        const store = await openLanceStore({ folder: join(place.folder, "data") });
+        const store = await openEmbeddedStore({ folder: join(place.folder, "data") });
         try {
           await verifyFixture(store, fixture);
         } finally {

@@ -112,7 +112,7 @@ function editList(random: Random, value: JsonValue[]): JsonValue[] {
   return list;
 }
 
-// Positions count code units, so that a surrogate pair is now and then cut in two.
+// JournalIndex count code units, so that a surrogate pair is now and then cut in two.
 function editText(random: Random, value: string): string {
   const at = random.below(value.length + 1);
   switch (random.below(4)) {

@@ -3,8 +3,8 @@ import { describe, test } from "node:test";
 import type { Action } from "../../src/domain/action.ts";
 import type { Conversation } from "../../src/domain/conversation.ts";
 import { copyStore, sumStore } from "../../src/store/copy-store.ts";
-import { openLanceStore } from "../../src/store/lancedb/lancedb-store.ts";
-import { FORMAT } from "../../src/store/lancedb/migrations.ts";
+import { openEmbeddedStore } from "../../src/store/embedded/embedded-store.ts";
+import { FORMAT } from "../../src/store/embedded/migrations.ts";
 import { openPostgresStore } from "../../src/store/postgres/open-postgres-store.ts";
 import { type Columns, SCHEMA, type Schema, TABLE_NAMES } from "../../src/store/schema.ts";
 import type { Store } from "../../src/store/store.ts";
@@ -47,7 +47,7 @@ async function embeddedHome(): Promise<Home> {
   const scratch = await scratchFolder();
   const wider = { schema: WIDER, migrations: [EMBEDDED_MIGRATION] };
   return {
-    open: (schema) => openLanceStore({ folder: scratch.path, ...(schema === "wider" ? wider : {}) }),
+    open: (schema) => openEmbeddedStore({ folder: scratch.path, ...(schema === "wider" ? wider : {}) }),
     remove: async () => await scratch[Symbol.asyncDispose](),
   };
 }
@@ -126,16 +126,16 @@ async function addedIn(store: Store): Promise<Record<string, unknown[]>> {
   };
 }
 
-const GIVEN = { made: "of", list: [1, null] };
+const ASSIGNED = { made: "of", list: [1, null] };
 const EXPECTED = {
   agent_state: ["changed"],
-  agent_steps: [GIVEN, GIVEN, GIVEN, GIVEN],
-  queue: [GIVEN, GIVEN, GIVEN],
-  conversations: [GIVEN],
-  conversation_participants: [GIVEN],
-  conversation_messages: [GIVEN, "text"],
-  session_cursors: [GIVEN],
-  agent_config: [GIVEN],
+  agent_steps: [ASSIGNED, ASSIGNED, ASSIGNED, ASSIGNED],
+  queue: [ASSIGNED, ASSIGNED, ASSIGNED],
+  conversations: [ASSIGNED],
+  conversation_participants: [ASSIGNED],
+  conversation_messages: [ASSIGNED, "text"],
+  session_cursors: [ASSIGNED],
+  agent_config: [ASSIGNED],
 };
 
 /** What only the embedded store does: rows leave the journal. */
@@ -192,9 +192,9 @@ await onPostgres(() => {
         assert.deepEqual(await addedIn(store), nulls);
         const session = aSession({ session_id: "later" });
         await mustCreate(store, wider(session));
-        assert.deepEqual(await store.getSession("later"), { ...session, added: GIVEN });
+        assert.deepEqual(await store.getSession("later"), { ...session, added: ASSIGNED });
         await archive(store);
-        assert.deepEqual(await store.getSession("later"), { ...session, added: GIVEN });
+        assert.deepEqual(await store.getSession("later"), { ...session, added: ASSIGNED });
       });
     });
   }
@@ -213,6 +213,6 @@ SCHEMA.conversations satisfies Columns<Conversation>;
 test("a folder with a later schema is refused by today's version", async () => {
   await using scratch = await scratchFolder();
   const migrations = [EMBEDDED_MIGRATION];
-  await (await openLanceStore({ folder: scratch.path, schema: WIDER, migrations })).close();
-  await assert.rejects(openLanceStore({ folder: scratch.path }), new RegExp(`store_newer: .*format ${FORMAT + 1}`));
+  await (await openEmbeddedStore({ folder: scratch.path, schema: WIDER, migrations })).close();
+  await assert.rejects(openEmbeddedStore({ folder: scratch.path }), new RegExp(`store_newer: .*format ${FORMAT + 1}`));
 });

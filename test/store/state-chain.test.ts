@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { JsonObject, JsonValue } from "../../src/domain/json.ts";
-import { type Chain, readState, type StoredState, storeState } from "../../src/store/state-chain.ts";
+import { type Chain, readState, type StoredState, storeState } from "../../src/store/state-delta.ts";
 import { randomFor } from "./random.ts";
 import { nextState, randomObject } from "./random-state.ts";
 

@@ -3,8 +3,8 @@ import { createHash } from "node:crypto";
 import { readdir, readFile } from "node:fs/promises";
 import { join, relative } from "node:path";
 import { type ErrorCode, EverstepError } from "../../src/domain/errors.ts";
-import { type LanceStore, openLanceStore } from "../../src/store/lancedb/lancedb-store.ts";
-import type { ThreadTuning } from "../../src/store/lancedb/thread-channel.ts";
+import { type EmbeddedStore, openEmbeddedStore } from "../../src/store/embedded/embedded-store.ts";
+import type { ThreadTuning } from "../../src/store/embedded/thread-channel.ts";
 import type { Store } from "../../src/store/store.ts";
 import { writeHistory } from "./lane-writer.ts";
 import { type Acknowledged, acknowledge, type ReadHistory, verifyHistory } from "./verify-history.ts";
@@ -18,8 +18,8 @@ export async function openStore(
   folder: string,
   tuning: ThreadTuning = {},
   notice: (text: string) => void = () => {},
-): Promise<LanceStore & AsyncDisposable> {
-  const store = await openLanceStore({ folder, tuning, notice });
+): Promise<EmbeddedStore & AsyncDisposable> {
+  const store = await openEmbeddedStore({ folder, tuning, notice });
   return Object.assign(store, { [Symbol.asyncDispose]: async () => await store.close() });
 }
 
@@ -116,6 +116,6 @@ export async function rejectsWith(promise: Promise<unknown>, ...codes: ErrorCode
 
 /** For a folder that must not open: a store that opens by mistake is closed again. */
 export async function refusesToOpen(folder: string, ...codes: ErrorCode[]): Promise<EverstepError> {
-  const opening = openLanceStore({ folder }).then(async (store) => await store.close());
+  const opening = openEmbeddedStore({ folder }).then(async (store) => await store.close());
   return await rejectsWith(opening, ...codes);
 }

@@ -5,7 +5,7 @@ import { readdir, readFile } from "node:fs/promises";
 import type { Readable } from "node:stream";
 import { setTimeout as pause } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import type { Tuning } from "../../src/store/lancedb/lancedb-store.ts";
+import type { Tuning } from "../../src/store/embedded/embedded-store.ts";
 import { type Acknowledged, acknowledge } from "./verify-history.ts";
 
 /** The file descriptor that a writer reports on. */

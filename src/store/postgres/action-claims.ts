@@ -1,9 +1,8 @@
 import { type Action, byUrgencyThenArrival } from "../../domain/action.ts";
-import { type GuidanceAmount, jsonBytes } from "../guidance-amount.ts";
+import { type GuidanceAmount, jsonBytes } from "../../domain/guidance-amount.ts";
 import type { Pool } from "./connections.ts";
 import type { WriteFeedback } from "./group-writer.ts";
-import { GUIDANCE, LIVE, type Tables } from "./tables.ts";
-import { arrayOf, fromText, toText } from "./value-encoding.ts";
+import { arrayOf, fromText, GUIDANCE, LIVE, type Tables, toText } from "./tables.ts";
 
 /** How often all pending actions are looked through, in milliseconds: the backstop for notifications that were lost. */
 const LOOK_THROUGH_MS = 3000;

@@ -4,7 +4,6 @@ import type { QueuedBatch } from "../commit-queue.ts";
 import type { SessionPlan } from "../owned-sessions.ts";
 import { perTable, TABLE_NAMES, type TableName } from "../schema.ts";
 import type { Batch, SessionWrite } from "../store.ts";
-import { toIndexedWords } from "./search-index.ts";
 import {
   attemptParameters,
   controlStatement,
@@ -20,8 +19,7 @@ import {
   toArrays,
   type WriteAttempt,
 } from "./single-row-statements.ts";
-import type { InputColumn, Tables } from "./tables.ts";
-import { type Scalar, toText } from "./value-encoding.ts";
+import { type InputColumn, type Scalar, type Tables, toIndexedWords, toText } from "./tables.ts";
 
 /** A batch as values for its statement. What the caller does to its rows afterwards does not reach it. */
 export type EncodedBatch = QueuedBatch & BatchContent;

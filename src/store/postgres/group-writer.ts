@@ -4,9 +4,21 @@ import type { GroupWriter as Writer, Written } from "../commit-queue.ts";
 import type { CommitOutcome } from "../store.ts";
 import { closed } from "../store-errors.ts";
 import type { BatchStatements, EncodedBatch } from "./batch-statement.ts";
-import { Collisions, LAST_SILENCE_MS, LOCK_TIMEOUT, openClient, type Row, SteadyClient } from "./connections.ts";
-import { isCollision, isDuplicate, isOutOfReach, toStoreError, wasNotSent, wasRefused } from "./server-errors.ts";
-import { fromText } from "./value-encoding.ts";
+import {
+  Collisions,
+  isCollision,
+  isDuplicate,
+  isOutOfReach,
+  LAST_SILENCE_MS,
+  LOCK_TIMEOUT,
+  openClient,
+  type Row,
+  SteadyClient,
+  toStoreError,
+  wasNotSent,
+  wasRefused,
+} from "./connections.ts";
+import { fromText } from "./tables.ts";
 
 /** What the answer to a group told beside the outcomes; null where the answer was lost. */
 export type WriteFeedback = {

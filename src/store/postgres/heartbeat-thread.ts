@@ -2,15 +2,13 @@ import { enableCompileCache } from "node:module";
 import { dirname } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import { parentPort, workerData } from "node:worker_threads";
-import type { Client, Row } from "./connections.ts";
-import type { HeartbeatOrder, HeartbeatReport } from "./heartbeat.ts";
-import type { Failure } from "./server-errors.ts";
+import type { Client, Failure, Row } from "./connections.ts";
+import type { HeartbeatOrder, HeartbeatReport } from "./membership.ts";
 
 const { url, node_no, lock, name, lease_ms, turns, compile_cache } = workerData as HeartbeatOrder;
 if (compile_cache !== undefined) enableCompileCache(dirname(compile_cache));
-// Only now, so that they are taken from the cache.
-const { LOCK_TIMEOUT, onSilence, openClient, run } = await import("./connections.ts");
-const { wasRefused } = await import("./server-errors.ts");
+// Only now, so that it is taken from the cache.
+const { LOCK_TIMEOUT, onSilence, openClient, run, wasRefused } = await import("./connections.ts");
 
 const AGAIN_MS = 50;
 /** A server that does not answer for so many milliseconds is given up, and asked anew on another connection. */

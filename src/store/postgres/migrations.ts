@@ -1,4 +1,4 @@
-import { readdir, readFile } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import type postgres from "postgres";
 import { EverstepError } from "../../domain/errors.ts";
 import { newId } from "../../domain/ids.ts";
@@ -6,17 +6,16 @@ import { askedInState, questionOf } from "../../domain/question.ts";
 import type { Schema } from "../schema.ts";
 import { type Parameter, run } from "./connections.ts";
 import { PostgresReads } from "./postgres-reads.ts";
-import { LIVE, Tables } from "./tables.ts";
-import { arrayOf, toText } from "./value-encoding.ts";
+import { arrayOf, LIVE, Tables, toText } from "./tables.ts";
 
-const FOLDER = new URL("./migrations/", import.meta.url);
-const FILE = /^(\d{4})-([a-z0-9-]+?)(\.breaking)?\.sql$/;
+const FILE = new URL("./migrations.sql", import.meta.url);
+const HEADING = /^-- migration (\d{4}) ([a-z0-9-]+)( breaking)?$/gm;
 /** Two programs that start at once must not both migrate. */
 const LOCK = 0x45_56_53_54;
 
-type Migration = { number: number; name: string; breaking: boolean; read: () => Promise<string> };
-/** One that is not in the folder. */
-export type AddedMigration = { number: number; name: string; sql: string };
+type Migration = { number: number; name: string; breaking: boolean; sql: string };
+/** One that is not in the file. */
+export type AddedMigration = Omit<Migration, "breaking">;
 
 /**
  * Brings the schema up to this program's version.
@@ -28,10 +27,7 @@ export type AddedMigration = { number: number; name: string; sql: string };
  *     can be replaced one after the other.
  */
 export async function migrate(client: postgres.Sql, schema: Schema, added: readonly AddedMigration[]): Promise<void> {
-  const migrations = [
-    ...(await readMigrations()),
-    ...added.map(({ sql, ...migration }) => ({ ...migration, breaking: false, read: async () => sql })),
-  ];
+  const migrations = [...(await readMigrations()), ...added.map((migration) => ({ ...migration, breaking: false }))];
   await client.begin(async (transaction) => {
     await run(transaction, "select pg_advisory_xact_lock($1)", [LOCK]); // MIGRATE-2
     await run(
@@ -45,9 +41,9 @@ export async function migrate(client: postgres.Sql, schema: Schema, added: reado
       Math.max(...migrations.map(({ number }) => number)),
     );
     const done = new Set(applied.map(({ number }) => Number(number)));
-    for (const { number, name, breaking, read } of migrations) {
+    for (const { number, name, breaking, sql } of migrations) {
       if (done.has(number)) continue;
-      await transaction.unsafe(await read());
+      await transaction.unsafe(sql);
       await run(transaction, "insert into schema_migrations (number, name, breaking) values ($1, $2, $3)", [
         number,
         name,
@@ -64,17 +60,15 @@ const BACKFILLS: Readonly<Record<number, (transaction: postgres.TransactionSql, 
   7: fillInQuestions,
 };
 
-async function readMigrations(): Promise<Migration[]> {
-  const files = (await readdir(FOLDER)).filter((file) => FILE.test(file)).sort();
-  return files.map((file) => {
-    const [, number, name, breaking] = FILE.exec(file) as unknown as [string, string, string, string | undefined];
-    return {
-      number: Number(number),
-      name,
-      breaking: breaking !== undefined,
-      read: () => readFile(new URL(file, FOLDER), "utf8"),
-    };
-  });
+export async function readMigrations(): Promise<Migration[]> {
+  const text = await readFile(FILE, "utf8");
+  const headings = [...text.matchAll(HEADING)];
+  return headings.map(({ index, 0: heading, 1: number, 2: name = "", 3: breaking }, at) => ({
+    number: Number(number),
+    name,
+    breaking: breaking !== undefined,
+    sql: text.slice(index + heading.length, headings[at + 1]?.index),
+  }));
 }
 
 /** MIGRATE-3. */

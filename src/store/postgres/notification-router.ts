@@ -1,7 +1,7 @@
+import type { Emitter } from "../../concurrency/emitter.ts";
 import type { Action } from "../../domain/action.ts";
 import type { Message } from "../../domain/conversation.ts";
 import type { StepDelta } from "../../domain/event.ts";
-import type { Emitter } from "../emitter.ts";
 import type { SessionPlan } from "../owned-sessions.ts";
 import type * as port from "../store.ts";
 import type { ActionClaims } from "./action-claims.ts";

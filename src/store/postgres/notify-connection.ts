@@ -1,8 +1,16 @@
 import { setTimeout as wait } from "node:timers/promises";
 import type postgres from "postgres";
 import type { StepDelta } from "../../domain/event.ts";
-import { LOCK_TIMEOUT, onSilence, openClient, type Parameter, type Row, run } from "./connections.ts";
-import { isCollision, wasRefused } from "./server-errors.ts";
+import {
+  isCollision,
+  LOCK_TIMEOUT,
+  onSilence,
+  openClient,
+  type Parameter,
+  type Row,
+  run,
+  wasRefused,
+} from "./connections.ts";
 
 /** The server takes payloads of less than 8,000 bytes. */
 const LARGEST_PAYLOAD = 7_500;

@@ -3,11 +3,10 @@ import { setTimeout as wait } from "node:timers/promises";
 import type postgres from "postgres";
 import { EverstepError } from "../../domain/errors.ts";
 import { SCHEMA, type Schema } from "../schema.ts";
-import { firstConnection, openClient, run } from "./connections.ts";
+import { firstConnection, isNotLetIn, openClient, run, toStoreError } from "./connections.ts";
 import { MEMBERSHIP_TUNING, type MembershipTuning } from "./membership.ts";
 import { type AddedMigration, migrate } from "./migrations.ts";
 import { PostgresStore } from "./postgres-store.ts";
-import { isNotLetIn, toStoreError } from "./server-errors.ts";
 import { UPKEEP_TUNING, type UpkeepTuning } from "./upkeep.ts";
 
 type PostgresTuning = MembershipTuning &

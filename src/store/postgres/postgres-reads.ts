@@ -1,16 +1,16 @@
 import type { Action } from "../../domain/action.ts";
 import type { Agent, AgentConfig } from "../../domain/agent.ts";
 import type { Conversation, Message, Participant, SessionCursor } from "../../domain/conversation.ts";
+import type { GuidanceAmount } from "../../domain/guidance-amount.ts";
 import type { JsonObject } from "../../domain/json.ts";
 import type { SearchHit } from "../../domain/search.ts";
 import type { Session } from "../../domain/session.ts";
 import { sessionSummarySchema, summaryOf } from "../../domain/session-summary.ts";
 import type { Step } from "../../domain/step.ts";
 import { folded } from "../../domain/words.ts";
-import type { GuidanceAmount } from "../guidance-amount.ts";
 import type { Position } from "../owned-sessions.ts";
 import type { PortRows, TableName } from "../schema.ts";
-import { type Chain, readState } from "../state-chain.ts";
+import { type Chain, readState } from "../state-delta.ts";
 import {
   decodeSteps,
   iterationsOf,
@@ -22,7 +22,6 @@ import {
 } from "../step-pages.ts";
 import type * as port from "../store.ts";
 import type { Parameter, Pool, Row } from "./connections.ts";
-import { toWordQuery } from "./search-index.ts";
 import {
   type FoundSessions,
   type ListFilter,
@@ -36,8 +35,7 @@ import {
   Values,
 } from "./session-lists.ts";
 import { OK_ROW_ORDER } from "./single-row-statements.ts";
-import { GUIDANCE, type Tables } from "./tables.ts";
-import { arrayOf, fromText, toText } from "./value-encoding.ts";
+import { arrayOf, fromText, GUIDANCE, type Tables, toText, toWordQuery } from "./tables.ts";
 
 /** A session as it is stored, with its state rebuilt. */
 export type LoadedSession = {

@@ -1,28 +1,25 @@
 import { hostname } from "node:os";
+import { Emitter } from "../../concurrency/emitter.ts";
 import type { Action } from "../../domain/action.ts";
 import type { CommittedEvent, StepDelta } from "../../domain/event.ts";
+import type { GuidanceAmount } from "../../domain/guidance-amount.ts";
 import { newId, now } from "../../domain/ids.ts";
 import { isLive, type Session } from "../../domain/session.ts";
 import { CommitQueue, WORTH_A_SYNC } from "../commit-queue.ts";
-import { Emitter } from "../emitter.ts";
-import { CommitFeed, channelFor, follow } from "../follow.ts";
-import type { GuidanceAmount } from "../guidance-amount.ts";
+import { CommitFeed, channelFor, follow, type ReaderBudget } from "../follow.ts";
 import { OwnedSessions } from "../owned-sessions.ts";
-import type { ReaderBudget } from "../reader-budget.ts";
 import type { Schema } from "../schema.ts";
 import type * as port from "../store.ts";
 import { Lifetime } from "../store-errors.ts";
 import { ActionClaims } from "./action-claims.ts";
 import { BatchStatements, type EncodedBatch } from "./batch-statement.ts";
 import { ChangeRelay } from "./change-relay.ts";
-import { Pool, retryRead } from "./connections.ts";
+import { Pool, retryRead, toStoreError } from "./connections.ts";
 import { GroupWriter, type WriteFeedback } from "./group-writer.ts";
-import { Heartbeat } from "./heartbeat.ts";
-import { Membership, type MembershipTuning } from "./membership.ts";
+import { Heartbeat, Membership, type MembershipTuning } from "./membership.ts";
 import { NotificationRouter } from "./notification-router.ts";
 import { NotifyConnection } from "./notify-connection.ts";
 import { PostgresReads } from "./postgres-reads.ts";
-import { toStoreError } from "./server-errors.ts";
 import { SessionClaims } from "./session-claims.ts";
 import { SharedLocks } from "./shared-locks.ts";
 import { Tables } from "./tables.ts";
@@ -43,6 +40,16 @@ const FOLLOWS_ON_MS = 10_000;
 const FIRST_LOOKS_MS = [100, 500, 1000];
 /** Changes are asked for from a little before the connection was lost: clocks differ. */
 const CLOCK_SLACK_MS = 5000;
+
+const QUEUE_TUNING = {
+  most: LARGEST_GROUP,
+  // Beside a small group at once; beside a large one only what is large too.
+  isWorthGroup: (waiting: number, under_way: number): boolean =>
+    under_way <= SMALL_GROUP || waiting >= Math.max(WORTH_A_SYNC, under_way / 2),
+  schedule: setImmediate,
+  isEager: true,
+  longest_wait_ms: LONGEST_WAIT_MS,
+};
 
 /** The store that many processes share: every promise is kept by the database, and memory only saves work. */
 export class PostgresStore extends PostgresReads implements port.Store {
@@ -89,16 +96,7 @@ export class PostgresStore extends PostgresReads implements port.Store {
       { length: WRITERS },
       (_, writer_no) => new GroupWriter(url, { node_no, writer_no }, this.#statements),
     );
-    this.#queue = new CommitQueue({
-      writers: this.#writers,
-      most: LARGEST_GROUP,
-      // Beside a small group at once; beside a large one only what is large too.
-      isWorthGroup: (waiting, under_way) =>
-        under_way <= SMALL_GROUP || waiting >= Math.max(WORTH_A_SYNC, under_way / 2),
-      schedule: setImmediate,
-      isEager: true,
-      longest_wait_ms: LONGEST_WAIT_MS,
-    });
+    this.#queue = new CommitQueue({ writers: this.#writers, ...QUEUE_TUNING });
     this.#upkeep = new ListUpkeep(pool, tuning);
     this.#claims = new SessionClaims(pool, node_no, this, this.#owned);
     this.#membership = this.#joinMembership(place, tuning);

@@ -3,8 +3,7 @@ import type { OwnedSessions } from "../owned-sessions.ts";
 import type { OwnedSession } from "../store.ts";
 import type { Pool } from "./connections.ts";
 import type { PostgresReads } from "./postgres-reads.ts";
-import { LIVE } from "./tables.ts";
-import { arrayOf, toText } from "./value-encoding.ts";
+import { arrayOf, LIVE, toText } from "./tables.ts";
 
 /**
  * Who owns which session, as the database has it.

@@ -2,7 +2,7 @@ import { SESSION_STATUSES, type SessionStatus } from "../../domain/session.ts";
 import { beginningOf, searchedText } from "../../domain/session-summary.ts";
 import type { ListPlace, Page, SessionSort, StoreCounts, SummaryFilter } from "../store.ts";
 import type { Parameter, Pool, Row } from "./connections.ts";
-import { arrayOf, fromJson, fromText, type Scalar, toText } from "./value-encoding.ts";
+import { arrayOf, fromJson, fromText, type Scalar, toText } from "./tables.ts";
 
 export type SessionCounts = StoreCounts["sessions"];
 export type ListFilter = Omit<SummaryFilter, "q">;

@@ -1,10 +1,10 @@
 import { createHash } from "node:crypto";
 import { setTimeout as wait } from "node:timers/promises";
+import { Emitter } from "../../concurrency/emitter.ts";
 import { KeyedMutex } from "../../concurrency/mutex.ts";
-import { Emitter } from "../emitter.ts";
 import { closed } from "../store-errors.ts";
+import { toStoreError } from "./connections.ts";
 import type { NotifyConnection } from "./notify-connection.ts";
-import { toStoreError } from "./server-errors.ts";
 
 /** The backstop for notifications that were lost, in milliseconds. */
 const ASK_AGAIN_MS = 250;

@@ -3,9 +3,7 @@ import { isLive, type Session } from "../../domain/session.ts";
 import type { SessionPlan } from "../owned-sessions.ts";
 import type { TableName } from "../schema.ts";
 import type { Batch } from "../store.ts";
-import { toIndexedWords } from "./search-index.ts";
-import type { InputColumn, Tables } from "./tables.ts";
-import { arrayOf, type Scalar, toText } from "./value-encoding.ts";
+import { arrayOf, type InputColumn, type Scalar, type Tables, toIndexedWords, toText } from "./tables.ts";
 
 /** Which attempt of which group a statement is. */
 export type WriteAttempt = { node_no: number; writer_no: number; attempt: number; group_no: number };
@@ -281,14 +279,7 @@ export function stepStatement(tables: Tables): SingleRowStatement {
         { name: "words", sql_type: "tsvector" },
       ],
       {
-        set: [
-          setFromInput(namesOf(session).filter((name) => name !== "result")),
-          `result = coalesce(i.${ofSession("result")}, s.result)`,
-          ...CLEARED.map((name) => `${name} = null`),
-          "iteration = i.iteration, step_token = i.step_token, next_step_token = i.next_step_token",
-          "updated_at = i.created_at, base_iteration = i.base_iteration, context = null",
-          `search_is_stale = s.search_is_stale or i.${ofSession("result")} is not null`,
-        ].join(", "),
+        set: setByStep(namesOf(session)),
         when: "s.iteration = i.iteration - 1",
         into: "agent_steps",
         constants,
@@ -298,6 +289,17 @@ export function stepStatement(tables: Tables): SingleRowStatement {
     ),
   };
 }
+
+/** What a step changes of its session. */
+const setByStep = (columns: string[]): string =>
+  [
+    setFromInput(columns.filter((name) => name !== "result")),
+    `result = coalesce(i.${ofSession("result")}, s.result)`,
+    ...CLEARED.map((name) => `${name} = null`),
+    "iteration = i.iteration, step_token = i.step_token, next_step_token = i.next_step_token",
+    "updated_at = i.created_at, base_iteration = i.base_iteration, context = null",
+    `search_is_stale = s.search_is_stale or i.${ofSession("result")} is not null`,
+  ].join(", ");
 
 /** The plan of a batch that is a step and nothing else; null where it is more, or where its session rests from now on. */
 function plainStep(batch: Batch, plans: readonly SessionPlan[]): SessionPlan | null {

@@ -1,6 +1,7 @@
 import { GUIDANCE_TYPES } from "../../domain/action-type.ts";
 import { isObject, type JsonValue, parseDefensively } from "../../domain/json.ts";
 import { LIVE_STATUSES } from "../../domain/session.ts";
+import { words } from "../../domain/words.ts";
 import {
   type Column,
   columnsOf,
@@ -12,7 +13,6 @@ import {
   type StoredRows,
   type TableName,
 } from "../schema.ts";
-import { fromJson, fromText, type Scalar, toJson, toText } from "./value-encoding.ts";
 
 /** A column of the rows that a statement is given, all rows of a column as one array. */
 export type InputColumn = {
@@ -117,3 +117,111 @@ function documentIn(text: string): JsonValue {
   const value = parseDefensively(fromText(text));
   return isObject(value) ? value : null;
 }
+
+/**
+ * Values as PostgreSQL can hold them. Its texts cannot hold a zero character or half of a surrogate pair, nor can its
+ * `jsonb`; such values are stored as JSON text within a text, behind a mark, and come back to the letter.
+ */
+const MARK = "\u0001";
+const WRAPPED = "$json";
+const ZERO_OR_HALF_PAIR = /\\u(?:0000|d[89a-f])/i;
+
+export function toText(text: string): string {
+  const isPlain = !text.startsWith(MARK) && !text.includes("\u0000") && text.isWellFormed();
+  return isPlain ? text : MARK + JSON.stringify(text);
+}
+
+export function fromText(stored: string): string {
+  return stored.startsWith(MARK) ? (JSON.parse(stored.slice(1)) as string) : stored;
+}
+
+/** JSON text for a `jsonb` column. */
+function toJson(value: JsonValue | object): string {
+  if (Array.isArray(value) && value.length === 0) return "[]";
+  const text = JSON.stringify(value);
+  const mustWrap = ZERO_OR_HALF_PAIR.test(text) || isWrapped(value) || isDeep(text);
+  return mustWrap ? JSON.stringify({ [WRAPPED]: text }) : text;
+}
+
+export function fromJson(stored: JsonValue): JsonValue {
+  return isWrapped(stored) ? (JSON.parse(stored[WRAPPED]) as JsonValue) : stored;
+}
+
+const isWrapped = (value: unknown): value is { [WRAPPED]: string } =>
+  isObject(value) && typeof value[WRAPPED] === "string" && Object.keys(value).length === 1;
+
+/** The server's parser is recursive and has a stack of its own. */
+const DEEPEST = 1000;
+function isDeep(text: string): boolean {
+  if (text.length <= DEEPEST * 2) return false;
+  let depth = 0;
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at);
+    if (code === 0x5b || code === 0x7b) {
+      depth += 1;
+      if (depth > DEEPEST) return true;
+    } else if (code === 0x5d || code === 0x7d) depth -= 1;
+  }
+  return false;
+}
+
+export type Scalar = string | number | boolean | null;
+
+/** The text form of an array, for parameters that hold a column of many rows. Where it has nothing but nulls it is empty. */
+export function arrayOf(values: readonly Scalar[]): string;
+export function arrayOf<Row>(rows: readonly Row[], valueOf: (row: Row) => Scalar): string;
+export function arrayOf<Row>(rows: readonly Row[], valueOf: (row: Row) => Scalar = (row) => row as Scalar): string {
+  let text = "";
+  let hasValue = false;
+  for (const row of rows) {
+    const value = valueOf(row);
+    hasValue ||= value !== null;
+    text += `,${element(value)}`;
+  }
+  return hasValue ? `{${text.slice(1)}}` : "{}";
+}
+
+const NEEDS_ESCAPES = /["\\]/;
+const ESCAPED = /["\\]/g;
+
+function element(value: Scalar): string {
+  if (value === null) return "NULL";
+  if (typeof value !== "string") return String(value);
+  return NEEDS_ESCAPES.test(value) ? `"${value.replace(ESCAPED, "\\$&")}"` : `"${value}"`;
+}
+
+/** The server's limits: a word of 2 KiB, 16,383 places, 255 places of a word, 1 MiB of words. */
+const LONGEST_WORD = 200;
+const MOST_PLACES = 16_000;
+const MOST_PLACES_OF_WORD = 250;
+const MOST_CHARACTERS = 200_000;
+
+/** A text as the full-text index keeps it: words folded by us, so that case and diacritics never matter. Null where there is none. */
+export function toIndexedWords(text: string | null): string | null {
+  if (text === null) return null;
+  const places = new Map<string, number[]>();
+  let characters = 0;
+  for (const [at, word] of words(text).entries()) {
+    if (characters > MOST_CHARACTERS) break;
+    const short = shortened(word);
+    const wordPlaces = places.get(short);
+    if (!wordPlaces) {
+      characters += short.length + 20;
+      places.set(short, [Math.min(at + 1, MOST_PLACES)]);
+    } else if (wordPlaces.length < MOST_PLACES_OF_WORD && at < MOST_PLACES) {
+      characters += 6;
+      wordPlaces.push(at + 1);
+    }
+  }
+  if (places.size === 0) return null;
+  return [...places].map(([word, list]) => `'${word}':${list.join(",")}`).join(" ");
+}
+
+/** The question as the index takes it: every word. Null where it has none. */
+export function toWordQuery(question: string): string | null {
+  const queryWords = [...new Set(words(question).map(shortened))];
+  return queryWords.length === 0 ? null : queryWords.map((word) => `'${word}'`).join(" & ");
+}
+
+const shortened = (word: string): string =>
+  word.length > LONGEST_WORD ? word.slice(0, LONGEST_WORD).toWellFormed() : word;

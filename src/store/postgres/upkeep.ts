@@ -2,8 +2,7 @@ import type { Pruned } from "../store.ts";
 import type { Pool } from "./connections.ts";
 import { gramsOf, TEXT_COLUMNS, textOf } from "./session-lists.ts";
 import { fromArrays, toArrays } from "./single-row-statements.ts";
-import type { InputColumn } from "./tables.ts";
-import { arrayOf, type Scalar } from "./value-encoding.ts";
+import { arrayOf, type InputColumn, type Scalar } from "./tables.ts";
 
 export type UpkeepTuning = {
   /** How often what lists go by is brought up to date, in milliseconds. 5,000 by default. */

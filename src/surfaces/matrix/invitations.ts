@@ -1,6 +1,6 @@
 import type { Logger } from "pino";
 import { catalogue } from "./catalogue/catalogue.ts";
-import { contentsOf } from "./outgoing/contents.ts";
+import { splitContent } from "./outgoing/split-content.ts";
 import type { BotState } from "./state/bot-state.ts";
 import type { Globs } from "./text/globs.ts";
 import { Backoff, pause } from "./transport/backoff.ts";
@@ -51,7 +51,7 @@ export class Invitations {
         await homeserver.join(room_id);
         const { welcome } = catalogue(state.people.settings(user_id).language);
         state.transaction(() => {
-          for (const content of contentsOf(welcome, { is_notice: true })) state.outbox.add(room_id, content);
+          for (const content of splitContent(welcome, { is_notice: true })) state.outbox.add(room_id, content);
         });
         return sender.wake();
       } catch (error) {

@@ -5,19 +5,19 @@ import { InboxWorker } from "./events/inbox-worker.ts";
 import { registeredHandlers } from "./handlers/register.ts";
 import type { Health } from "./health.ts";
 import { Invitations } from "./invitations.ts";
-import { Journal } from "./journal.ts";
 import { contentOf } from "./outgoing/content.ts";
 import type { PlatformClient } from "./platform/platform-client.ts";
 import { BotState } from "./state/bot-state.ts";
 import type { Database } from "./state/database.ts";
-import { Facts } from "./state/facts.ts";
+import { KeyValues } from "./state/key-values.ts";
+import { SyncWriter } from "./sync-writer.ts";
 import type { Bot } from "./text/body-text.ts";
 import type { Homeserver } from "./transport/homeserver.ts";
 import { Login } from "./transport/login.ts";
 import { Sender } from "./transport/sender.ts";
 import { SyncLoop } from "./transport/sync-loop.ts";
-import { AgentLane } from "./work/agent-lane.ts";
-import { SideJobs } from "./work/side-jobs.ts";
+import { ControlJobs } from "./work/control-jobs.ts";
+import { QuestionWorker } from "./work/question-worker.ts";
 import { WatchList } from "./work/watch-list.ts";
 
 const PRUNE_EVERY_MS = 6 * 3_600_000;
@@ -57,7 +57,7 @@ export class MatrixBot {
     const { signal } = this.#stopping;
     platform.connect();
     this.#stops.push(() => platform.close());
-    const login = new Login(homeserver, new Facts(database), config, log);
+    const login = new Login(homeserver, new KeyValues(database), config, log);
     const device_id = await login.open(signal);
     signal.throwIfAborted();
     const state = new BotState(database, device_id, config.MATRIX_LANGUAGE);
@@ -89,8 +89,8 @@ export class MatrixBot {
     const sender = new Sender({ homeserver, state, log, undeliverable });
     const context = { state, platform, homeserver, sender, user_id: bot.user_id, log };
     const watches = new WatchList(context);
-    const lane = new AgentLane(context, () => jobs.wake());
-    const jobs = new SideJobs(context, lane, watches);
+    const questionWorker = new QuestionWorker(context, () => jobs.wake());
+    const jobs = new ControlJobs(context, questionWorker, watches);
     const inbox = new InboxWorker({
       state,
       dispatcher: registeredHandlers(),
@@ -100,18 +100,18 @@ export class MatrixBot {
       log,
     });
     const invitations = new Invitations({ homeserver, state, sender, isAllowed, log, signal });
-    const journal = new Journal(state, bot.user_id);
+    const syncWriter = new SyncWriter(state, bot.user_id);
     const wake = (): void => {
-      for (const part of [lane, jobs, sender]) part.wake();
+      for (const part of [questionWorker, jobs, sender]) part.wake();
       watches.refresh();
     };
     const loop = new SyncLoop(
       homeserver,
       bot.user_id,
       {
-        since: () => journal.since,
-        told: (told) => {
-          journal.take(told, () => inbox.work());
+        since: () => syncWriter.since,
+        synced: (sync) => {
+          syncWriter.take(sync, () => inbox.work());
           health.beat();
           wake();
         },
@@ -124,12 +124,12 @@ export class MatrixBot {
       () => sender.stop(),
       () => watches[Symbol.dispose](),
       () => jobs.stop(),
-      () => lane.stop(),
+      () => questionWorker.stop(),
       () => invitations.settled(),
       () => loop.stop(),
     );
     inbox.work();
-    for (const part of [sender, lane, loop]) part.start();
+    for (const part of [sender, questionWorker, loop]) part.start();
     wake();
   }
 }

@@ -5,7 +5,7 @@ import { z } from "zod";
 import { EverstepError } from "../../domain/errors.ts";
 import { idSchema } from "../../domain/ids.ts";
 import type { Events, RuntimeEvent } from "../../events/events.ts";
-import { ReaderBudget } from "../../store/reader-budget.ts";
+import { ReaderBudget } from "../../store/follow.ts";
 import type { Topic } from "../../store/store.ts";
 import { isFromThisMachine } from "../access.ts";
 import { drained, type Reader, SlowReaders } from "../slow-readers.ts";

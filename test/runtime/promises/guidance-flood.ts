@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { GuidanceLimit } from "../../../src/actions/guidance-limit.ts";
-import { GUIDANCE_SLICE } from "../../../src/store/guidance-amount.ts";
+import { GUIDANCE_SLICE } from "../../../src/domain/guidance-amount.ts";
 import { type MakeHome, sharedWorld, TIMEOUT, World } from "../runtime-fixture.ts";
 
 const MANY = 2 * GUIDANCE_SLICE.count + 500;

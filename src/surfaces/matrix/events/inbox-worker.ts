@@ -1,9 +1,9 @@
 import type { Logger } from "pino";
 import { catalogue } from "../catalogue/catalogue.ts";
 import type { HandlerContext } from "../handlers/handler.ts";
-import { contentsOf } from "../outgoing/contents.ts";
 import { type Outgoing, textOf } from "../outgoing/outgoing.ts";
 import { plainNotice, reasonOf } from "../outgoing/plain-notice.ts";
+import { splitContent } from "../outgoing/split-content.ts";
 import type { BotState } from "../state/bot-state.ts";
 import type { InboxRow } from "../state/inbox.ts";
 import { isStateFault } from "../state/state-fault.ts";
@@ -74,7 +74,7 @@ export class InboxWorker {
     const before = outgoing.kind === "ui" ? (state.dialogs.current(to)?.question ?? null) : null;
     const text = before === null ? textOf(outgoing) : `${say.superseded(before)}\n\n${textOf(outgoing)}`;
     const options = outgoing.kind === "ui" ? { is_notice: true } : outgoing;
-    const [first = ""] = contentsOf(text, options).map((content) => state.outbox.add(to.room_id, content));
+    const [first = ""] = splitContent(text, options).map((content) => state.outbox.add(to.room_id, content));
     if (outgoing.kind === "ui") state.dialogs.open(to, outgoing.question, first);
   }
 }

@@ -10,11 +10,11 @@ const OPERATOR_COMMANDS = new Set(["agents", "watch", "guide", "pause", "resume"
 export const context: Handler<IncomingCommand> = (event, { state, say, agent_status }) => [
   notice(
     say.context({
-      name: state.facts.get("context_name"),
+      name: state.keyValues.get("context_name"),
       status: agent_status(),
       waiting: state.jobs.open().filter((job) => isAgentJob(job) && job.state === "queued").length,
-      tokens_last: state.facts.number("tokens_last"),
-      tokens_total: state.facts.number("tokens_total"),
+      tokens_last: state.keyValues.number("tokens_last"),
+      tokens_total: state.keyValues.number("tokens_total"),
       saves: state.saves.of(event.user_id),
     }),
   ),

@@ -27,7 +27,7 @@ function ask(event: IncomingMessage, { state, say, agent_status }: HandlerContex
   if (ahead.length === 0 && !isAway) return [];
   // Who was told once that all is answered in turn needs not be told for each further question.
   const isTold = ahead.some(
-    ({ user_id, room_id, notice: told }) => user_id === event.user_id && room_id === event.room_id && told !== null,
+    (job) => job.user_id === event.user_id && job.room_id === event.room_id && job.notice !== null,
   );
   if (isTold) return [];
   const text = isAway ? say.agent_away : say.queued(ahead.length);

@@ -5,9 +5,9 @@ import { edited, no, reacted, yes } from "./confirm.ts";
 import type { Handler } from "./handler.ts";
 import { load, more } from "./load.ts";
 import { message } from "./message.ts";
-import { agents, destroy, guide, pause, resume, watch } from "./operators.ts";
 import { reset } from "./reset.ts";
 import { save } from "./save.ts";
+import { agents, destroy, guide, pause, resume, watch } from "./session-commands.ts";
 
 const newRoom: Handler<IncomingCommand> = (event, { state }) => {
   state.jobs.add(event, { kind: "new_room", name: event.argument });

@@ -2,9 +2,9 @@ import type { Language } from "../catalogue/catalogue.ts";
 import { Database } from "./database.ts";
 import { Dialogs } from "./dialogs.ts";
 import { EncryptedRooms } from "./encrypted-rooms.ts";
-import { Facts } from "./facts.ts";
 import { Inbox } from "./inbox.ts";
 import { Jobs } from "./jobs.ts";
+import { KeyValues } from "./key-values.ts";
 import { Outbox } from "./outbox.ts";
 import { People } from "./people.ts";
 import { Saves } from "./saves.ts";
@@ -23,7 +23,7 @@ export class BotState {
   readonly people: People;
   readonly encrypted_rooms: EncryptedRooms;
   readonly watches: Watches;
-  readonly facts: Facts;
+  readonly keyValues: KeyValues;
   readonly #database: Database;
 
   constructor(database: Database, device_id: string, language: Language) {
@@ -36,7 +36,7 @@ export class BotState {
     this.people = new People(database, language);
     this.encrypted_rooms = new EncryptedRooms(database);
     this.watches = new Watches(database);
-    this.facts = new Facts(database);
+    this.keyValues = new KeyValues(database);
   }
 
   transaction<Result>(work: () => Result): Result {

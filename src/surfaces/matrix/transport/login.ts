@@ -1,7 +1,7 @@
 import type { Logger } from "pino";
 import { EverstepError } from "../../../domain/errors.ts";
 import type { MatrixConfig } from "../config.ts";
-import type { Facts } from "../state/facts.ts";
+import type { KeyValues } from "../state/key-values.ts";
 import { Backoff, pause } from "./backoff.ts";
 import { failureOf } from "./failure.ts";
 import type { Homeserver } from "./homeserver.ts";
@@ -12,13 +12,13 @@ import type { Homeserver } from "./homeserver.ts";
  */
 export class Login {
   readonly #homeserver: Homeserver;
-  readonly #facts: Facts;
+  readonly #keyValues: KeyValues;
   readonly #config: MatrixConfig;
   readonly #log: Logger;
 
-  constructor(homeserver: Homeserver, facts: Facts, config: MatrixConfig, log: Logger) {
+  constructor(homeserver: Homeserver, keyValues: KeyValues, config: MatrixConfig, log: Logger) {
     this.#homeserver = homeserver;
-    this.#facts = facts;
+    this.#keyValues = keyValues;
     this.#config = config;
     this.#log = log;
   }
@@ -44,13 +44,13 @@ export class Login {
   /** A token that the homeserver forgot: a password makes another for the same device. */
   async renew(signal: AbortSignal): Promise<void> {
     if (this.#config.MATRIX_PASSWORD === undefined) throw this.#refused(null);
-    this.#facts.clear("access_token");
+    this.#keyValues.clear("access_token");
     await this.open(signal);
   }
 
   async #device(): Promise<string> {
     const { MATRIX_ACCESS_TOKEN, MATRIX_PASSWORD, MATRIX_USER_ID } = this.#config;
-    const token = MATRIX_ACCESS_TOKEN ?? this.#facts.get("access_token");
+    const token = MATRIX_ACCESS_TOKEN ?? this.#keyValues.get("access_token");
     if (token !== null) {
       this.#homeserver.authorize(token);
       try {
@@ -59,11 +59,11 @@ export class Login {
         if (MATRIX_PASSWORD === undefined || failureOf(error).kind !== "unauthorized") throw error;
       }
     }
-    const device_id = this.#facts.get("device_id");
+    const device_id = this.#keyValues.get("device_id");
     const given = await this.#homeserver.login(MATRIX_USER_ID, MATRIX_PASSWORD ?? "", device_id);
     this.#homeserver.authorize(given.access_token);
-    this.#facts.set("access_token", given.access_token);
-    this.#facts.set("device_id", given.device_id);
+    this.#keyValues.set("access_token", given.access_token);
+    this.#keyValues.set("device_id", given.device_id);
     return given.device_id;
   }
 
@@ -76,7 +76,7 @@ export class Login {
         `MATRIX_USER_ID is ${MATRIX_USER_ID} and the token belongs to ${user_id}`,
         "set both for the same user",
       );
-    this.#facts.set("device_id", device_id ?? "none");
+    this.#keyValues.set("device_id", device_id ?? "none");
     return device_id ?? "none";
   }
 

@@ -6,8 +6,8 @@ import type { OutboxRow } from "../state/outbox.ts";
 import { isStateFault } from "../state/state-fault.ts";
 import { pause } from "./backoff.ts";
 import { failureOf } from "./failure.ts";
-import { type Glimpse, Glimpses } from "./glimpses.ts";
 import type { Homeserver } from "./homeserver.ts";
+import { type Preview, Previews } from "./previews.ts";
 
 const MOST_IN_FLIGHT = 6;
 const FIRST_RETRY_MS = 200;
@@ -38,7 +38,7 @@ export type SenderOptions = {
  */
 export class Sender {
   readonly #options: SenderOptions;
-  readonly #glimpses = new Glimpses();
+  readonly #previews = new Previews();
   readonly #busyRooms = new Set<string>();
   readonly #flights = new Set<Promise<void>>();
   readonly #stopping = new AbortController();
@@ -77,13 +77,13 @@ export class Sender {
   }
 
   /** Shows how far an answer is, when there is room for it. It is not kept: only the last one counts, and the answer itself comes after it. */
-  glimpse(glimpse: Glimpse): void {
-    this.#glimpses.offer(glimpse);
+  preview(preview: Preview): void {
+    this.#previews.offer(preview);
     this.#wake();
   }
 
-  forgetGlimpse(room_id: string): void {
-    this.#glimpses.forget(room_id);
+  forgetPreview(room_id: string): void {
+    this.#previews.forget(room_id);
   }
 
   async #run(): Promise<void> {
@@ -116,11 +116,11 @@ export class Sender {
     }
     const wait_ms = waiting.length === 0 ? null : Math.min(...waiting);
     // N2
-    const isGlimpseFree = waiting.length === heads.length && this.#failures === 0;
-    const glimpse = isGlimpseFree ? this.#glimpses.due(this.#busyRooms) : "none";
-    if (glimpse === "none") return wait_ms;
-    if (typeof glimpse === "number") return Math.min(glimpse, wait_ms ?? glimpse);
-    this.#fly(glimpse.room_id, () => this.#show(glimpse));
+    const isPreviewFree = waiting.length === heads.length && this.#failures === 0;
+    const preview = isPreviewFree ? this.#previews.due(this.#busyRooms) : "none";
+    if (preview === "none") return wait_ms;
+    if (typeof preview === "number") return Math.min(preview, wait_ms ?? preview);
+    this.#fly(preview.room_id, () => this.#show(preview));
     return 0;
   }
 
@@ -170,7 +170,7 @@ export class Sender {
     switch (failure.kind) {
       case "limited":
         this.#limitedUntil = Date.now() + failure.retry_after_ms;
-        this.#glimpses.slowDown();
+        this.#previews.slowDown();
         return;
       case "away":
       case "unauthorized": {
@@ -216,17 +216,17 @@ export class Sender {
     return (await answered) && !signal.aborted;
   }
 
-  async #show({ room_id, transaction_id, content }: Glimpse): Promise<void> {
+  async #show({ room_id, transaction_id, content }: Preview): Promise<void> {
     const shown = this.#options.state.outbox.find(transaction_id)?.event_id;
     if (!shown) return;
     try {
       const { signal } = this.#stopping;
       await this.#options.homeserver.send(room_id, `${transaction_id}-${Date.now()}`, asEdit(content(), shown), signal);
-      this.#glimpses.shown();
+      this.#previews.shown();
     } catch (error) {
       const failure = failureOf(error);
       if (failure.kind === "limited") this.#limitedUntil = Date.now() + failure.retry_after_ms;
-      this.#glimpses.slowDown();
+      this.#previews.slowDown();
     }
   }
 }

@@ -1,7 +1,7 @@
 import type { Logger } from "pino";
+import { fillGap, sinceOwnJoin } from "./backfill.ts";
 import { Backoff, pause } from "./backoff.ts";
 import { failureOf } from "./failure.ts";
-import { fillGap, sinceOwnJoin } from "./gap.ts";
 import type { Homeserver, StrippedEvent, SyncResponse } from "./homeserver.ts";
 import type { RoomEvent } from "./room-event.ts";
 
@@ -14,7 +14,7 @@ const LONGEST_FAILING_MS = 10 * 60_000;
 export type Invite = { room_id: string; user_id: string };
 
 /** What one sync told, with everything that it left out. */
-export type Told = {
+export type SyncResult = {
   since: string;
   events: RoomEvent[];
   encrypted_room_ids: string[];
@@ -26,7 +26,7 @@ export type Told = {
 export type SyncListener = {
   since(): string | null;
   /** Y1: journals the events together with the place in the stream, before anything is done about them. */
-  told(told: Told): void;
+  synced(result: SyncResult): void;
   invited(invites: Invite[]): void;
   unauthorized(): Promise<void>;
 };
@@ -76,9 +76,9 @@ export class SyncLoop {
           continue;
         }
         // The first one does not wait for news, so that it is known at once that the stream is followed.
-        const told = await this.#read(await this.#homeserver.sync(since, follows, signal), since, signal);
-        this.#listener.told(told);
-        this.#listener.invited(told.invites);
+        const result = await this.#read(await this.#homeserver.sync(since, follows, signal), since, signal);
+        this.#listener.synced(result);
+        this.#listener.invited(result.invites);
         backoff.reset();
         // Invites that were left open are listed only by a sync from nowhere.
         if (!follows) this.#listener.invited(this.#invitesOf(await this.#homeserver.sync(null, false, signal)));
@@ -97,7 +97,7 @@ export class SyncLoop {
   /** Y3: at the very first start only the place in the stream is taken, and which rooms are encrypted. */
   async #begin(signal: AbortSignal): Promise<void> {
     const response = await this.#homeserver.sync(null, false, signal);
-    this.#listener.told({
+    this.#listener.synced({
       since: response.next_batch,
       events: [],
       encrypted_room_ids: encryptedRooms(response),
@@ -106,7 +106,7 @@ export class SyncLoop {
     });
   }
 
-  async #read(response: SyncResponse, since: string, signal: AbortSignal): Promise<Told> {
+  async #read(response: SyncResponse, since: string, signal: AbortSignal): Promise<SyncResult> {
     const events: RoomEvent[] = [];
     const missed_room_ids: string[] = [];
     for (const [room_id, { timeline }] of Object.entries(response.rooms?.join ?? {})) {

@@ -1,11 +1,11 @@
 import { contentOf, type MessageContent } from "../outgoing/content.ts";
-import { contentsOf } from "../outgoing/contents.ts";
 import { LARGEST_PART, split } from "../outgoing/split.ts";
+import { splitContent } from "../outgoing/split-content.ts";
 import type { AgentJob } from "../state/jobs.ts";
 import type { WorkContext } from "./work-context.ts";
 
 /** An answer shorter than this many milliseconds is shown once, whole. */
-const FIRST_GLIMPSE_MS = 1000;
+const FIRST_PREVIEW_MS = 1000;
 /** A person needs not see that an answer comes which is there in a moment: each change of it costs everyone in the room a round. */
 const FIRST_TYPING_MS = 300;
 const TYPING_MS = 30_000;
@@ -30,7 +30,7 @@ export class AnswerStream implements Disposable {
     this.#preview = job.preview;
     this.#streams = job.task.kind === "ask" && context.state.people.settings(job.user_id).streaming;
     this.#timers.push(setTimeout(() => this.#type(), FIRST_TYPING_MS));
-    if (this.#streams) this.#timers.push(setTimeout(() => this.#beginInTime(), FIRST_GLIMPSE_MS));
+    if (this.#streams) this.#timers.push(setTimeout(() => this.#beginInTime(), FIRST_PREVIEW_MS));
   }
 
   get text(): string {
@@ -51,9 +51,9 @@ export class AnswerStream implements Disposable {
   conclude(text: string, is_notice: boolean): void {
     const { outbox } = this.#context.state;
     const { room_id, event_id } = this.#job;
-    this.#context.sender.forgetGlimpse(room_id);
+    this.#context.sender.forgetPreview(room_id);
     const edits = this.#preview === null || outbox.takeBack(this.#preview) ? null : this.#preview;
-    const contents = contentsOf(text, { is_notice, reply_to: event_id });
+    const contents = splitContent(text, { is_notice, reply_to: event_id });
     for (const [index, content] of contents.entries())
       outbox.add(room_id, content, { edits: index === 0 ? edits : null });
   }
@@ -61,7 +61,7 @@ export class AnswerStream implements Disposable {
   [Symbol.dispose](): void {
     this.#isDue = false;
     for (const timer of this.#timers) clearTimeout(timer);
-    this.#context.sender.forgetGlimpse(this.#job.room_id);
+    this.#context.sender.forgetPreview(this.#job.room_id);
     if (this.#isTyping) this.#typing(0);
   }
 
@@ -93,7 +93,7 @@ export class AnswerStream implements Disposable {
 
   #show(): void {
     if (this.#preview === null) return;
-    this.#context.sender.glimpse({
+    this.#context.sender.preview({
       room_id: this.#job.room_id,
       transaction_id: this.#preview,
       isNew: () => this.#shown !== this.#text && this.#text.trim() !== "",

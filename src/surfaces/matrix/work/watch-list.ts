@@ -1,5 +1,5 @@
 import type { Step } from "../../../domain/step.ts";
-import { contentsOf } from "../outgoing/contents.ts";
+import { splitContent } from "../outgoing/split-content.ts";
 import type { Watch } from "../state/watches.ts";
 import { type WorkContext, wordsFor } from "./work-context.ts";
 
@@ -61,7 +61,7 @@ export class WatchList implements Disposable {
       const text = this.#textOf(watching);
       const last = watching.steps.splice(0).findLast(({ status }) => status === "ok")?.iteration;
       state.transaction(() => {
-        for (const content of contentsOf(text, { is_notice: true }))
+        for (const content of splitContent(text, { is_notice: true }))
           watching.waitsFor = state.outbox.add(watch.room_id, content);
         if (ended !== null) state.watches.end(watch);
         else if (last !== undefined) state.watches.set({ ...watch, after_iteration: last });

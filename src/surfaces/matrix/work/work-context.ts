@@ -1,7 +1,7 @@
 import type { Logger } from "pino";
 import { type Catalogue, catalogue } from "../catalogue/catalogue.ts";
-import { contentsOf } from "../outgoing/contents.ts";
 import { plainNotice, reasonOf } from "../outgoing/plain-notice.ts";
+import { splitContent } from "../outgoing/split-content.ts";
 import type { PlatformClient } from "../platform/platform-client.ts";
 import type { BotState } from "../state/bot-state.ts";
 import type { Job } from "../state/jobs.ts";
@@ -42,7 +42,7 @@ export function finish(context: WorkContext, job: Job, text: string | null, also
   state.transaction(() => {
     also();
     if (text !== null)
-      for (const content of contentsOf(text, { is_notice: true })) state.outbox.add(job.room_id, content);
+      for (const content of splitContent(text, { is_notice: true })) state.outbox.add(job.room_id, content);
     state.jobs.done(job.position);
   });
   sender.wake();

@@ -1,0 +1,36 @@
+import { Emitter } from "./emitter.ts";
+
+const LONGEST_TIMER_MS = 2 ** 31 - 1;
+
+/** Tells listeners that there may be work: at once when some arrives, and when a retry falls due. */
+export class WorkSignal {
+  readonly #emitter = new Emitter();
+  readonly #nextRetryAt: () => number | null;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(nextRetryAt: () => number | null) {
+    this.#nextRetryAt = nextRetryAt;
+  }
+
+  listen(listener: () => void): () => void {
+    return this.#emitter.listen(listener);
+  }
+
+  emit(): void {
+    this.#emitter.emit();
+    this.wait();
+  }
+
+  /** Sets the timer for the next retry, if one waits. */
+  wait(): void {
+    clearTimeout(this.#timer);
+    const at = this.#nextRetryAt();
+    if (at !== null)
+      this.#timer = setTimeout(() => this.emit(), Math.max(1, Math.min(at - Date.now(), LONGEST_TIMER_MS)));
+  }
+
+  stop(): void {
+    clearTimeout(this.#timer);
+    this.#emitter.clear();
+  }
+}

@@ -1,0 +1,421 @@
+import { existsSync } from "node:fs";
+import { readdir, rm } from "node:fs/promises";
+import { basename, join, resolve } from "node:path";
+import { type Connection, connect, Index, MatchQuery, Operator, Session, type Table } from "@lancedb/lancedb";
+import { DataType, type RecordBatch } from "apache-arrow";
+import { EverstepError } from "../../domain/errors.ts";
+import { archiveSchema, columnSchema, toBatch, toTable } from "./arrow-rows.ts";
+import { type Condition, toLance } from "./condition.ts";
+import { DurableFiles, syncPath } from "./durable-files.ts";
+import { damaged } from "./folder-errors.ts";
+import { type PageSize, PageTooLarge } from "./page-size.ts";
+import { CheckedRows } from "./row-checksums.ts";
+import {
+  EMBEDDED_TABLES,
+  type EmbeddedTables,
+  HISTORY_NAMES,
+  type HistoryName,
+  isHistory,
+  TABLES,
+  type TableName,
+  type Value,
+  type Values,
+} from "./tables.ts";
+
+const CACHE_BYTES = 16n << 20n;
+
+/** An index's description can be used only once, so these make a new one each time. */
+const EXACT = () => Index.btree();
+/** Words are made by us (store/words.ts), so the index takes them as they are. */
+const WORDS = () =>
+  Index.fts({
+    baseTokenizer: "whitespace",
+    lowercase: false,
+    stem: false,
+    removeStopWords: false,
+    asciiFolding: false,
+    withPosition: false,
+    maxTokenLength: 200,
+  });
+const INDEXES: Partial<Record<TableName, Record<string, () => Index>>> = {
+  agent_steps: { sort_key: EXACT, agent_id: EXACT, search_text: WORDS },
+  conversation_messages: { sort_key: EXACT, message_id: EXACT, search_text: WORDS },
+  queue: { action_id: EXACT, session_id: EXACT },
+};
+
+export type Order = { columnName: string; ascending: boolean }[];
+type ReadPage = { limit: number; offset: number; size: PageSize };
+
+/** A table got rows that its one writer did not write: what a thread that died had asked of LanceDB went on without it. */
+export class ForeignWrite extends Error {
+  override readonly name = "ForeignWrite";
+}
+
+/**
+ * The LanceDB tables of a folder. One caller writes (the archiver), any number read. Nothing here is durable until `sync`. After
+ * every write the rows of a table of history are counted: where a thread that died wrote beside this one, the folder has to
+ * be opened anew, which goes back to the versions that were recorded.
+ */
+export class Archive {
+  readonly #folder: string;
+  readonly #connection: Connection;
+  readonly tables: EmbeddedTables;
+  readonly #lanceTables: Map<TableName, Table>;
+  readonly #checkedRows: ReadonlyMap<HistoryName, CheckedRows>;
+  readonly #files = new DurableFiles();
+  /** The largest row of each table, in characters. */
+  readonly #largest = new Map<TableName, number>();
+  /** How many rows the tables must have. */
+  readonly #rows = new Map<TableName, number>();
+
+  private constructor(
+    folder: string,
+    tables: EmbeddedTables,
+    connection: Connection,
+    lanceTables: Map<TableName, Table>,
+  ) {
+    this.#folder = folder;
+    this.tables = tables;
+    this.#connection = connection;
+    this.#lanceTables = lanceTables;
+    this.#checkedRows = new Map(HISTORY_NAMES.map((name) => [name, new CheckedRows(tables, name)]));
+  }
+
+  async #countRows(name: TableName, added: number): Promise<void> {
+    const count = await this.#table(name).countRows();
+    const expected = this.#rows.get(name);
+    this.#rows.set(name, count);
+    if (isHistory(name) && expected !== undefined && expected + added !== count)
+      throw new ForeignWrite(`${name} has ${count} rows where ${expected + added} were written`);
+  }
+
+  /** Opens the tables at the versions that the journal recorded. */
+  static async open(
+    folder: string,
+    archived: Map<TableName, { version: number }>,
+    tables = EMBEDDED_TABLES,
+  ): Promise<Archive> {
+    await rewind(folder, archived);
+    const connection = await connect(folder, { session: new Session(CACHE_BYTES, CACHE_BYTES) });
+    const lanceTables = new Map<TableName, Table>();
+    for (const [name, { version }] of archived) {
+      if (version === 0) continue;
+      try {
+        const table = await connection.openTable(name);
+        const current = await table.version();
+        if (current !== version) throw new Error(`version ${version} was recorded, ${current} is there`);
+        lanceTables.set(name, table);
+      } catch (error) {
+        throw damaged(tableFolder(folder, name), error);
+      }
+    }
+    const archive = new Archive(folder, tables, connection, lanceTables);
+    for (const name of lanceTables.keys()) await archive.#countRows(name, 0);
+    return archive;
+  }
+
+  has(name: TableName): boolean {
+    return this.#lanceTables.has(name);
+  }
+
+  /** Only for a table of which the journal still has every row: what an earlier try left behind is dropped. */
+  async create(name: TableName): Promise<void> {
+    await this.#writing(name, async () => {
+      await rm(tableFolder(this.#folder, name), { recursive: true, force: true });
+      const table = await this.#connection.createEmptyTable(name, archiveSchema(this.tables, name));
+      for (const [column, config] of Object.entries(INDEXES[name] ?? {}))
+        await table.createIndex(column, { config: config() });
+      this.#lanceTables.set(name, table);
+      this.#rows.set(name, 0);
+    });
+  }
+
+  /** The new columns are null in every row that is there. */
+  async addColumns(name: TableName, columns: readonly string[]): Promise<void> {
+    await this.#writing(name, (table) => table.addColumns(columnSchema(this.tables, name, columns)));
+  }
+
+  /** `largest` is that of the rows, in characters. */
+  async append(name: TableName, batches: RecordBatch[], largest: number): Promise<void> {
+    this.#largest.set(name, Math.max(largest, this.#largest.get(name) ?? 0));
+    const rows = batches.reduce((sum, { numRows }) => sum + numRows, 0);
+    await this.#writing(name, async (table) => {
+      await table.add(toTable(batches));
+      await this.#countRows(name, rows);
+    });
+  }
+
+  /** Replaces rows by their key, the first column. Keys must not repeat within one call. */
+  async upsert(name: TableName, rows: Values[]): Promise<void> {
+    const key = TABLES[name][0]?.name as string;
+    await this.#writing(name, (table) =>
+      table
+        .mergeInsert(key)
+        .whenMatchedUpdateAll()
+        .whenNotMatchedInsertAll()
+        .execute(toTable([toBatch(this.tables, name, rows)])),
+    );
+  }
+
+  async version(name: TableName): Promise<number> {
+    return this.#table(name).version();
+  }
+
+  async size(name: TableName): Promise<{ fragments: number; rows: number }> {
+    const { numRows, fragmentStats } = await this.#table(name).stats();
+    return { fragments: fragmentStats.numFragments, rows: numRows };
+  }
+
+  /** Merges small fragments and takes new rows into the indexes. Old versions stay until `prune`. */
+  async compact(name: TableName): Promise<void> {
+    await this.#writing(name, async (table) => {
+      limitCompaction(this.#largest.get(name) ?? 0);
+      await table.optimize({ cleanupOlderThan: new Date(0) });
+      await this.#countRows(name, 0);
+    });
+  }
+
+  /** Drops versions before the one that the journal recorded, which is what a restart goes back to. */
+  async prune(name: TableName, version: number): Promise<void> {
+    await this.#writing(name, async (table) => {
+      const recorded = (await table.listVersions()).find((candidate) => candidate.version === version);
+      if (recorded) await table.optimize({ cleanupOlderThan: new Date(recorded.timestamp.getTime() - 1) });
+    });
+  }
+
+  async sync(name: TableName): Promise<void> {
+    await this.#writing(name, () => this.#files.sync(tableFolder(this.#folder, name)));
+  }
+
+  /** `size` may end it. */
+  async read(name: HistoryName, where: Condition, order: Order, page: ReadPage): Promise<Values[]> {
+    const { limit, offset, size } = page;
+    if (limit <= 0) return [];
+    const rows = this.#checkedRowsOf(name);
+    const { columns } = rows;
+    return this.#reading(name, [], async (table) => {
+      // LanceDB can only order by columns that it is asked for.
+      const asked = new Set([...columns, ...order.map(({ columnName }) => columnName)]);
+      let query = table
+        .query()
+        .where(toLance(where))
+        .select([...asked])
+        .limit(limit);
+      if (order.length > 0) query = query.orderBy(order);
+      if (offset > 0) query = query.offset(offset);
+      const read: Values[] = [];
+      for (const values of valueRows((await query.toArrow()).batches, columns)) {
+        const row = checked(rows, values);
+        size.add(row);
+        read.push(row);
+      }
+      return read;
+    });
+  }
+
+  /** Every row, or the position of one that is not what was written. */
+  async *each(
+    name: HistoryName,
+  ): AsyncGenerator<{ kind: "whole"; values: Values } | { kind: "damaged"; position: number }> {
+    const table = this.#lanceTables.get(name);
+    if (!table) return;
+    const rows = this.#checkedRowsOf(name);
+    const { columns } = rows;
+    try {
+      for await (const batch of aFewAtATime(table.query().select([...columns]))) {
+        for (const read of valueRows([batch as ArrowBatch], columns)) {
+          const values = rows.check(read);
+          yield values ? { kind: "whole", values } : { kind: "damaged", position: Number(read[0]) };
+        }
+      }
+    } catch (error) {
+      throw damaged(tableFolder(this.#folder, name), error);
+    }
+  }
+
+  /** Rows whose `search_text` has every word, with their score, without what `leftOut` names: it may be large. */
+  async search(
+    name: HistoryName,
+    words: string[],
+    where: Condition,
+    limit: number,
+    leftOut: number | null,
+  ): Promise<{ values: Values; score: number }[]> {
+    const rows = this.#checkedRowsOf(name);
+    const columns = [...rows.columns, "_score"];
+    return this.#reading(name, [], async (table) => {
+      const match = new MatchQuery(words.join(" "), "search_text", { operator: Operator.And });
+      const query = table
+        .query()
+        .fullTextSearch(match)
+        .where(toLance(where))
+        .select([...columns])
+        .limit(limit);
+      const hits: { values: Values; score: number }[] = [];
+      for (const read of valueRows((await query.toArrow()).batches, columns)) {
+        const score = Number(read.pop());
+        const values = checked(rows, read);
+        hits.push({ score, values: leftOut === null ? values : values.with(leftOut, null) });
+      }
+      return hits;
+    });
+  }
+
+  /** Says that rows are not there which must be. */
+  missing(name: HistoryName, what: string): EverstepError {
+    return damaged(tableFolder(this.#folder, name), new Error(what));
+  }
+
+  close(): void {
+    for (const table of this.#lanceTables.values()) table.close();
+    this.#connection.close();
+  }
+
+  #checkedRowsOf(name: HistoryName): CheckedRows {
+    return this.#checkedRows.get(name) as CheckedRows;
+  }
+
+  #table(name: TableName): Table {
+    const table = this.#lanceTables.get(name);
+    if (!table) throw new Error(`table ${name} was not created`);
+    return table;
+  }
+
+  async #reading<Result>(name: TableName, absent: Result, work: (table: Table) => Promise<Result>): Promise<Result> {
+    const table = this.#lanceTables.get(name);
+    if (!table) return absent;
+    try {
+      return await work(table);
+    } catch (error) {
+      if (error instanceof PageTooLarge) throw error;
+      throw damaged(tableFolder(this.#folder, name), error);
+    }
+  }
+
+  async #writing(name: TableName, work: (table: Table) => Promise<unknown>): Promise<void> {
+    try {
+      await work(this.#lanceTables.get(name) as Table);
+    } catch (error) {
+      if (error instanceof ForeignWrite) throw error;
+      const path = tableFolder(this.#folder, name);
+      const full = /no space left|StorageFull|os error 28|ENOSPC/i.test(String(error));
+      if (full)
+        throw new EverstepError(
+          "store_full",
+          `no space is left for ${path}`,
+          "free some disk space; nothing was lost",
+          error,
+        );
+      throw new EverstepError(
+        "store_unavailable",
+        `${path} cannot be written (${String(error)})`,
+        "look at the disk and the system's log",
+        error,
+      );
+    }
+  }
+}
+
+function checked(rows: CheckedRows, read: Values): Values {
+  const row = rows.check(read);
+  if (!row) throw new Error(`the row at position ${read[0]} does not match its checksum`);
+  return row;
+}
+
+/** Rows may be large, and LanceDB's own batches are of 1,024. It has this size as an option of what it does not declare. */
+function aFewAtATime(query: object): AsyncIterable<unknown> {
+  const limited = query as { execute(options: { maxBatchLength: number }): AsyncIterable<unknown> };
+  return limited.execute({ maxBatchLength: 64 });
+}
+
+type ArrowTable = Awaited<ReturnType<ReturnType<Table["query"]>["toArrow"]>>;
+type ArrowBatch = ArrowTable["batches"][number];
+
+/** One row at a time: Arrow has them outside of the heap. */
+function* valueRows(batches: readonly ArrowBatch[], columns: readonly string[]): Generator<Values> {
+  for (const batch of batches) {
+    const data = columns.map((column) => batch.getChild(column)?.data[0] as ColumnData);
+    for (let at = 0; at < batch.numRows; at += 1) yield data.map((values) => valueAt(values, at));
+  }
+}
+
+type ColumnData = NonNullable<ReturnType<ArrowTable["getChild"]>>["data"][number];
+
+function valueAt(data: ColumnData, at: number): Value {
+  if (!data.getValid(at)) return null;
+  const values: unknown = data.values;
+  if (DataType.isUtf8(data.type)) return textAt(values as Uint8Array, data.valueOffsets, at);
+  if (DataType.isBool(data.type))
+    return ((values as Uint8Array)[(data.offset + at) >> 3] as number) & (1 << ((data.offset + at) & 7)) ? 1 : 0;
+  return Number((values as ArrayLike<number | bigint>)[at]);
+}
+
+/** Arrow's own reader drops a byte order mark at the front, which is a part of what someone wrote. */
+function textAt(bytes: Uint8Array, offsets: Int32Array, at: number): string {
+  const start = bytes.byteOffset + (offsets[at] as number);
+  return Buffer.from(bytes.buffer, start, (offsets[at + 1] as number) - (offsets[at] as number)).toString("utf8");
+}
+
+const SUFFIX = ".lance";
+const LARGEST_VERSION = 2n ** 64n - 1n;
+
+const tableFolder = (folder: string, table: TableName): string => join(folder, `${table}${SUFFIX}`);
+
+/**
+ * Brings the tables on disk back to what the journal recorded as synced. What was written later may be torn by a loss
+ * of power, and all of it is still in the journal, so it is dropped and moved again.
+ */
+async function rewind(folder: string, archived: Map<TableName, { version: number }>): Promise<void> {
+  for (const name of await readdir(folder)) {
+    if (name.endsWith(SUFFIX) && !archived.has(basename(name, SUFFIX) as TableName)) throw foreign(folder, name);
+  }
+  for (const [table, { version }] of archived) {
+    const path = tableFolder(folder, table);
+    // Version 0 announces a table before it is made: nothing of it was ever trimmed from the journal.
+    if (version === 0) await rm(path, { recursive: true, force: true });
+    else await dropVersionsAfter(path, version);
+  }
+}
+
+async function dropVersionsAfter(path: string, version: number): Promise<void> {
+  const versions = join(path, "_versions");
+  if (!existsSync(versions)) throw damaged(path, "its versions are missing");
+  let dropped = false;
+  for (const name of await readdir(versions)) {
+    if (!name.endsWith(".manifest")) continue;
+    if (versionOf(name) <= version) continue;
+    await rm(join(versions, name));
+    dropped = true;
+  }
+  if (!dropped) return;
+  await rm(join(versions, "latest_version_hint.json"), { force: true });
+  await syncPath(versions);
+}
+
+/** Manifests are named by version, or by its distance from the largest so that the newest is listed first. */
+function versionOf(manifest: string): number {
+  const number = BigInt(basename(manifest, ".manifest"));
+  return Number(number > LARGEST_VERSION / 2n ? LARGEST_VERSION - number : number);
+}
+
+const foreign = (folder: string, name: string): EverstepError =>
+  new EverstepError(
+    "store_foreign",
+    `${resolve(folder, name)} is not a table of the journal beside it`,
+    "put back the journal.sqlite that belongs to it, or name another folder in EVERSTEP_STORE; nothing was changed",
+  );
+
+/** Rows that a compaction of LanceDB has in memory at once, where nothing tells it otherwise. */
+const USUAL_ROWS = 8192;
+/** Fewer would make it slow where only some rows are large. */
+const FEWEST_ROWS = 32;
+/** What these rows may be, in characters. An Arrow column ends at 2 GiB. */
+const BATCH_CHARACTERS = 64 << 20;
+const SETTING = "LANCE_DEFAULT_BATCH_SIZE";
+
+/** LanceDB counts rows, whatever their size, and takes the count from the environment: large rows need a smaller one. */
+function limitCompaction(largest_row: number): void {
+  const fitting = Math.floor(BATCH_CHARACTERS / Math.max(1, largest_row));
+  const rows = String(Math.max(FEWEST_ROWS, Math.min(USUAL_ROWS, fitting)));
+  if ((process.env[SETTING] ?? String(USUAL_ROWS)) !== rows) process.env[SETTING] = rows;
+}

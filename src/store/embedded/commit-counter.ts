@@ -1,0 +1,237 @@
+import { closeSync, existsSync, fdatasyncSync, openSync, readFileSync, writeSync } from "node:fs";
+import type { DatabaseSync } from "node:sqlite";
+import { crc32 } from "node:zlib";
+import type { EverstepError } from "../../domain/errors.ts";
+import { corrupt, lostCommits } from "./folder-errors.ts";
+import { JOURNAL_TABLES, PACKED } from "./journal-database.ts";
+import { isWholeRow, nameOfRow, sumOfDocuments, sumOfValues } from "./row-checksums.ts";
+import type { Values } from "./tables.ts";
+
+/** Every table of the journal. */
+const SUMMED_TABLES = [...JOURNAL_TABLES, "session_documents", "message_keys", "message_numbers", "archived"] as const;
+export type SummedTable = (typeof SUMMED_TABLES)[number];
+
+/**
+ * How many rows each table has, and what their checksums add up to. It is kept beside the commit counter, so that a row that
+ * is gone, or back from an earlier time, is noticed by a start that adds them up.
+ */
+export class JournalTotals {
+  /** Two numbers for each table. */
+  static readonly LENGTH = SUMMED_TABLES.length * 2;
+  readonly #now = new Float64Array(JournalTotals.LENGTH);
+  readonly #kept = new Float64Array(JournalTotals.LENGTH);
+
+  static from(numbers: Float64Array): JournalTotals {
+    const totals = new JournalTotals();
+    totals.#now.set(numbers);
+    totals.keep();
+    return totals;
+  }
+
+  copyTo(numbers: Float64Array): void {
+    numbers.set(this.#now);
+  }
+
+  add(table: SummedTable, sum: number): void {
+    this.#change(INDEX[table], 1, sum);
+  }
+
+  remove(table: SummedTable, sum: number): void {
+    this.#change(INDEX[table], -1, -sum);
+  }
+
+  /** A row takes the place of another. */
+  replace(table: SummedTable, before: number, sum: number): void {
+    this.#change(INDEX[table], 0, sum - before);
+  }
+
+  clear(table: SummedTable): void {
+    this.#now.fill(0, INDEX[table] * 2, INDEX[table] * 2 + 2);
+  }
+
+  /** What changed since is part of the journal. */
+  keep(): void {
+    this.#kept.set(this.#now);
+  }
+
+  /** What changed since `keep` came to nothing. */
+  undo(): void {
+    this.#now.set(this.#kept);
+  }
+
+  /** The first table in which the other has more, fewer or other rows. */
+  difference(other: JournalTotals): { table: SummedTable; rows: number; expected: number } | null {
+    for (const [index, table] of SUMMED_TABLES.entries()) {
+      const [rows, sum] = [this.#now[index * 2] ?? 0, this.#now[index * 2 + 1]];
+      const [otherRows, otherSum] = [other.#now[index * 2] ?? 0, other.#now[index * 2 + 1]];
+      if (rows !== otherRows || sum !== otherSum) return { table, rows: otherRows, expected: rows };
+    }
+    return null;
+  }
+
+  #change(index: number, rows: number, sum: number): void {
+    const at = index * 2;
+    this.#now[at] = (this.#now[at] ?? 0) + rows;
+    this.#now[at + 1] = ((this.#now[at + 1] ?? 0) + sum) | 0;
+  }
+}
+
+const INDEX = Object.fromEntries(SUMMED_TABLES.map((table, index) => [table, index])) as Record<SummedTable, number>;
+
+/**
+ * How far the journal was written and what it then held, kept apart from it: SQLite takes a log that is cut, damaged or
+ * missing for a shorter one, and what was acknowledged would be gone without a word.
+ *
+ * COUNTER-1  It tells of what is on disk only, so it is never ahead of the journal. Every transaction takes the journal to a later
+ *     place: a commit to a higher position, any other to a higher revision. A journal before the place that was counted lost
+ *     transactions.
+ * COUNTER-2  The totals are those at that very place, so a journal at that place has these totals.
+ * COUNTER-3  It is written in turns to two slots, each with its checksum: one that is torn or damaged leaves the other, which tells
+ *     less.
+ * COUNTER-4  A write that fails is no failure of the commit, which is on disk: the counter stays behind, and less is noticed.
+ *
+ * It is not synced with every commit: after a loss of power it may be behind as well.
+ */
+export class CommitCounter {
+  readonly #file: number;
+  readonly #slot = new Slot();
+  #isSynced = true;
+
+  constructor(path: string) {
+    const before = newestSlot(path);
+    this.#file = openSync(path, existsSync(path) ? "r+" : "w+", 0o600);
+    this.#slot.numbers[MAGIC_AT] = MAGIC;
+    this.#slot.numbers[SEQUENCE_AT] = before?.numbers[SEQUENCE_AT] ?? 0;
+  }
+
+  /** Null where nothing can be read. */
+  static read(path: string): Counted | null {
+    const numbers = newestSlot(path)?.numbers;
+    if (!numbers) return null;
+    return {
+      position: numbers[POSITION_AT] ?? 0,
+      revision: numbers[REVISION_AT] ?? 0,
+      totals: JournalTotals.from(numbers.subarray(TOTALS_AT, TOTALS_AT + JournalTotals.LENGTH)),
+    };
+  }
+
+  record({ position, revision, totals }: Counted): void {
+    const { numbers, bytes } = this.#slot;
+    const sequence = (numbers[SEQUENCE_AT] ?? 0) + 1;
+    numbers[SEQUENCE_AT] = sequence;
+    numbers[POSITION_AT] = position;
+    numbers[REVISION_AT] = revision;
+    totals.copyTo(this.#slot.totals);
+    this.#slot.seal();
+    try {
+      writeSync(this.#file, bytes, 0, bytes.length, (sequence % 2) * SECTOR); // COUNTER-3
+      this.#isSynced = false;
+    } catch {
+      // COUNTER-4
+    }
+  }
+
+  sync(): void {
+    if (this.#isSynced) return;
+    fdatasyncSync(this.#file);
+    this.#isSynced = true;
+  }
+
+  close(): void {
+    closeSync(this.#file);
+  }
+}
+
+/** A place in the journal's life, and what it held there. */
+export type Counted = { position: number; revision: number; totals: JournalTotals };
+
+const MAGIC = 0x45_56_43_31;
+/** Each slot has a sector of its own. */
+const SECTOR = 512;
+const MAGIC_AT = 0;
+const SEQUENCE_AT = 1;
+const POSITION_AT = 2;
+const REVISION_AT = 3;
+const TOTALS_AT = 4;
+const SUM_AT = TOTALS_AT + JournalTotals.LENGTH;
+
+/** Numbers of eight bytes, the checksum last. */
+class Slot {
+  static readonly BYTES = (SUM_AT + 1) * 8;
+  readonly bytes = Buffer.alloc(Slot.BYTES);
+  readonly numbers = new Float64Array(this.bytes.buffer, this.bytes.byteOffset, SUM_AT + 1);
+  readonly totals = this.numbers.subarray(TOTALS_AT, SUM_AT);
+  readonly #summed = this.bytes.subarray(0, SUM_AT * 8);
+
+  seal(): void {
+    this.numbers[SUM_AT] = crc32(this.#summed);
+  }
+
+  isWhole(): boolean {
+    return this.numbers[MAGIC_AT] === MAGIC && this.numbers[SUM_AT] === crc32(this.#summed);
+  }
+}
+
+function newestSlot(path: string): Slot | null {
+  if (!existsSync(path)) return null;
+  const content = readFileSync(path);
+  let newest: Slot | null = null;
+  for (const at of [0, SECTOR]) {
+    const slot = new Slot();
+    // The file may be cut, or empty.
+    slot.bytes.set(content.subarray(at, at + Slot.BYTES));
+    if (slot.isWhole() && (slot.numbers[SEQUENCE_AT] ?? 0) > (newest?.numbers[SEQUENCE_AT] ?? 0)) newest = slot;
+  }
+  return newest;
+}
+
+/** Looks at every row of the journal: what it adds up to, and what is not as it was written. */
+export function verifyJournal(database: DatabaseSync): { totals: JournalTotals; damages: string[] } {
+  const damages: string[] = [];
+  const structure = database.prepare("PRAGMA integrity_check(1)").get()?.["integrity_check"];
+  if (structure !== "ok") damages.push(String(structure));
+  const totals = addUp(database, (what) => damages.push(what));
+  return { totals, damages };
+}
+
+/** COUNTER-1, COUNTER-2: what the counter knows that the journal does not hold; null where it holds all. */
+export function counterProblem(folder: string, counted: Counted, actual: Counted): EverstepError | null {
+  if (counted.position > actual.position || counted.revision > actual.revision)
+    return lostCommits(folder, { counted: place(counted), found: place(actual) });
+  // The process was killed, or the power lost, before it could count its last transaction.
+  if (counted.position < actual.position || counted.revision < actual.revision) return null;
+  const other = counted.totals.difference(actual.totals);
+  return (
+    other && corrupt(folder, `${other.table} has ${other.rows} rows where ${other.expected} were written, or others`)
+  );
+}
+
+const place = ({ position, revision }: Counted): string => `position ${position}, revision ${revision}`;
+
+/** The totals of what is there. `damaged` is called for rows that are not as they were written. */
+function addUp(database: DatabaseSync, damaged: (what: string) => void): JournalTotals {
+  const totals = new JournalTotals();
+  for (const table of JOURNAL_TABLES)
+    for (const packed of each(database, `SELECT ${PACKED[table]} FROM packed_${table}`)) {
+      if (!isWholeRow(table, packed)) damaged(`${nameOfRow(table, packed)} does not match its checksum or its key`);
+      totals.add(table, packed[1] as number);
+    }
+  for (const [id, params, context, sum] of each(
+    database,
+    "SELECT session_id, params, context, sum FROM session_documents",
+  )) {
+    if (sumOfDocuments(String(id), String(params), context === null ? null : String(context)) !== sum)
+      damaged(`the parameters or the context of session ${id} do not match their checksum`);
+    totals.add("session_documents", sum as number);
+  }
+  for (const table of ["message_keys", "message_numbers", "archived"] as const)
+    for (const values of each(database, `SELECT * FROM ${table}`)) totals.add(table, sumOfValues(...values));
+  totals.keep();
+  return totals;
+}
+
+function* each(database: DatabaseSync, sql: string): Generator<Values, undefined> {
+  const statement = database.prepare(sql);
+  statement.setReturnArrays(true);
+  for (const row of statement.iterate()) yield row as unknown as Values;
+}

@@ -1,0 +1,63 @@
+import type { Value } from "./tables.ts";
+
+/** A condition on columns, rendered for either engine: SQLite binds values, LanceDB has only text. */
+export type Condition =
+  | { kind: "compare"; column: string; operator: "=" | "<" | "<=" | ">" | ">="; value: string | number }
+  | { kind: "among"; column: string; values: readonly number[] }
+  | { kind: "all"; parts: Condition[] }
+  | { kind: "any"; parts: Condition[] };
+
+export const all = (...parts: (Condition | undefined)[]): Condition => ({
+  kind: "all",
+  parts: parts.filter((part) => part !== undefined),
+});
+export const any = (...parts: Condition[]): Condition => ({ kind: "any", parts });
+export const among = (column: string, values: readonly number[]): Condition => ({ kind: "among", column, values });
+
+type Operator = Extract<Condition, { kind: "compare" }>["operator"];
+/** A comparison with a value that may be absent: then there is no condition. */
+export function compare(column: string, operator: Operator, value: string | number): Condition;
+export function compare(column: string, operator: Operator, value: string | number | undefined): Condition | undefined;
+export function compare(column: string, operator: Operator, value: string | number | undefined): Condition | undefined {
+  return value === undefined ? undefined : { kind: "compare", column, operator, value };
+}
+
+export function toSqlite(condition: Condition): { sql: string; values: Value[] } {
+  const values: Value[] = [];
+  const bind = (value: string | number): string => {
+    values.push(value);
+    return "?";
+  };
+  const list = (numbers: readonly number[]): string =>
+    `(SELECT value FROM json_each(${bind(JSON.stringify(numbers))}))`;
+  return { sql: render(condition, { literal: bind, list }), values };
+}
+
+export const toLance = (condition: Condition): string =>
+  render(condition, { literal: quote, list: (numbers) => `(${numbers.map(quote).join(", ")})` });
+
+/** The only way a value enters a LanceDB filter: a quote is doubled, everything else is literal. */
+function quote(value: string | number): string {
+  if (typeof value === "string") return `'${value.replaceAll("'", "''")}'`;
+  if (!Number.isFinite(value)) throw new TypeError(`${value} cannot be compared with a column`);
+  return String(value);
+}
+
+type Dialect = { literal: (value: string | number) => string; list: (values: readonly number[]) => string };
+
+function render(condition: Condition, dialect: Dialect): string {
+  switch (condition.kind) {
+    case "compare":
+      return `${condition.column} ${condition.operator} ${dialect.literal(condition.value)}`;
+    case "among":
+      return condition.values.length === 0 ? "false" : `${condition.column} IN ${dialect.list(condition.values)}`;
+    case "all":
+      return condition.parts.length === 0 ? "true" : join(condition.parts, " AND ", dialect);
+    case "any":
+      return condition.parts.length === 0 ? "false" : join(condition.parts, " OR ", dialect);
+  }
+  return condition satisfies never;
+}
+
+const join = (parts: Condition[], word: string, dialect: Dialect): string =>
+  `(${parts.map((part) => render(part, dialect)).join(word)})`;

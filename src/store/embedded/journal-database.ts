@@ -1,0 +1,234 @@
+import type { DatabaseSync, StatementSync } from "node:sqlite";
+import { parseDefensively } from "../../domain/json.ts";
+import { LIVE_STATUSES } from "../../domain/session.ts";
+import { beginningOf, searchedText } from "../../domain/session-summary.ts";
+import { toStoreError } from "./folder-errors.ts";
+import {
+  ASSIGNED,
+  type EmbeddedTables,
+  fromText,
+  HISTORY_NAMES,
+  INDEXED,
+  isHistory,
+  SNAPSHOT_NAMES,
+  TABLES,
+  type TableName,
+  type Value,
+  type Values,
+} from "./tables.ts";
+
+/** Told after each transaction: it is on disk, or it came to nothing. */
+type TransactionOutcome = { onKept: () => void; onUndone: () => void };
+
+/** SQLite as the journal uses it: statements are prepared once, rows are lists, errors are coded. */
+export class JournalDatabase {
+  readonly #database: DatabaseSync;
+  readonly #folder: string;
+  readonly #outcome: TransactionOutcome;
+  readonly #statements = new Map<string, StatementSync>();
+
+  constructor(folder: string, database: DatabaseSync, outcome: TransactionOutcome) {
+    this.#folder = folder;
+    this.#outcome = outcome;
+    this.#database = database;
+    this.#database.function("searched_text", { deterministic: true }, (session_id, agent_id, moniker, result) =>
+      searchedText({
+        session_id: String(session_id),
+        agent_id: String(agent_id),
+        moniker: fromText(String(moniker)),
+        text: beginningOf(parseDefensively(result as string | null)),
+      }),
+    );
+  }
+
+  /** On disk when it returns. */
+  transaction<Result>(work: () => Result): Result {
+    return this.#guard(() => {
+      this.#database.exec("BEGIN IMMEDIATE");
+      try {
+        const result = work();
+        this.#database.exec("COMMIT");
+        this.#outcome.onKept();
+        return result;
+      } catch (error) {
+        // A full disk may have rolled back already.
+        if (this.#database.isTransaction) this.#database.exec("ROLLBACK");
+        this.#outcome.onUndone();
+        throw error;
+      }
+    });
+  }
+
+  /** On disk with the next transaction that is: for what may be done again after a crash. */
+  lazyTransaction<Result>(work: () => Result): Result {
+    this.#database.exec("PRAGMA synchronous = NORMAL");
+    try {
+      return this.transaction(work);
+    } finally {
+      this.#database.exec("PRAGMA synchronous = FULL");
+    }
+  }
+
+  run(sql: string, ...values: Value[]) {
+    // Not by `#guard`: a commit comes here several times.
+    try {
+      return this.#statement(sql).run(...values);
+    } catch (error) {
+      throw toStoreError(error, this.#folder);
+    }
+  }
+
+  rows(sql: string, ...values: Value[]): Values[] {
+    return this.#guard(() => this.#statement(sql).all(...values) as unknown as Values[]);
+  }
+
+  /** One row at a time, for tables that may be large. */
+  *each(sql: string, ...values: Value[]): Generator<Values> {
+    try {
+      for (const row of this.#statement(sql).iterate(...values)) yield row as unknown as Values;
+    } catch (error) {
+      throw toStoreError(error, this.#folder);
+    }
+  }
+
+  archived(): Map<TableName, Archived> {
+    return this.#guard(() => archivedTables(this.#database));
+  }
+
+  value(sql: string, ...values: Value[]): Value | undefined {
+    return this.#guard(() => (this.#statement(sql).get(...values) as unknown as Values | undefined)?.[0]);
+  }
+
+  /** Gives the space of removed rows back to the file system, so many pages at the most. */
+  shrink(pages: number): void {
+    this.#guard(() => this.#database.exec(`PRAGMA incremental_vacuum(${pages})`));
+  }
+
+  close(): void {
+    this.#statements.clear();
+    this.#database.close();
+  }
+
+  #statement(sql: string): StatementSync {
+    let statement = this.#statements.get(sql);
+    if (!statement) {
+      statement = this.#database.prepare(sql);
+      statement.setReturnArrays(true);
+      this.#statements.set(sql, statement);
+    }
+    return statement;
+  }
+
+  #guard<Result>(work: () => Result): Result {
+    try {
+      return work();
+    } catch (error) {
+      throw toStoreError(error, this.#folder);
+    }
+  }
+}
+
+/** What of a table is in LanceDB and on disk: its version, and the position up to which rows were moved. */
+export type Archived = { version: number; pos: number };
+export const RECORD_ARCHIVED = "INSERT OR REPLACE INTO archived (name, version, pos) VALUES (?, ?, ?)";
+export function archivedTables(database: DatabaseSync): Map<TableName, Archived> {
+  const rows = database.prepare("SELECT name, version, pos FROM archived").all();
+  return new Map(
+    rows.map(({ name, version, pos }) => [name as TableName, { version: Number(version), pos: Number(pos) }]),
+  );
+}
+
+/** `open_actions` holds the actions that are not final, in the columns of `queue`. */
+export type JournalTable = TableName | "open_actions";
+export const JOURNAL_TABLES: readonly JournalTable[] = [...HISTORY_NAMES, ...SNAPSHOT_NAMES, "open_actions"];
+export const schemaOf = (table: JournalTable): TableName => (table === "open_actions" ? "queue" : table);
+const perTable = <Result>(make: (table: JournalTable) => Result): Record<JournalTable, Result> =>
+  Object.fromEntries(JOURNAL_TABLES.map((table) => [table, make(table)])) as Record<JournalTable, Result>;
+
+/** Rows of history are only ever inserted; of the others the newest version replaces the one before. */
+/** The named values that are columns of their own. */
+export const INDEXED_COLUMNS = perTable((table) => (isHistory(table) ? [] : INDEXED[schemaOf(table)]));
+const stored = (table: JournalTable): string[] => [
+  ...INDEXED_COLUMNS[table],
+  ...ASSIGNED[schemaOf(table)],
+  "row",
+  "sum",
+];
+
+const packedTable = (table: JournalTable): string => `packed_${table}`;
+
+/** What `row-checksums.ts` takes: the text, its checksum, the assigned values, and the indexed ones where they are stored. */
+export const PACKED = perTable((table) =>
+  ["row", "sum", ...ASSIGNED[schemaOf(table)], ...INDEXED_COLUMNS[table]].join(", "),
+);
+
+/** Takes the indexed values where the table stores them, then the assigned ones, then the text and its checksum. */
+export const INSERT = perTable((table) => {
+  const columns = stored(table);
+  const insert = `INSERT INTO ${packedTable(table)} (${columns.join(", ")}) VALUES (${columns.map(() => "?").join(", ")})`;
+  if (isHistory(table)) return insert;
+  const [key, ...others] = columns;
+  return `${insert} ON CONFLICT (${key}) DO UPDATE SET ${others.map((name) => `${name} = excluded.${name}`).join(", ")}`;
+});
+/** A session that goes on: what is indexed is left alone, so that a step does not rewrite the indexes. */
+export const UPDATE_SESSION = "UPDATE packed_agent_state SET pos = ?, row = ?, sum = ? WHERE session_id = ?";
+export const CLOSE_ACTION = "DELETE FROM packed_open_actions WHERE action_id = ?";
+export const UPDATE_STATUS = "UPDATE packed_agent_state SET status = ? WHERE session_id = ?";
+
+/** Rows of a stretch of positions, but for some. */
+export const DELETE = perTable(
+  (table) =>
+    `DELETE FROM ${packedTable(table)} WHERE pos > ? AND pos <= ? AND pos NOT IN (SELECT value FROM json_each(?))`,
+);
+
+/** The checksum of the row of a key. */
+export const SUM_OF = perTable(
+  (table) => `SELECT sum FROM ${packedTable(table)} WHERE ${INDEXED[schemaOf(table)][0]} = ?`,
+);
+
+const SQLITE_TYPES = { text: "TEXT", integer: "INTEGER", real: "REAL", flag: "INTEGER", json: "TEXT" } as const;
+
+/** What is on disk. */
+export const CREATE_TABLES = JOURNAL_TABLES.map((table) => {
+  const columns = stored(table);
+  const key = isHistory(table) ? "pos" : columns[0];
+  const definitions = TABLES[schemaOf(table)]
+    .filter(({ name }) => columns.includes(name))
+    .map(({ name, kind }) => `${name} ${SQLITE_TYPES[kind]}${name === key ? " PRIMARY KEY" : ""}`);
+  return `CREATE TABLE IF NOT EXISTS ${packedTable(table)} (${definitions.join(", ")}, row TEXT NOT NULL, sum INTEGER)`;
+});
+
+/** How often anything but a commit changed rows (`commit-counter.ts`, COUNTER-1). */
+export const CREATE_REVISION = [
+  "CREATE TABLE IF NOT EXISTS journal_revision (id INTEGER PRIMARY KEY CHECK (id = 1), revision INTEGER NOT NULL)",
+  "INSERT OR IGNORE INTO journal_revision (id, revision) VALUES (1, 0)",
+];
+
+/** What is read: a view by the table's name in which every column can be asked for. (A generated column would be computed with every insert.) */
+export const createViews = (tables: EmbeddedTables): string[] =>
+  JOURNAL_TABLES.map((table) => {
+    const columns = stored(table);
+    const others = tables.columns[schemaOf(table)]
+      .map(({ name }, index) => ({ name, index }))
+      .filter(({ name }) => !columns.includes(name))
+      .map(({ name, index }) => `row ->> ${index} AS ${name}`);
+    return `CREATE TEMP VIEW ${table} AS SELECT ${[...columns, ...others].join(", ")}, rowid AS arrival FROM ${packedTable(table)}`;
+  });
+
+export const LIVE = LIVE_STATUSES.map((status) => `'${status}'`).join(", ");
+
+/** Steps of live sessions since their last whole state: the sessions' contexts are rebuilt from them. */
+export const NEEDED_FOR_CONTEXT = `SELECT step.pos FROM agent_steps AS step JOIN agent_state AS session USING (session_id)
+  WHERE step.pos > ? AND step.pos <= ? AND session.status IN (${LIVE}) AND step.iteration >= session.base_iteration`;
+
+/** The steps at these positions, newest first. */
+export const STEPS_AT = `SELECT ${PACKED.agent_steps} FROM agent_steps WHERE pos IN (SELECT value FROM json_each(?)) ORDER BY pos DESC`;
+
+/** How far a conversation was numbered when its messages left the journal, or by the one at a position. */
+export const LAST_NUMBER = "SELECT last FROM message_numbers WHERE conversation_id = ?";
+export const NUMBER_AT = "SELECT number FROM packed_conversation_messages WHERE pos = ?";
+export const KEEP_NUMBER = `INSERT INTO message_numbers (conversation_id, last) VALUES (?, ?)
+  ON CONFLICT (conversation_id) DO UPDATE SET last = excluded.last`;
+
+/** A message keeps its id for good. While it is here its row tells; when it leaves, this does. */
+export const KEEP_KEYS = "INSERT OR IGNORE INTO message_keys (message_id) SELECT value FROM json_each(?)";

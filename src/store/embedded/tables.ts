@@ -1,0 +1,223 @@
+import { parseDefensively } from "../../domain/json.ts";
+import {
+  columnsOf,
+  type Kind,
+  MISSING_VALUES,
+  type PortRows,
+  perTable,
+  SCHEMA,
+  type Schema,
+  type StoredRows as SchemaRows,
+  type TableName,
+} from "../schema.ts";
+
+export type { TableName } from "../schema.ts";
+
+/**
+ * The tables of a schema as the journal (SQLite) and the history (LanceDB) have them: rows cross thread borders as lists of
+ * values in the order of these columns.
+ */
+type ColumnKind = "text" | "integer" | "real" | "flag" | "json";
+export type Column = { name: string; kind: ColumnKind };
+export type Value = string | number | null;
+export type Values = Value[];
+
+const STORED_AS: Readonly<Record<Kind, ColumnKind>> = {
+  text: "text",
+  time: "text",
+  exact_json: "text",
+  json_text: "json",
+  integer: "integer",
+  bigint: "integer",
+  float: "real",
+  boolean: "flag",
+  json: "json",
+};
+
+/** Append-only: rows wait in the journal until they are moved into LanceDB. */
+export const HISTORY_NAMES = ["agent_steps", "conversation_messages", "queue"] as const satisfies TableName[];
+export type HistoryName = (typeof HISTORY_NAMES)[number];
+/** Rows that change: the journal keeps them for good, LanceDB receives a copy from time to time. The first column is the key. */
+export const SNAPSHOT_NAMES = [
+  "agent_state",
+  "agent_config",
+  "conversations",
+  "conversation_participants",
+  "session_cursors",
+] as const satisfies TableName[];
+export type SnapshotName = (typeof SNAPSHOT_NAMES)[number];
+export const isHistory = (table: string): table is HistoryName => (HISTORY_NAMES as readonly string[]).includes(table);
+
+/** A row as it is stored: without documents, which the journal keeps apart, and with its position. */
+export type StoredRows = {
+  [Name in TableName]: (Name extends "agent_state"
+    ? Omit<SchemaRows[Name], "params" | "context">
+    : Name extends "session_cursors"
+      ? SchemaRows[Name] & { cursor_key: string }
+      : SchemaRows[Name]) & { pos: number };
+};
+/** What the port has of it. */
+type PlainRows = {
+  [Name in TableName]: Name extends "agent_state" ? Omit<PortRows[Name], "params"> : PortRows[Name];
+};
+
+const POSITION: Column = { name: "pos", kind: "integer" };
+
+export class EmbeddedTables {
+  readonly columns: Readonly<Record<TableName, readonly Column[]>>;
+  /** Columns that the journal keeps apart from the row; a copy in LanceDB has them beside it. */
+  readonly documents: Readonly<Record<TableName, readonly Column[]>>;
+  readonly #portColumns: Readonly<Record<TableName, ReadonlySet<string>>>;
+
+  constructor(schema: Schema) {
+    const storedAs = (table: TableName, isDocument: boolean): Column[] =>
+      columnsOf(schema, table)
+        .filter((column) => column.isDocument === isDocument)
+        .map(({ name, kind }) => ({ name, kind: STORED_AS[kind] }));
+    this.columns = perTable((table) => withPosition(table, storedAs(table, false)));
+    this.documents = perTable((table) => storedAs(table, true));
+    this.#portColumns = perTable(
+      (table) =>
+        new Set(
+          columnsOf(schema, table)
+            .filter(({ isOwn, kind }) => !isOwn && kind !== "exact_json")
+            .map(({ name }) => name),
+        ),
+    );
+  }
+
+  /** The row's fields in column order; a field that the row does not have is null. */
+  toValues(table: TableName, row: Record<string, unknown>): Values {
+    return this.columns[table].map(({ name, kind }) => {
+      const value = row[name];
+      if (kind === "json") return JSON.stringify(value ?? null);
+      if (value === undefined || value === null) return null;
+      if (kind === "flag") return Number(value);
+      return typeof value === "string" ? toText(value) : (value as Value);
+    });
+  }
+
+  toStored<Name extends TableName>(table: Name, values: Values): StoredRows[Name] {
+    return this.#decode(table, values, () => true) as StoredRows[Name];
+  }
+
+  /** Without what only the store needs. */
+  toPort<Name extends TableName>(table: Name, values: Values): PlainRows[Name] {
+    const names = this.#portColumns[table];
+    return this.#decode(table, values, (name) => names.has(name)) as PlainRows[Name];
+  }
+
+  #decode(table: TableName, values: Values, isPart: (name: string) => boolean): Record<string, unknown> {
+    const row: Record<string, unknown> = {};
+    const missing: Readonly<Record<string, unknown>> = MISSING_VALUES[table] ?? {};
+    for (const [index, { name, kind }] of this.columns[table].entries()) {
+      if (!isPart(name)) continue;
+      const value = values[index] ?? null;
+      if (value === null && name in missing) row[name] = missing[name];
+      else if (kind === "json") row[name] = parseDefensively(value as string | null);
+      else if (kind === "flag") row[name] = Boolean(value);
+      else row[name] = typeof value === "string" ? fromText(value) : value;
+    }
+    return row;
+  }
+}
+
+/** Rows of history begin with their position, the others with their key. */
+function withPosition(table: TableName, columns: readonly Column[]): Column[] {
+  if (isHistory(table)) return [POSITION, ...columns];
+  if (table === "session_cursors") return [{ name: "cursor_key", kind: "text" }, POSITION, ...columns];
+  const [key, ...others] = columns as [Column, ...Column[]];
+  return [key, POSITION, ...others];
+}
+
+/** Those of this version. */
+export const EMBEDDED_TABLES = new EmbeddedTables(SCHEMA);
+export const TABLES = EMBEDDED_TABLES.columns;
+
+/**
+ * Where a column is that the code names. It is the same in every schema: columns are only ever appended (SCHEMA-2).
+ */
+export const columnIndex = (table: TableName, column: string): number =>
+  TABLES[table].findIndex(({ name }) => name === column);
+
+/** Joins the parts of a composed key. Ids have no control characters, so no two keys can be confused. */
+const KEY_SEPARATOR = "\u0001";
+export const composedKey = (...parts: string[]): string => parts.join(KEY_SEPARATOR);
+export const splitKey = (key: string): string[] => key.split(KEY_SEPARATOR);
+
+/**
+ * A row on its way to the journal and in it: its values as one JSON text, which crosses the threads and enters SQLite
+ * several times faster than as many values, and beside it the ones that the journal itself goes by.
+ */
+export type PackedRow = { row: string; named: string[] };
+
+/** The values that the journal goes by. The first one is the key where the table has one. */
+export const INDEXED: Readonly<Record<TableName, readonly string[]>> = {
+  agent_steps: ["session_id"],
+  conversation_messages: ["message_id", "conversation_id"],
+  queue: ["action_id"],
+  agent_state: ["session_id", "agent_id", "status", "created_at"],
+  agent_config: ["agent_id"],
+  conversations: ["conversation_id", "created_at"],
+  conversation_participants: ["participant_id", "conversation_id"],
+  session_cursors: ["cursor_key"],
+};
+
+/** The values that the journal gives to a row: they are columns of their own, not part of the text. */
+export const ASSIGNED: Readonly<Record<TableName, readonly string[]>> = {
+  agent_steps: ["pos"],
+  conversation_messages: ["pos", "number"],
+  queue: ["pos"],
+  agent_state: ["pos"],
+  agent_config: ["pos"],
+  conversations: ["pos"],
+  conversation_participants: ["pos"],
+  session_cursors: ["pos"],
+};
+
+const ASSIGNED_INDEXES = Object.fromEntries(
+  Object.entries(ASSIGNED).map(([table, columns]) => [
+    table,
+    columns.map((name) => columnIndex(table as TableName, name)),
+  ]),
+) as Record<TableName, number[]>;
+
+export const pack = (tables: EmbeddedTables, table: TableName, row: Record<string, unknown>): PackedRow => ({
+  row: JSON.stringify(tables.toValues(table, row)),
+  named: INDEXED[table].map((name) => row[name] as string),
+});
+
+/** The text and the assigned values become the row's values; `width` is how many the text has. */
+export function unpack(
+  tables: EmbeddedTables,
+  table: TableName,
+  row: string,
+  assigned: readonly Value[],
+): { values: Values; width: number } {
+  const values = JSON.parse(row) as Values;
+  const width = values.length;
+  // A row that was stored before its table had these columns.
+  for (let index = width; index < tables.columns[table].length; index += 1) values.push(null);
+  for (const [at, index] of ASSIGNED_INDEXES[table].entries()) values[index] = assigned[at] ?? null;
+  return { values, width };
+}
+
+/**
+ * Texts as files can hold them. Half of a surrogate pair is no character in UTF-8: a text with one is stored as JSON behind a mark and
+ * comes back to the letter. So is a text that begins with the mark.
+ */
+const MARK = "\u0001";
+
+export const toText = (text: string): string =>
+  text.isWellFormed() && !text.startsWith(MARK) ? text : MARK + JSON.stringify(text);
+
+export function fromText(stored: string): string {
+  if (!stored.startsWith(MARK)) return stored;
+  try {
+    const text: unknown = JSON.parse(stored.slice(MARK.length));
+    // What no text of ours looks like was stored before there was a mark.
+    return typeof text === "string" && toText(text) === stored ? text : stored;
+  } catch {
+    return stored;
+  }
+}

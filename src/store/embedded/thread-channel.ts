@@ -1,0 +1,236 @@
+import { getCompileCacheDir } from "node:module";
+import { setTimeout as delay } from "node:timers/promises";
+import { SHARE_ENV, Worker } from "node:worker_threads";
+import { EverstepError } from "../../domain/errors.ts";
+import { messageOf, unavailable } from "../store-errors.ts";
+import type { Tuning } from "./archiver.ts";
+import type { History } from "./history.ts";
+import type { Notice, OtherSchema } from "./migrations.ts";
+import type { StorageThread } from "./storage-thread.ts";
+import { type BatchMessage, type PackedError, unpackError } from "./thread-messages.ts";
+
+export type Call = { id: number; method: string; args: unknown[] };
+type CallAnswer = { id: number; result: unknown } | { id: number; error: PackedError };
+export type Answer = CallAnswer | { notice: string };
+
+/** Where this program keeps what it compiled, if it does: the thread does the same. */
+export type ThreadData = { compile_cache: string | undefined };
+
+/** How the thread is run, beside what the storage is given. */
+export type ThreadTuning = Partial<Tuning> & {
+  /** Megabytes of its heap. What V8 gives by default. */
+  heap_mb?: number;
+};
+
+type Methods = {
+  [Name in keyof StorageThread as StorageThread[Name] extends (...args: never[]) => unknown
+    ? Name
+    : never]: StorageThread[Name];
+} & {
+  [Name in keyof History as `history.${Name & string}`]: History[Name];
+} & { open(folder: string, tuning: Partial<Tuning>, other: OtherSchema | null): void };
+
+type Pending = {
+  method: string;
+  args: unknown[];
+  /** Threads that died with it. */
+  deaths: number;
+  resolve: (value: never) => void;
+  reject: (error: unknown) => void;
+};
+
+/** Calls wait while a thread opens the folder, go to the open one, and fail once there is none for good. */
+type State = { kind: "opening" } | { kind: "open"; worker: Worker } | { kind: "ended"; reason: EverstepError };
+
+/**
+ * Rows pass through the thread quickly: a small nursery keeps memory down and costs no speed. The heap is several times what
+ * commits, reads and moves may bring into it at once (docs/decisions/0019-thread-memory.md), because the death of the thread
+ * may end the whole process.
+ */
+const RESOURCES = { maxYoungGenerationSizeMb: 16, maxOldGenerationSizeMb: 2048 };
+/** A thread that dies this often within that many milliseconds is not started again. */
+const DEATHS = { count: 5, within_ms: 60_000 };
+/** Tries to open the folder after a death. What the dead thread asked of LanceDB may still be under way for a moment. */
+const REOPEN_TRIES = 6;
+const REOPEN_WAIT_MS = 200;
+
+/**
+ * Calls into the journal's thread.
+ *
+ * It begins as opening. The folder's first opening may fail, and then whoever waits for `opened` is told. Once it is open,
+ * a thread that dies (its heap is full, say) is replaced by one that opens the folder anew:
+ *
+ * THREAD-1  What was acknowledged is on disk, so nothing of it is lost.
+ * THREAD-2  Commits under way are told by their position whether the dead thread wrote them; those it did not write are written
+ *     by the next one, once. So a caller sees an answer, never a doubt.
+ * THREAD-3  Reads under way fail with an error that says to ask again: the answer may be what the thread had no room for.
+ *
+ * It ends by `end`, or where threads die again and again, or the folder cannot be opened any more.
+ */
+export class ThreadChannel {
+  /** Resolves when the storage is open. */
+  readonly opened: Promise<void>;
+  readonly folder: string;
+  /** Another schema than this version's. */
+  readonly other: OtherSchema | null;
+  readonly #tuning: ThreadTuning;
+  readonly #notice: Notice;
+  #state: State = { kind: "opening" };
+  #worker: Worker | undefined;
+  /** Calls that a thread has. */
+  readonly #sent = new Map<number, Pending>();
+  /** Calls that wait for a thread. */
+  #held: Pending[] = [];
+  #nextId = 0;
+  #deaths: number[] = [];
+  /** A thread that was told to close is gone for good, be it before or after its answer was seen. */
+  #closing: EverstepError | undefined;
+
+  /** `notice` is told what takes long while the folder is opened, and what goes wrong without anybody asking. */
+  constructor(folder: string, tuning: ThreadTuning, notice: Notice = () => {}, other: OtherSchema | null = null) {
+    this.folder = folder;
+    this.other = other;
+    this.#tuning = tuning;
+    this.#notice = notice;
+    // LanceDB reads the process's own environment, and without this it warns once per query.
+    process.env["LANCEDB_LOG"] ??= "error";
+    // What it reads ahead of a scan or a compaction: 2 GiB and many fragments by default.
+    process.env["LANCE_DEFAULT_IO_BUFFER_SIZE"] ??= String(64 << 20);
+    process.env["LANCE_DEFAULT_FRAGMENT_READAHEAD"] ??= "1";
+    this.opened = this.#start();
+    this.opened.catch(() => {}); // Whoever waits for it is told.
+  }
+
+  call<Name extends keyof Methods>(
+    method: Name,
+    ...args: Parameters<Methods[Name]>
+  ): Promise<Awaited<ReturnType<Methods[Name]>>> {
+    return new Promise((resolve, reject) => {
+      const pending: Pending = { method, args, deaths: 0, resolve, reject };
+      const state = this.#state;
+      if (state.kind === "open") this.#send(state.worker, pending);
+      else if (state.kind === "opening") this.#held.push(pending);
+      else reject(state.reason);
+    });
+  }
+
+  /** Lets the thread close the folder, and ends. A thread that died has nothing left to close. */
+  async close(reason: EverstepError): Promise<void> {
+    this.#closing = reason;
+    await this.call("close").catch(() => {});
+    await this.end(reason);
+  }
+
+  /** Resolves when the thread is gone; later calls fail with the reason. */
+  async end(reason: EverstepError): Promise<void> {
+    this.#end(reason);
+    await this.#worker?.terminate();
+  }
+
+  #end(reason: EverstepError): void {
+    if (this.#state.kind === "ended") return;
+    this.#state = { kind: "ended", reason };
+    for (const { reject } of [...this.#sent.values(), ...this.#held.splice(0)]) reject(reason);
+    this.#sent.clear();
+  }
+
+  /** Resolves when the thread has the folder open. Its death before that rejects, its death after that replaces it. */
+  async #start(): Promise<void> {
+    const { heap_mb, ...tuning } = this.#tuning;
+    const limits = { ...RESOURCES, ...(heap_mb === undefined ? {} : { maxOldGenerationSizeMb: heap_mb }) };
+    const workerData: ThreadData = { compile_cache: getCompileCacheDir() };
+    // Shared, since LanceDB reads the process's own environment (`compaction-memory.ts`).
+    const worker = new Worker(new URL("./thread-entry.ts", import.meta.url), {
+      resourceLimits: limits,
+      workerData,
+      env: SHARE_ENV,
+    });
+    this.#worker = worker;
+    let cause: unknown = new Error("the thread ended");
+    worker.on("error", (error) => (cause = error));
+    // Only now it has let go of the folder.
+    const gone = new Promise<unknown>((resolve) => worker.on("exit", () => resolve(cause)));
+    worker.on("message", (answer: Answer) => {
+      if ("notice" in answer) this.#notice(answer.notice);
+      else this.#settle(answer);
+    });
+    const opening = new Promise<void>((resolve, reject) => {
+      const pending = { method: "open", args: [this.folder, tuning, this.other], deaths: 0, resolve, reject };
+      this.#send(worker, pending);
+      void gone.then((why) => reject(died(why)));
+    });
+    await opening;
+    if (this.#state.kind === "ended") return;
+    this.#state = { kind: "open", worker };
+    void gone.then((why) => this.#replace(why));
+    for (const pending of this.#held.splice(0)) this.#send(worker, pending);
+  }
+
+  async #replace(cause: unknown): Promise<void> {
+    if (this.#state.kind === "ended") return;
+    if (this.#closing) return this.#end(this.#closing);
+    this.#state = { kind: "opening" };
+    const now = Date.now();
+    this.#deaths = [...this.#deaths.filter((time) => now - time < DEATHS.within_ms), now];
+    if (this.#deaths.length >= DEATHS.count) return this.#end(died(cause));
+    this.#notice(`the store's thread died (${String(cause)}) and is started again`);
+    this.#holdCommits();
+    for (let tries = 1; this.#isOpening(); tries += 1) {
+      try {
+        return await this.#start();
+      } catch (error) {
+        if (tries === REOPEN_TRIES) return this.#end(died(error));
+        await this.#worker?.terminate();
+        await delay(REOPEN_WAIT_MS * 2 ** tries);
+      }
+    }
+  }
+
+  #isOpening(): boolean {
+    return this.#state.kind === "opening";
+  }
+
+  /** THREAD-2, THREAD-3. Commits are held before all others, in their order. */
+  #holdCommits(): void {
+    const commits: Pending[] = [];
+    for (const pending of this.#sent.values()) {
+      if (pending.method !== "apply" && pending.method !== "reapply") {
+        pending.reject(interrupted());
+        continue;
+      }
+      const deaths = pending.deaths + 1;
+      const [batches] = pending.args as [BatchMessage[]];
+      commits.push({ ...pending, method: "reapply", args: [batches, deaths < 2], deaths });
+    }
+    this.#sent.clear();
+    this.#held.unshift(...commits);
+  }
+
+  #send(worker: Worker, pending: Pending): void {
+    const id = this.#nextId++;
+    this.#sent.set(id, pending);
+    worker.postMessage({ id, method: pending.method, args: pending.args } satisfies Call);
+  }
+
+  #settle(answer: CallAnswer): void {
+    const pending = this.#sent.get(answer.id);
+    this.#sent.delete(answer.id);
+    if ("error" in answer) pending?.reject(unpackError(answer.error));
+    else pending?.resolve(answer.result as never);
+  }
+}
+
+const died = (cause: unknown): EverstepError =>
+  cause instanceof EverstepError
+    ? cause
+    : unavailable(
+        `the store's thread died (${messageOf(cause)})`,
+        "restart Everstep; what was acknowledged is on disk",
+        cause,
+      );
+
+const interrupted = (): EverstepError =>
+  unavailable(
+    "the store's thread died while it was asked this, and is started again",
+    "ask again in a moment, for less at once if it happens again; nothing was lost",
+  );

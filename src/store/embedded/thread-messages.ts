@@ -1,0 +1,122 @@
+import { type ErrorCode, EverstepError } from "../../domain/errors.ts";
+import { isFinal } from "../../domain/receipt.ts";
+import type { SessionPlan } from "../owned-sessions.ts";
+import type { Batch, CommitOutcome } from "../store.ts";
+import { composedKey, type EmbeddedTables, type PackedRow, pack, type TableName } from "./tables.ts";
+
+/** A batch as it crosses to the journal's thread: rows packed, states as stored. */
+export type BatchMessage = RowsMessage & {
+  /** The position of its first row; the others follow. It tells whether the batch was written after the thread that had it died. */
+  first: number;
+};
+export type RowsMessage = Partial<{
+  sessions: SessionMessage[];
+  agent_steps: PackedRow[];
+  conversation_messages: PackedRow[];
+  actions: { final: boolean; packed: PackedRow }[];
+  conversations: { create: boolean; packed: PackedRow }[];
+  conversation_participants: PackedRow[];
+  session_cursors: PackedRow[];
+  agent_config: PackedRow[];
+}>;
+
+export type SessionMessage = {
+  create: boolean;
+  packed: PackedRow;
+  /** Of a session that is there already. */
+  status_changed?: boolean;
+  /** Of a new one: the session that started it. */
+  spawner_id?: string | null;
+  /** JSON text, written once. */
+  params?: string;
+  /** JSON text; written where it cannot be rebuilt from steps: at the start and at the end of a session. */
+  context?: string;
+};
+
+export type OutcomeMessage =
+  | Exclude<CommitOutcome, { kind: "fenced" | "queue_not_empty" }>
+  | { kind: "failed"; error: PackedError };
+
+/** How many rows a batch writes, and how many characters they are. */
+export function measure({ sessions = [], actions = [], conversations = [], ...plain }: RowsMessage): Size {
+  let rows = 0;
+  let characters = 0;
+  const count = ({ row }: PackedRow): void => {
+    rows += 1;
+    characters += row.length;
+  };
+  for (const { packed, params, context } of sessions) {
+    count(packed);
+    characters += (params?.length ?? 0) + (context?.length ?? 0);
+  }
+  for (const { packed } of actions) count(packed);
+  for (const { packed } of conversations) count(packed);
+  const { agent_steps, conversation_messages, conversation_participants, session_cursors, agent_config } = plain;
+  for (const list of [agent_steps, conversation_messages, conversation_participants, session_cursors, agent_config])
+    if (list) for (const packed of list) count(packed);
+  return { rows, characters };
+}
+
+/** The same for the rows that will be moved into LanceDB. */
+export const measureHistory = ({ agent_steps = [], conversation_messages = [], actions = [] }: RowsMessage): Size =>
+  measure({ agent_steps, conversation_messages, actions: actions.filter(({ final }) => final) });
+
+export type Size = { rows: number; characters: number };
+
+/** An error as it crosses threads: only its class would be lost. */
+export type PackedError = { code: ErrorCode | null; message: string; next: string; stack: string };
+
+export function packError(error: unknown): PackedError {
+  const coded = error instanceof EverstepError ? error : null;
+  const { message, stack } = error instanceof Error ? error : new Error(String(error));
+  return { code: coded?.code ?? null, message, next: coded?.next ?? "", stack: stack ?? message };
+}
+
+export function unpackError({ code, message, next, stack }: PackedError): Error {
+  const cause = Object.assign(new Error(message), { stack });
+  if (code === null) return cause;
+  const what = message.slice(code.length + 2, message.length - next.length - 2);
+  return new EverstepError(code, what, next, cause);
+}
+
+/** A batch as the journal's thread takes it. Sessions and steps were planned before: their states are differences. */
+export function toRowsMessage(tables: EmbeddedTables, batch: Batch, plans: SessionPlan[]): RowsMessage {
+  const packed = (table: TableName, row: Record<string, unknown>): PackedRow => pack(tables, table, row);
+  const { messages, actions, conversations, participants, cursors, agent_configs } = batch;
+  // Only what is there: an empty list costs its share of every crossing.
+  const message: RowsMessage = {};
+  if (plans.length > 0) {
+    message.sessions = plans.map((plan) => toSessionMessage(tables, plan));
+    message.agent_steps = plans.flatMap(({ steps }) =>
+      steps.map(({ step, stored }) => packed("agent_steps", { ...step, ...stored })),
+    );
+  }
+  if (messages) message.conversation_messages = messages.map((row) => packed("conversation_messages", row));
+  if (actions) message.actions = actions.map((row) => ({ final: isFinal(row), packed: packed("queue", row) }));
+  if (conversations)
+    message.conversations = conversations.map(({ kind, conversation }) => ({
+      create: kind === "create",
+      packed: packed("conversations", conversation),
+    }));
+  if (participants)
+    message.conversation_participants = participants.map((row) => packed("conversation_participants", row));
+  if (cursors)
+    message.session_cursors = cursors.map((row) => packed("session_cursors", { ...row, cursor_key: cursorKey(row) }));
+  if (agent_configs) message.agent_config = agent_configs.map((row) => packed("agent_config", row));
+  return message;
+}
+
+function toSessionMessage(
+  tables: EmbeddedTables,
+  { write, session, last, base_iteration, after, context }: SessionPlan,
+): SessionMessage {
+  const spawner_id = session.spawned_by?.session_id ?? null;
+  const packed = pack(tables, "agent_state", { ...session, base_iteration, error_rows: after.error_rows, spawner_id });
+  const document = context === null ? {} : { context };
+  return write.kind === "create"
+    ? { create: true, packed, params: JSON.stringify(session.params), spawner_id, ...document }
+    : { create: false, packed, status_changed: last.status !== session.status, ...document };
+}
+
+export const cursorKey = (cursor: { session_id: string; conversation_id: string }): string =>
+  composedKey(cursor.session_id, cursor.conversation_id);

@@ -1,0 +1,178 @@
+import { createHash } from "node:crypto";
+import { isLive, type Session } from "../../../domain/session.ts";
+import { PlatformError } from "../platform/platform-client.ts";
+import { isAgentJob, type Job, requestIdOf, type Task } from "../state/jobs.ts";
+import { failureOf } from "../transport/failure.ts";
+import type { QuestionWorker } from "./question-worker.ts";
+import type { WatchList } from "./watch-list.ts";
+import { finish, setAside, type WorkContext, wordsFor } from "./work-context.ts";
+
+type ControlTask = Exclude<Task, { kind: "ask" | "save" | "load" }>;
+type ControlJob<Kind extends ControlTask["kind"] = ControlTask["kind"]> = Job<Extract<ControlTask, { kind: Kind }>>;
+
+/**
+ * Work that does not wait for the agent's answers: it is done as it comes, side by side.
+ *
+ * J1  A reset waits for saves that were asked for before it: what was to be kept is kept.
+ * J2  What was begun and not ended is done again after a restart; each kind of work is safe to be done twice.
+ * J3  What cannot be ended is set aside; where the state cannot be written it stays, and is done at the next occasion.
+ */
+export class ControlJobs {
+  readonly #context: WorkContext;
+  readonly #questions: QuestionWorker;
+  readonly #watches: WatchList;
+  readonly #running = new Map<number, Promise<void>>();
+  #isStopped = false;
+
+  constructor(context: WorkContext, questionWorker: QuestionWorker, watches: WatchList) {
+    this.#context = context;
+    this.#questions = questionWorker;
+    this.#watches = watches;
+  }
+
+  wake(): void {
+    if (this.#isStopped) return;
+    const open = this.#context.state.jobs.open();
+    for (const job of open) {
+      if (isAgentJob(job) || this.#running.has(job.position)) continue;
+      // J1
+      const savesFirst = open.some(({ task, position }) => task.kind === "save" && position < job.position);
+      if (job.task.kind === "reset" && savesFirst) continue;
+      this.#running.set(job.position, this.#perform(job as ControlJob));
+    }
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    await Promise.all(this.#running.values());
+  }
+
+  async #perform(job: ControlJob): Promise<void> {
+    const { log } = this.#context;
+    const say = wordsFor(this.#context, job);
+    try {
+      await this.#do(job);
+    } catch (error) {
+      log.warn({ err: error, kind: job.task.kind }, "a command could not be carried out");
+      const reason = error instanceof PlatformError ? error.message : failureReason(error);
+      this.#end(job, error, say.runtime_unreachable(reason));
+    } finally {
+      this.#running.delete(job.position);
+    }
+  }
+
+  /** J3 */
+  #end(job: ControlJob, error: unknown, text: string): void {
+    const ends = [() => finish(this.#context, job, text), () => setAside(this.#context, job, error)];
+    for (const end of ends)
+      try {
+        return end();
+      } catch (failure) {
+        this.#context.log.error({ err: failure, kind: job.task.kind }, "a command could not be ended");
+      }
+  }
+
+  async #do(job: ControlJob): Promise<void> {
+    const { task } = job;
+    switch (task.kind) {
+      case "reset":
+        return this.#reset(job);
+      case "stop":
+        return this.#stopAnswer(job);
+      case "new_room":
+        return this.#newRoom(job, task.name);
+      case "agents":
+        return this.#agents(job);
+      case "watch":
+        return this.#onSession(job, task.session, async (session) => this.#watch(job, session));
+      case "guide":
+        return this.#onSession(job, task.session, async (session) => this.#guide(job, session, task.text));
+      case "control":
+        return this.#onSession(job, task.session, async (session) => this.#control(job, session, task.verb));
+    }
+    task satisfies never;
+  }
+
+  async #reset(job: ControlJob): Promise<void> {
+    const { state, platform } = this.#context;
+    const outcome = await platform.reset();
+    finish(this.#context, job, wordsFor(this.#context, job).reset_outcome(outcome), () => {
+      if (outcome.kind === "reset")
+        for (const name of ["context_name", "tokens_last", "tokens_total"] as const) state.keyValues.clear(name);
+    });
+  }
+
+  #stopAnswer(job: ControlJob): void {
+    const isStopped = this.#questions.interrupt(job.room_id);
+    finish(this.#context, job, isStopped ? null : wordsFor(this.#context, job).nothing_to_stop);
+  }
+
+  async #newRoom(job: ControlJob, name: string): Promise<void> {
+    const say = wordsFor(this.#context, job);
+    // The same command makes the same alias, so that it makes one room only.
+    const alias = `everstep-${createHash("sha256").update(job.event_id).digest("hex").slice(0, 16)}`;
+    try {
+      const room_id = await this.#context.homeserver.createRoom(name || "Everstep", say.room_topic, job.user_id, alias);
+      finish(this.#context, job, say.new_room(`https://matrix.to/#/${encodeURIComponent(room_id)}`));
+    } catch (error) {
+      finish(this.#context, job, say.new_room_failed(failureReason(error)));
+    }
+  }
+
+  async #agents(job: ControlJob): Promise<void> {
+    const sessions = await this.#context.platform.sessions();
+    const lines = sessions.map(({ iteration, ...session }) => ({ ...session, steps: iteration + 1 }));
+    finish(this.#context, job, wordsFor(this.#context, job).agents(lines));
+  }
+
+  async #onSession(job: ControlJob, name: string, work: (session: Session) => Promise<void>): Promise<void> {
+    const say = wordsFor(this.#context, job);
+    const found = await this.#context.platform.findSessions(name);
+    const [session] = found;
+    if (!session) return finish(this.#context, job, say.session_unknown(name));
+    if (found.length > 1) return finish(this.#context, job, say.session_ambiguous(name, found.length));
+    return work(session);
+  }
+
+  #watch(job: ControlJob, { session_id, iteration, status }: Session): void {
+    const { room_id, user_id } = job;
+    if (!isLive(status)) return finish(this.#context, job, wordsFor(this.#context, job).watch_over(session_id, status));
+    finish(this.#context, job, wordsFor(this.#context, job).watching(session_id), () =>
+      // The last step is told as well, so that there is something to see at once.
+      this.#context.state.watches.set({ room_id, session_id, user_id, after_iteration: iteration - 1 }),
+    );
+    this.#watches.refresh();
+  }
+
+  async #guide(job: ControlJob, { session_id }: Session, text: string): Promise<void> {
+    const say = wordsFor(this.#context, job);
+    const outcome = await this.#context.platform.guide(session_id, text, {
+      user_id: job.user_id,
+      request_id: requestIdOf(job),
+    });
+    finish(
+      this.#context,
+      job,
+      outcome.kind === "done" ? say.guided(session_id) : say.runtime_unreachable(outcome.reason),
+    );
+  }
+
+  async #control(job: ControlJob, { session_id }: Session, verb: ControlVerb): Promise<void> {
+    const say = wordsFor(this.#context, job);
+    const outcome = await this.#context.platform.control(session_id, verb, job.user_id);
+    finish(
+      this.#context,
+      job,
+      outcome.kind === "done"
+        ? say.controlled(verb, session_id)
+        : say.control_rejected(verb, session_id, outcome.reason),
+    );
+  }
+}
+
+type ControlVerb = Extract<ControlTask, { kind: "control" }>["verb"];
+
+function failureReason(error: unknown): string {
+  const failure = failureOf(error);
+  return "reason" in failure ? failure.reason : failure.kind;
+}

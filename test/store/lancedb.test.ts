@@ -1,4 +1,0 @@
-import { storeConformance } from "./conformance.ts";
-import { openLanceHome } from "./lancedb-home.ts";
-
-storeConformance("lancedb", () => openLanceHome());
