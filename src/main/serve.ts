@@ -70,14 +70,7 @@ async function serveUntilStopped(role: Role, config: Config, { opening, notices,
       awaited = what;
       await stop();
     });
-  void stopped.then((limit_ms) => {
-    log.info("stopping");
-    // What hangs must not keep the process: what was acknowledged is in the store.
-    setTimeout(() => {
-      log.error(`${awaited} did not end in time; leaving it`);
-      process.exit(1);
-    }, limit_ms).unref();
-  });
+  void stopped.then((limit_ms) => leaveWithin(limit_ms, log, () => awaited));
   // A database may be waited for without end; a folder is opened soon, and then left in order.
   const store = await (isShared(config.EVERSTEP_STORE) ? Promise.race([opening, stopped.then(() => null)]) : opening);
   if (!store) return;
@@ -100,22 +93,12 @@ async function serveUntilStopped(role: Role, config: Config, { opening, notices,
     queue: new ActionQueue(store, catalog, { limit }),
     events: new Events(store),
   };
-  const rerunner = new Rerunner({
-    store,
-    catalog,
-    watch: watchdog.watch,
-    model: (name) => models.get(name),
-    newTools: () => ({ workspace: new OverlayWorkspace(config.EVERSTEP_WORKSPACE) }),
-  });
+  const { rerun } = newRerunner(config, { ...parts, models });
   const runtimes = () => (runtime ? [runtime.describe()] : []);
   const address =
     role === "worker"
       ? null
-      : await listen(
-          config,
-          { ...parts, runtimes, queue, events, reloadMonikers: reloads.reload, rerun: rerunner.rerun },
-          atStop,
-        );
+      : await listen(config, { ...parts, runtimes, queue, events, reloadMonikers: reloads.reload, rerun }, atStop);
   process.send?.(UP);
   // Only now: a step that holds up or ends the process must not keep it from being reached, nor from being started again.
   const revived = await Promise.race([runtime?.start() ?? 0, stopped.then(() => 0)]);
@@ -125,6 +108,15 @@ async function serveUntilStopped(role: Role, config: Config, { opening, notices,
   flushCompileCache();
   await stopped;
   store.prepareToStop?.();
+}
+
+/** What hangs must not keep a process that is to stop: what was acknowledged is in the store. */
+function leaveWithin(limit_ms: number, log: Logger, awaited: () => string): void {
+  log.info("stopping");
+  setTimeout(() => {
+    log.error(`${awaited()} did not end in time; leaving it`);
+    process.exit(1);
+  }, limit_ms).unref();
 }
 
 /** What a step left behind ends that step; once it is over, the log is the only place to tell. */
@@ -189,6 +181,18 @@ function newRuntime(config: Config, { metrics, log, llm, watchdog, ...parts }: R
         log.warn({ session_id: session.session_id, reason }, "a step failed and is tried again");
       },
     },
+  });
+}
+
+type RerunParts = Pick<RuntimeParts, "store" | "catalog" | "watchdog"> & { models: Models };
+
+function newRerunner({ EVERSTEP_WORKSPACE }: Config, { store, catalog, watchdog, models }: RerunParts): Rerunner {
+  return new Rerunner({
+    store,
+    catalog,
+    watch: watchdog.watch,
+    model: (name) => models.get(name),
+    newTools: () => ({ workspace: new OverlayWorkspace(EVERSTEP_WORKSPACE) }),
   });
 }
 

@@ -88,6 +88,17 @@ export function clientCommands(): Command {
     (options: Connection & { json?: boolean }) => workers(connect(options), options),
   );
 
+  codeCommands(command);
+
+  command("demo", "watch a joke agent being guided, paused and resumed")
+    .option("--fast", "without the pauses")
+    .action((options: Connection & { fast?: boolean }) => demo(connect(options), options));
+
+  return program;
+}
+
+/** Commands for those who change monikers while they run. */
+function codeCommands(command: (usage: string, description: string) => Command): void {
   command("reload", "load monikers whose code or prompts changed, without a restart")
     .addHelpText(
       "after",
@@ -112,12 +123,6 @@ export function clientCommands(): Command {
       "\nEach step gets the input that was recorded, not what the step before returns now: a difference does not spread to later steps.\nThe exit code is 1 if anything differs. Files of the workspace are not written; what a moniker does beyond that, it does again.",
     )
     .action((session: string, options: ReplayOptions & Connection) => replay(connect(options), session, options));
-
-  command("demo", "watch a joke agent being guided, paused and resumed")
-    .option("--fast", "without the pauses")
-    .action((options: Connection & { fast?: boolean }) => demo(connect(options), options));
-
-  return program;
 }
 
 const CONTROLS = [
