@@ -20,7 +20,7 @@ const QUICK = [
 /** The suites that speak to the server over HTTP and sockets only, whatever store is behind it. */
 const HTTP = [
   "test/server/{agents,conversations,conversation-pull,conversation-delivery,exact-texts,hostile-ids,requests,search}.test.ts",
-  "test/server/{sessions,sockets,sockets-catch-up,steps,summaries,system}.test.ts",
+  "test/server/{code-change,rerun,sessions,sockets,sockets-catch-up,steps,summaries,system}.test.ts",
 ];
 
 const CONCURRENCY = 2;

@@ -1,4 +1,4 @@
-import { readdir } from "node:fs/promises";
+import { readdir, realpath } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { z } from "zod";
@@ -153,12 +153,14 @@ async function filesOf(folder: string): Promise<string[]> {
 }
 
 async function loadFile(file: string, before: LoadedFile | undefined): Promise<LoadedFile> {
-  const files = await OwnFiles.read(file, before?.files);
-  const version = files.version(file) ?? "";
-  if (before?.moniker.version === version) return before; // CATALOG-3
-  const module = await importOwn(file, files).catch((error: unknown) => {
+  const failed = (error: unknown) => {
     throw invalid(file, error instanceof Error ? error.message : String(error), error);
-  });
+  };
+  const path = await realpath(file).catch(failed);
+  const files = await OwnFiles.read(path, before?.files);
+  const version = files.version(path) ?? "";
+  if (before?.moniker.version === version) return before; // CATALOG-3
+  const module = await importOwn(path, files).catch(failed);
   const moniker = (module as { default?: unknown }).default;
   const parsed = monikerSchema.safeParse(moniker);
   if (parsed.success) return { file, files, moniker: { ...lingering(moniker as Moniker), version } };

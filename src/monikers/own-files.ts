@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { readdir, readFile, stat } from "node:fs/promises";
+import { readdir, readFile, realpath, stat } from "node:fs/promises";
 import { dirname, join, relative, resolve, sep } from "node:path";
 
 /** Everstep's own code: a moniker that imports it by its path gets what the program itself uses, with the same classes. */
@@ -32,6 +32,7 @@ export const isOwnFile = (path: string): boolean =>
  * FILES-2  A file's version is a hash over it and all that can be reached from it, by relative paths: it is the same on every
  *          machine, and changes whenever anything of that changes.
  * FILES-3  What did not change is shared with the files of the moment before, so that old ones cost only what changed.
+ * FILES-4  Files are known by their real paths, as Node's modules are.
  */
 export class OwnFiles {
   readonly #files = new Map<string, OwnFile>();
@@ -118,11 +119,13 @@ async function namedIn(code: string, path: string): Promise<string[]> {
   const texts = new Set(code.split(QUOTED).map((text) => text.replace(/^\//, "")));
   const paths = [...texts].filter((text) => text !== "" && text.length <= LONGEST_PATH && PATH.test(text));
   const targets = new Set(paths.map((text) => resolve(folder, text)));
-  const found = await Promise.all([...targets].filter(isOwnFile).map((target) => filesAt(target, path)));
+  const found = await Promise.all([...targets].map((target) => filesAt(target, path)));
   return [...new Set(found.flat())].filter((own) => own !== path).sort();
 }
 
-async function filesAt(target: string, from: string): Promise<string[]> {
+async function filesAt(named: string, from: string): Promise<string[]> {
+  const target = await realpath(named).catch(() => null); // FILES-4
+  if (target === null || !isOwnFile(target)) return [];
   const found = await stat(target).catch(() => null);
   if (found?.isFile()) return [target];
   // A folder that the code itself is in is not a folder of prompts.

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import { cp } from "node:fs/promises";
+import { cp, mkdir, rm, symlink } from "node:fs/promises";
+import { join } from "node:path";
 import { describe, test } from "node:test";
 import { BUILT_IN, MonikerLoader } from "../../src/monikers/catalog.ts";
 import type { StepContext } from "../../src/monikers/moniker.ts";
@@ -124,6 +125,30 @@ describe("a reload", () => {
     gate.resolve();
     assert.equal(await running, "old");
     assert.equal(await step(), "new");
+  });
+
+  test("follows links, as Node does: of the folder, of a file, and of what is behind one that is exchanged", async () => {
+    await using folder = await MonikerFiles.with({ "data/1/one.ts": "", "data/1/lib/word.ts": "" });
+    const write = (at: string, word: string) =>
+      folder.write({
+        [`data/${at}/one.ts`]: monikerFile("one", "word", { head: 'import { word } from "./lib/word.ts";' }),
+        [`data/${at}/lib/word.ts`]: `export const word = ${JSON.stringify(word)};\n`,
+      });
+    await write("1", "first");
+    await symlink("1", join(folder.folder, "data/current"));
+    await mkdir(join(folder.folder, "monikers"));
+    await symlink("../data/current/one.ts", join(folder.folder, "monikers/one.ts"));
+    await symlink("monikers", join(folder.folder, "linked"));
+    const loader = await MonikerLoader.open(join(folder.folder, "linked"));
+    assert.equal(await said(loader, "one"), "first");
+    await write("1", "second");
+    assert.equal((await loader.reload()).monikers[0]?.change, "changed");
+    assert.equal(await said(loader, "one"), "second");
+    await write("2", "third");
+    await rm(join(folder.folder, "data/current"));
+    await symlink("2", join(folder.folder, "data/current"));
+    await loader.reload();
+    assert.equal(await said(loader, "one"), "third");
   });
 
   test("does not load again what did not change", async () => {
