@@ -8,7 +8,7 @@ import { EverstepError } from "../domain/errors.ts";
 import { redactUrls } from "../domain/redact.ts";
 import { Events } from "../events/events.ts";
 import { MonikerLoader } from "../monikers/catalog.ts";
-import { ownFileIn } from "../monikers/import-own.ts";
+import { ownFileOf } from "../monikers/import-own.ts";
 import type { Llm } from "../monikers/llm/llm.ts";
 import { OverlayWorkspace } from "../monikers/tools/overlay-workspace.ts";
 import { Rerunner } from "../sessions/rerun.ts";
@@ -130,9 +130,9 @@ function isOfStep(error: unknown, log: Logger): boolean {
   return true;
 }
 
-/** An error of no step whose stack leads into a moniker's file: of a timer that it set when it was loaded, say. */
+/** An error of no step that comes from a moniker's file: of a timer that it set when it was loaded, say. */
 function isOfMoniker(error: unknown, log: Logger): boolean {
-  const file = error instanceof Error ? ownFileIn(error.stack ?? "") : null;
+  const file = ownFileOf(error);
   if (file === null) return false;
   log.error(
     { err: error, file, running_steps: runningSteps() },

@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from "node:async_hooks";
 import { createRequire, registerHooks } from "node:module";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { isOwnFile, type OwnFiles } from "./own-files.ts";
@@ -13,6 +14,8 @@ const origins = new Map<string, OwnFiles>();
 const failures = new Map<string, number>();
 /** The version of each file that was loaded last. */
 const loaded = new Map<string, string>();
+/** The file on whose behalf code runs that was started while the file was loaded. */
+const loading = new AsyncLocalStorage<string>();
 let isRegistered = false;
 
 /**
@@ -26,7 +29,8 @@ export async function importOwn(path: string, files: OwnFiles): Promise<unknown>
   register();
   forgetChangedCommonJs(path, files);
   try {
-    return await import(addressOf(pathToFileURL(path).href, path, files));
+    const address = addressOf(pathToFileURL(path).href, path, files);
+    return await loading.run(path, () => import(address));
   } catch (error) {
     for (const own of files.reachable(path)) {
       const version = files.version(own);
@@ -36,10 +40,12 @@ export async function importOwn(path: string, files: OwnFiles): Promise<unknown>
   }
 }
 
-/** The file of a moniker that an error's stack leads to, if any. */
-export function ownFileIn(stack: string): string | null {
-  const line = stack.split("\n").find((text) => text.includes(MARK));
-  return line === undefined ? null : (/file:\/\/[^?]+/.exec(line)?.[0] ?? null);
+/** The file of a moniker that an error comes from: its stack leads there, or it came of something that the file started when loaded. */
+export function ownFileOf(error: unknown): string | null {
+  const stack = error instanceof Error ? (error.stack ?? "") : "";
+  const line = stack.split("\n").find((text) => text.includes(MARK)) ?? "";
+  const url = /file:\/\/[^?]+/.exec(line)?.[0];
+  return url === undefined ? (loading.getStore() ?? null) : fileURLToPath(url);
 }
 
 function addressOf(url: string, path: string, files: OwnFiles, parent = ""): string {

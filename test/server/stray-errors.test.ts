@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { describe, test } from "node:test";
 import type { JsonObject } from "../../src/domain/json.ts";
+import { MonikerFiles, monikerFile } from "../monikers/moniker-files.ts";
 import { REPOSITORY } from "../repository-files.ts";
 import { Api } from "./api.ts";
 import { eventually, ServerProcess, TIMEOUT } from "./server-fixture.ts";
@@ -86,7 +87,24 @@ describe("an error that nobody caught", () => {
       await using server = await ServerProcess.start(MONIKERS);
       process.kill(server.pid, "SIGWINCH");
       await eventually("the line in the log", async () => server.stderr.includes("left behind by the file"));
-      assert.match(server.stderr, /"file":"file:[^"]*faults\/fault\.ts"/);
+      assert.match(server.stderr, /"file":"[^"]*faults\/fault\.ts"/);
+      assert.equal((await new Api(server.url).get("/health")).status, 200);
+      assert.equal((await server.stop()).code, 0);
+    },
+  );
+
+  test(
+    "and is no error but a text, of what a file started when it was loaded, is logged with the file too",
+    TIMEOUT,
+    async () => {
+      const head = `setTimeout(() => { throw "only a text"; }, 10);\nvoid Promise.reject("another text");`;
+      await using files = await MonikerFiles.with({ "hasty.ts": monikerFile("hasty", "1", { head }) });
+      await using server = await ServerProcess.start({ EVERSTEP_MONIKERS: files.folder });
+      await eventually(
+        "both lines",
+        async () => /only a text/.test(server.stderr) && /another text/.test(server.stderr),
+      );
+      assert.equal(server.stderr.match(/"file":"[^"]*hasty\.ts"/g)?.length, 2);
       assert.equal((await new Api(server.url).get("/health")).status, 200);
       assert.equal((await server.stop()).code, 0);
     },
