@@ -13,7 +13,7 @@ const RULES: ImportRules = {
     concurrency: [],
     // What the bot and the console show of other people's words.
     markdown: [],
-    store: ["domain"],
+    store: ["domain", "concurrency"],
     "store/embedded": ["domain", "concurrency", "files", "store"],
     "store/postgres": ["domain", "concurrency", "store"],
     "store/open-store.ts": ["domain", "store", "store/embedded", "store/postgres"],

@@ -93,7 +93,7 @@ describe("an action", () => {
   });
 
   for (const action_type of ACTION_TYPES) {
-    const guidance = action_type === "agent_interrupt" || action_type === "agent_input";
+    const guidance = ["agent_interrupt", "agent_input", "agent_answer"].includes(action_type);
     const processed = (fields: Partial<Action>): Action =>
       action({ action_type, processed: true, processed_at: now(), ...fields });
 

@@ -1,5 +1,6 @@
 import type { ActionType } from "../domain/action-type.ts";
 import type { ActionDefinition } from "./action-definition.ts";
+import { answer } from "./types/answer.ts";
 import { create } from "./types/create.ts";
 import { destroy } from "./types/destroy.ts";
 import { fork } from "./types/fork.ts";
@@ -16,4 +17,5 @@ export const ACTIONS: Readonly<Record<ActionType, ActionDefinition>> = {
   agent_interrupt: interrupt,
   agent_input: input,
   agent_fork: fork,
+  agent_answer: answer,
 };

@@ -20,6 +20,9 @@ export function addGuidance(
     kind: "ok",
     session: {
       ...awake,
+      // Being told ends the wait, whatever its time was.
+      wake_at: null,
+      rests_since: null,
       pending_guidance: [...session.pending_guidance, guidance],
       pending_action_ids: [...session.pending_action_ids, action_id],
       updated_at: now(),

@@ -1,10 +1,12 @@
 import type { AgentConfig } from "../domain/agent.ts";
 import { newId, now } from "../domain/ids.ts";
 import type { JsonObject } from "../domain/json.ts";
+import { askedInState } from "../domain/question.ts";
 import type { Session, SessionOptions, SessionStatus } from "../domain/session.ts";
 import type { Step } from "../domain/step.ts";
 import type { Catalog } from "../monikers/catalog.ts";
 import type { Moniker } from "../monikers/moniker.ts";
+import { restAfter } from "../sessions/rest-after.ts";
 import type { Target } from "./action-request.ts";
 import { fieldErrors, invalidField, type Refusal } from "./refusal.ts";
 
@@ -78,11 +80,12 @@ export function newFork(
   session_id: string | undefined,
 ): Session {
   const at = now();
+  const rest = restAfter(step.directives, { at, iteration: step.iteration }, askedInState(step.state));
   return {
     ...parent,
     session_id: session_id ?? newId(),
     conversation_id: null,
-    status: moniker ? firstStatus(moniker) : "running",
+    status: rest.rests_since !== null ? "waiting" : moniker ? firstStatus(moniker) : "running",
     stop_reason: null,
     iteration: step.iteration,
     step_token: step.step_token,
@@ -100,10 +103,7 @@ export function newFork(
     updated_at: at,
     ended_at: null,
     pause_reason: null,
-    started_attempt: null,
-    question: null,
-    wake_at: null,
-    rests_since: null,
+    ...rest,
     spawned_by: null,
     retry_at: null,
     cost_usd: 0,

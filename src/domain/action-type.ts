@@ -12,6 +12,7 @@ const TYPES = {
   agent_input: { carries_guidance: true },
   agent_destroy: { carries_guidance: false },
   agent_fork: { carries_guidance: false },
+  agent_answer: { carries_guidance: true },
 } as const;
 
 export type ActionType = keyof typeof TYPES;

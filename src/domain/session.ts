@@ -82,7 +82,7 @@ const startedAttemptSchema = z.object({
   /** Crashes in a row while the step was under way. */
   attempts: z.int().min(0),
   /** The step must not run twice unasked: each of its attempts is written here before it begins. */
-  once: z.literal(true).optional(),
+  once: z.boolean().optional(),
   /** How many attempts were begun, as far as is known; exact for a step marked `once`. */
   begun: z.int().min(0).optional(),
   /** How the last of them ended; absent where nobody was left to tell. */

@@ -19,6 +19,13 @@ export const directivesSchema = z.object({
   /** The next step must not run twice unasked: its start is written before it runs. */
   once: z.boolean().optional(),
 });
+export type Directives = z.infer<typeof directivesSchema>;
+
+/** What a frame says about the next step; null where it says nothing. */
+export function directivesOf({ wait, ask, once }: Directives): Directives | null {
+  if (!wait && !ask && !once) return null;
+  return { ...(wait && { wait }), ...(ask && { ask }), ...(once && { once }) };
+}
 
 export const frameOutSchema = z.object({
   step: z.string(),
@@ -28,5 +35,6 @@ export const frameOutSchema = z.object({
   data: jsonSchema.optional(),
   done: z.boolean(),
   notes: z.string().optional(),
+  ...directivesSchema.shape,
 });
 export type FrameOut = z.infer<typeof frameOutSchema>;

@@ -9,6 +9,7 @@ import { Workspace } from "../monikers/tools/workspace.ts";
 import { SessionRegistry } from "../sessions/registry.ts";
 import type { RunnerDependencies, RunnerObserver } from "../sessions/runner-dependencies.ts";
 import { StepSlots } from "../sessions/step-slots.ts";
+import { WakeTimer } from "../sessions/wake-timer.ts";
 import type { Store } from "../store/store.ts";
 
 export type RuntimeOptions = {
@@ -39,6 +40,7 @@ export class Runtime {
   readonly describe: () => { worker_id: string; pid: number; started_at: string } & StepSlots["load"];
   readonly #registry: SessionRegistry;
   readonly #dispatcher: Dispatcher;
+  readonly #wakeTimer: WakeTimer;
   readonly #shutdown_grace_ms: number;
   #stopping: Promise<void> | undefined;
 
@@ -62,6 +64,7 @@ export class Runtime {
       destroy_grace_ms: options.destroy_grace_ms ?? 5000,
     });
     this.#dispatcher = new Dispatcher(store, this.#registry, worker);
+    this.#wakeTimer = new WakeTimer(store, this.#registry);
     this.queue = new ActionQueue(store, catalog, {
       applyAtOnce: (action) => this.#dispatcher.applyAtOnce(action),
       limit,
@@ -72,6 +75,7 @@ export class Runtime {
   async start(): Promise<number> {
     const count = await this.#registry.rehydrate();
     this.#dispatcher.start();
+    this.#wakeTimer.start();
     return count;
   }
 
@@ -84,7 +88,7 @@ export class Runtime {
   async #stop(): Promise<void> {
     // First of all: a step that cannot be written would keep the actions of its session waiting.
     this.#registry.startNoMore();
-    await this.#dispatcher.stop();
+    await Promise.all([this.#dispatcher.stop(), this.#wakeTimer.stop()]);
     await this.#registry.stop(this.#shutdown_grace_ms);
   }
 }

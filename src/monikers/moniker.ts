@@ -40,6 +40,7 @@ export type StepContext<Params = unknown> = {
   /** Aborts when the step is interrupted, timed out or its session destroyed. */
   signal: AbortSignal;
   ids: { agent_id: string; session_id: string; conversation_id: string | null; iteration: number };
+  attempt: Attempt;
   /** The language model; null where none is configured. */
   llm: Llm | null;
   tools: { workspace: Workspace };
@@ -49,6 +50,12 @@ export type StepContext<Params = unknown> = {
   /** A recorded step runs once more to be looked at: nothing that it returns is kept, so it should not act on the world. */
   is_rerun?: true;
 };
+
+/**
+ * Whether this very step was begun before, and how that ended. For a step marked `once` it is exact, also after SIGKILL, loss of
+ * power and a change of worker; for any other it is what is known.
+ */
+export type Attempt = { number: number; after: null | "error" | "interrupt" | "timeout" | "crash" };
 
 /** What a step tells while it runs: text as it grows, tools that it uses, tokens that it spent. */
 export type StepNews =

@@ -1,8 +1,8 @@
 import type { Session, StartedAttempt } from "../domain/session.ts";
-import { StepError } from "../monikers/moniker.ts";
+import { type Attempt, StepError } from "../monikers/moniker.ts";
 
 /** How the attempt before ended; null where there was none. */
-type AttemptEnd = NonNullable<StartedAttempt["ended"]> | "crash";
+type AttemptEnd = NonNullable<Attempt["after"]>;
 
 /** What is known of attempts at the next step that came to nothing. */
 export type EarlierAttempts = {
@@ -55,4 +55,14 @@ export function attemptAfter(
   const { ended: _, ...mark } = startedAttempt(session) ?? {};
   const known = ended === null || ended === "crash" ? {} : { ended };
   return { ...mark, iteration: session.iteration + 1, attempts: crashes, begun, ...known };
+}
+
+/** Whether a step marked `once` was under way when its last owner was lost. */
+export const wasUnderWay = ({ begun = 0, ended }: StartedAttempt): boolean => begun > 0 && ended === undefined;
+
+/** The session as it is written before an attempt at a step marked `once` begins. */
+export function beginOnce(session: Session, begun: number, step_started_at: string): Session {
+  const { ended: _, ...mark } = startedAttempt(session) ?? { attempts: 0, once: true };
+  const started_attempt = { ...mark, iteration: session.iteration + 1, begun };
+  return { ...session, started_attempt, step_started_at, retry_at: null };
 }

@@ -1,4 +1,6 @@
+import { answerFormSchema } from "../domain/answer.ts";
 import type { JsonValue } from "../domain/json.ts";
+import type { Ask } from "../domain/question.ts";
 import { type FrameOut, frameOutSchema } from "../domain/step-frame.ts";
 import { StepError } from "../monikers/moniker.ts";
 
@@ -12,12 +14,21 @@ export function checkFrame(returned: unknown): FrameOut {
     const [issue] = parsed.error.issues;
     throw badFrame(`${issue?.path.join(".") || "it"}: ${issue?.message}`);
   }
-  const { state: _, data: __, ...rest } = parsed.data;
-  const { state, data } = returned as FrameOut; // as returned: the schema's copy leaves out a key named "__proto__"
-  const budget = { left: LARGEST_BYTES - Object.values(rest).reduce((sum, text) => sum + String(text).length, 0) };
+  const { state: _, data: __, ask: ___, ...rest } = parsed.data;
+  const { state, data, ask } = returned as FrameOut; // as returned: the schema's copy leaves out a key named "__proto__"
+  const { step, next_step, text = "", notes = "" } = rest;
+  const budget = { left: LARGEST_BYTES - step.length - next_step.length - text.length - notes.length };
   const frame: FrameOut = { ...rest, state: toJson(state, "state", 0, budget) as FrameOut["state"] };
   if (data !== undefined) frame.data = toJson(data, "data", 0, budget);
+  if (ask !== undefined) frame.ask = checkAsk(toJson(ask, "ask", 0, budget) as Ask);
   return frame;
+}
+
+function checkAsk(ask: Ask): Ask {
+  const form = ask.schema === undefined ? null : answerFormSchema.safeParse(ask.schema);
+  const [issue] = form?.error?.issues ?? [];
+  if (issue) throw badFrame(`ask.${["schema", ...issue.path].join(".")}: ${issue.message}`);
+  return ask;
 }
 
 /** The value itself where it is JSON already; a copy without undefined fields where only those stand in the way. */

@@ -1,5 +1,5 @@
 import { changeStatus, type Session } from "../domain/session.ts";
-import { startedAttempt } from "./attempts.ts";
+import { startedAttempt, wasUnderWay } from "./attempts.ts";
 
 /** A step that was under way at so many crashes in a row is held. */
 const MOST_CRASHES = 3;
@@ -18,9 +18,12 @@ export const COMEBACK_MS = 1_500;
  * CRASH-2  Suspects, those with such a mark, run one at a time: the next crash then proves which of them it was.
  * CRASH-3  At the third crash in a row the session is held until a person resumes it.
  * CRASH-4  An owner that was taken for dead and came back did not crash. So a suspect waits a while before its crash is counted.
+ * CRASH-5  The start of a step marked `once` is always written, so its row tells whether it was under way.
  */
 export function afterCrash(session: Session): Session {
   const started = startedAttempt(session);
+  // CRASH-5.
+  if (started?.once && !wasUnderWay(started)) return session;
   const attempts = (started?.attempts ?? 0) + 1;
   const begun = (started?.begun ?? attempts - 1) + (started?.once ? 0 : 1);
   const { ended: _, ...mark } = started ?? {};

@@ -102,6 +102,7 @@ export class Rerunner {
     const running = runStep(session, moniker, {
       llm,
       tools: newTools(),
+      attempt: { number: 1, after: null },
       watch,
       unreadMessages,
       // A state that somebody gave is as they want it.

@@ -30,7 +30,7 @@ export type StepOutcome =
 
 export type RunningStep = { outcome: Promise<StepOutcome>; cut: (reason: CutReason) => void };
 
-export type StepEnvironment = Pick<StepContext, "llm" | "tools"> &
+export type StepEnvironment = Pick<StepContext, "llm" | "tools" | "attempt"> &
   Pick<RunnerDependencies, "watch"> & {
     unreadMessages: Pick<UnreadMessages, "unread" | "cursor">;
     onShown: (shown: Shown) => void;
@@ -131,11 +131,12 @@ class StepRun {
 
   #context(): StepContext {
     const { agent_id, session_id, conversation_id, iteration, params } = this.#session;
-    const { llm, tools, unreadMessages, is_rerun } = this.#environment;
+    const { llm, tools, attempt, unreadMessages, is_rerun } = this.#environment;
     return {
       params: copyJson(params),
       signal: this.#controller.signal,
       ids: { agent_id, session_id, conversation_id, iteration: iteration + 1 },
+      attempt,
       llm,
       tools,
       unread: (limit) => unreadMessages.unread(limit),

@@ -5,7 +5,15 @@ import { changeStatus, isLive, type Session } from "../domain/session.ts";
 import type { VersionedMoniker } from "../monikers/catalog.ts";
 import type { Batch, CommitOutcome, OwnedSession, Ownership } from "../store/store.ts";
 import { isRefusal, MOST_REFUSALS } from "../store/store-errors.ts";
-import { type EarlierAttempts, earlierAttempts, endOfFailure, noAttempts } from "./attempts.ts";
+import {
+  attemptAfter,
+  beginOnce,
+  type EarlierAttempts,
+  earlierAttempts,
+  endOfFailure,
+  noAttempts,
+  startedAttempt,
+} from "./attempts.ts";
 import { afterCrash, COMEBACK_MS, isSuspect, PROBATION_MS } from "./crash-guard.ts";
 import { deliverToAgents } from "./deliver-to-agents.ts";
 import { DeliveredGuidance } from "./delivered-guidance.ts";
@@ -72,6 +80,8 @@ const WRITING: Activity = { kind: "writing", delay: undefined };
  * RUNNER-8  A step is run and committed by one version of its moniker, the newest when it starts. What another version left as the
  *           state is migrated for the step; only what the step returns is stored, so that a step that runs again migrates again.
  * RUNNER-8  When a step began is written only once it has run for a while, so that a short one costs nothing more.
+ * RUNNER-9  The start of a step marked `once` is committed, under the ownership of this runner, before the moniker is called, so
+ *           that whoever calls it again can tell.
  */
 export class SessionRunner {
   readonly #dependencies: RunnerDependencies;
@@ -293,8 +303,9 @@ export class SessionRunner {
       await this.#end(limit);
       return null;
     }
-    if (this.#earlier.may_have_crashed && !(await this.#markAttempt())) return null;
-    this.#earlier.begun += 1;
+    const mustMark = this.#earlier.may_have_crashed || startedAttempt(this.#session)?.once;
+    if (!mustMark) this.#earlier.begun += 1;
+    else if (!(await this.#markStart())) return null;
     const noteTimer = this.#noteStartLater();
     const stepping = { kind: "stepping" as const, step: this.#runStep(), noteTimer, destroyTimer: undefined };
     this.#activity = stepping;
@@ -316,10 +327,16 @@ export class SessionRunner {
     return timer;
   }
 
-  /** RUNNER-7. Answers whether the step may run. */
-  async #markAttempt(): Promise<boolean> {
-    await this.#insist(() => this.#commit(afterCrash(this.#session), {}));
-    this.#earlier = { ...earlierAttempts(this.#session, false), tokens: this.#earlier.tokens };
+  /** RUNNER-7, RUNNER-9. Writes what must be known of a step before it begins. Answers whether it may run. */
+  async #markStart(): Promise<boolean> {
+    const { may_have_crashed, failures, tokens } = this.#earlier;
+    const found = may_have_crashed ? afterCrash(this.#session) : this.#session;
+    const known = may_have_crashed ? { ...earlierAttempts(found, false), failures, tokens } : this.#earlier;
+    const begun = known.begun + 1;
+    const begins = found.status === "running" && startedAttempt(found)?.once;
+    const marked = begins ? beginOnce(found, begun, now()) : found;
+    if (marked !== this.#session) await this.#insist(() => this.#commit(marked, {}));
+    this.#earlier = { ...known, begun, may_have_crashed: false };
     // It may have been fenced meanwhile.
     return !this.isOver && this.#session.status === "running";
   }
@@ -332,6 +349,7 @@ export class SessionRunner {
     return runStep(session, this.#moniker, {
       llm,
       tools,
+      attempt: { number: this.#earlier.begun, after: this.#earlier.ended },
       watch,
       unreadMessages: new UnreadMessages(store, session),
       stateVersion: async () => {
@@ -363,9 +381,7 @@ export class SessionRunner {
       case "cut":
         this.#earlier = { ...this.#earlier, tokens, ended: "interrupt" };
         if (outcome.reason === "out_of_time") await this.#mutex.run(() => this.#end("max_runtime_s"));
-        // Nobody knows of them once the process is gone.
-        if (outcome.reason === "shutdown" && tokens > 0)
-          await this.#mutex.run(() => this.#insist(() => this.#commit(this.#withTokens(tokens), {})));
+        if (outcome.reason === "shutdown") await this.#mutex.run(() => this.#commitCut(tokens));
         return 0;
     }
     return outcome satisfies never;
@@ -383,13 +399,21 @@ export class SessionRunner {
     });
   }
 
+  /** Nobody knows of the tokens once the process is gone, nor that a step marked `once` was ended in order. */
+  async #commitCut(tokens: number): Promise<void> {
+    const isOnce = startedAttempt(this.#session)?.once;
+    if (tokens === 0 && !isOnce) return;
+    const started_attempt = isOnce ? attemptAfter(this.#session, this.#earlier) : this.#session.started_attempt;
+    await this.#insist(() => this.#commit({ ...this.#withTokens(tokens), started_attempt, step_started_at: null }, {}));
+  }
+
   async #retryOrFail(error: unknown, latency_ms: number): Promise<number> {
     const { status, options } = this.#session;
     this.#earlier.failures += 1;
     const wait = nextAttemptIn(options, error, this.#earlier.failures);
     if (wait !== null && (status === "running" || status === "paused")) {
       this.#dependencies.observer.retried(this.#session, error);
-      if (wait >= NOTED_AFTER_MS) await this.#noteRetry(wait);
+      if (wait >= NOTED_AFTER_MS || startedAttempt(this.#session)?.once) await this.#noteRetry(wait);
       return wait;
     }
     await this.#mutex.run(async () => {
@@ -411,8 +435,10 @@ export class SessionRunner {
     const retry_at = new Date(Date.now() + wait).toISOString();
     await this.#mutex
       .run(async () => {
+        const started = startedAttempt(this.#session);
+        const started_attempt = started && attemptAfter(this.#session, this.#earlier);
         if (this.#session.status === "running" && this.#standing === "owner")
-          await this.#commit({ ...this.#session, retry_at, step_started_at: null }, {});
+          await this.#commit({ ...this.#session, retry_at, started_attempt, step_started_at: null }, {});
       })
       .catch(() => {});
   }

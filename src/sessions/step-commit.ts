@@ -1,14 +1,15 @@
 import type { Message } from "../domain/conversation.ts";
 import { newId, now } from "../domain/ids.ts";
-import { askedInState, questionOf } from "../domain/question.ts";
+import { askedInState } from "../domain/question.ts";
 import { changeStatus, type Session, type SessionStatus, type StopReason } from "../domain/session.ts";
 import type { Step } from "../domain/step.ts";
-import type { FrameOut } from "../domain/step-frame.ts";
+import { directivesOf, type FrameOut } from "../domain/step-frame.ts";
 import type { VersionedMoniker } from "../monikers/catalog.ts";
 import type { MonikerKind } from "../monikers/moniker.ts";
 import { attemptAfter, type EarlierAttempts } from "./attempts.ts";
 import type { GuidanceSlice } from "./guidance-slice.ts";
 import { reachedLimit } from "./limits.ts";
+import { restAfter } from "./rest-after.ts";
 
 export type StepResult = {
   frame: FrameOut;
@@ -42,8 +43,9 @@ export function stepCommit(
     notes: frame.notes ?? null,
     tokens_used: tokens,
     action_ids: slice.action_ids,
+    directives: directivesOf(frame),
   };
-  const ask = askedInState(frame.state);
+  const rest = restAfter(step.directives, { at, iteration }, askedInState(frame.state));
   const advanced: Session = {
     ...session,
     iteration,
@@ -55,20 +57,23 @@ export function stepCommit(
     pending_guidance: session.pending_guidance.slice(slice.guidance.length),
     pending_action_ids: session.pending_action_ids.slice(slice.action_ids.length),
     last_error: null,
-    question: ask && questionOf(ask, { question_id: newId(), asked_at: at, iteration }),
-    started_attempt: null,
+    ...rest,
     retry_at: null,
     step_started_at: null,
     tokens_used: session.tokens_used + tokens,
     updated_at: at,
   };
   const next = ended(frame, advanced) ?? { status: restingStatus(advanced, moniker.kind), stop_reason: null };
+  const isTold = advanced.pending_guidance.length > 0;
   return {
-    session: changeStatus(advanced, next.status, next.stop_reason, at),
+    session: changeStatus(isTold ? toldAlready(advanced) : advanced, next.status, next.stop_reason, at),
     step,
     message: messageOf(session, step),
   };
 }
+
+/** What came while the step ran is what it would wait for. */
+const toldAlready = (session: Session): Session => ({ ...session, wake_at: null, rests_since: null });
 
 /** The rows of a step that failed for good. The guidance it was given stays for when the session is resumed. */
 export function errorCommit(
@@ -128,10 +133,10 @@ function ended(frame: FrameOut, session: Session): { status: SessionStatus; stop
   return limit && { status: "stopped", stop_reason: limit };
 }
 
-/** A reactive session with nothing to do waits. */
+/** A session whose step said so waits, and a reactive one with nothing to do. What it was told meanwhile ends that at once. */
 function restingStatus(session: Session, kind: MonikerKind): SessionStatus {
-  const waits = kind === "reactive" && session.status === "running" && session.pending_guidance.length === 0;
-  return waits ? "waiting" : session.status;
+  const mayWait = kind === "reactive" || session.rests_since !== null;
+  return mayWait && session.status === "running" && session.pending_guidance.length === 0 ? "waiting" : session.status;
 }
 
 function messageOf(session: Session, step: Step): Message | null {

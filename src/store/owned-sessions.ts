@@ -2,6 +2,7 @@ import { isLive, type Session } from "../domain/session.ts";
 import type { Step } from "../domain/step.ts";
 import { type Chain, type StoredState, storeState, storeWhole } from "./state-delta.ts";
 import type { Batch, OwnedSession, Ownership, SessionWrite } from "./store.ts";
+import { WakeIndex } from "./wake-index.ts";
 
 /** Where a session stands: its last `ok` iteration, and how many attempts failed. */
 export type Position = { iteration: number; error_rows: number };
@@ -46,6 +47,8 @@ type PlannedBatch = { kind: "planned"; plans: SessionPlan[] } | { kind: "fenced"
  */
 export class OwnedSessions {
   protected readonly entries = new Map<string, SessionEntry>();
+  /** Which of them goes on next by itself. */
+  readonly wakes = new WakeIndex(this.entries);
 
   get ids(): string[] {
     return [...this.entries.keys()];
@@ -90,6 +93,7 @@ export class OwnedSessions {
       after_crash,
       isBeingWritten: false,
     });
+    this.wakes.changed(session);
   }
 
   forget(session_ids: Iterable<string>): void {
@@ -160,9 +164,11 @@ export class OwnedSessions {
       committed: () => {
         // One that was given up meanwhile, and perhaps taken again, is another entry.
         if (write.kind === "update" && this.entries.get(session.session_id) !== entry) return;
+        const before = write.kind === "create" ? undefined : entry.session;
         Object.assign(entry, changes, { revision, after_crash: false });
         if (isEnded) this.ended(session.session_id);
         else if (write.kind === "create") this.created(entry);
+        if (this.entries.get(session.session_id) === entry) this.wakes.changed(entry.session, before);
       },
       ended: () => {
         entry.isBeingWritten = false;

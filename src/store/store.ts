@@ -8,6 +8,7 @@ import type { Session, SessionStatus } from "../domain/session.ts";
 import type { SessionSummary } from "../domain/session-summary.ts";
 import type { Step, StepStatus } from "../domain/step.ts";
 import type { ReaderBudget } from "./follow.ts";
+import type { Wakes } from "./wake-index.ts";
 
 /**
  * The store keeps everything that ever happened to a session. What every engine promises:
@@ -64,6 +65,9 @@ export interface Store {
   claimFollowing(claimed: Action, most: GuidanceAmount): Promise<Action[]>;
   /** Called when `claimActions` may have something new. Returns the way to stop it. */
   onWork(listener: () => void): () => void;
+
+  /** Sessions in this process's hands that wait until a time. */
+  readonly wakes: Wakes;
 
   /** A live session from this process's memory, as its last commit here left it. Null says nothing about whether it exists. */
   cachedSession(session_id: string): Session | null;

@@ -90,6 +90,7 @@ describe("a megabyte of guidance", () => {
                 params: params(text),
                 signal: new AbortController().signal,
                 ids: { agent_id: "a", session_id: "s", conversation_id: null, iteration: 0 },
+                attempt: { number: 1, after: null },
                 llm: null,
                 tools: { workspace: new Workspace(folder.path) },
                 unread: async () => [],

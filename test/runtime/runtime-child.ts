@@ -1,3 +1,6 @@
+import { appendFileSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
 import { z } from "zod";
 import { Runtime } from "../../src/main/runtime.ts";
 import { loadCatalog } from "../../src/monikers/catalog.ts";
@@ -21,7 +24,22 @@ const stuck = (name: string, kind: Moniker["kind"]): Moniker => ({
   },
 });
 
-const monikers = [stuck("stuck", "continuous"), stuck("stuck_reactive", "reactive")];
+/** Does something that cannot be undone, in a step marked `once`, and only if that step was not begun before. */
+const effectOnce: Moniker = {
+  name: "effect_once",
+  kind: "finite",
+  description: "Writes a line once.",
+  params: z.looseObject({ hold_ms: z.number().default(0) }),
+  async step({ step, state }, { ids: { session_id }, attempt, params }) {
+    if (step === "0") return { step, next_step: "act", state, done: false, once: true };
+    appendFileSync(join(workspace, "effects"), `${session_id} ${attempt.number}\n`);
+    report({ kind: "started", session_id, guidance: [] });
+    if (attempt.number === 1) await pause((params as { hold_ms: number }).hold_ms);
+    return { step, next_step: "end", state, data: { ...attempt }, done: true };
+  },
+};
+
+const monikers = [stuck("stuck", "continuous"), stuck("stuck_reactive", "reactive"), effectOnce];
 const catalog = new Map([
   ...(await loadCatalog(undefined)),
   ...monikers.map((moniker) => [moniker.name, moniker] as const),
@@ -49,6 +67,12 @@ async function obey(message: ParentMessage): Promise<void> {
   if (message.kind === "submit") {
     const outcome = await runtime.queue.submit(message.request);
     report({ kind: "submitted", id: message.id, outcome });
+    return;
+  }
+  if (message.kind === "await_rest") {
+    for (const session_id of message.session_ids)
+      while ((await store.getSession(session_id))?.status === "running") await pause(10);
+    report({ kind: "rested" });
     return;
   }
   await runtime.stop();

@@ -8,13 +8,17 @@ import type { SessionStatus } from "../../src/domain/session.ts";
 import type { WorldOptions } from "./runtime-fixture.ts";
 
 export type ChildOrder = WorldOptions & { url: string; workspace: string };
-export type ParentMessage = { kind: "submit"; id: number; request: object } | { kind: "stop" };
+export type ParentMessage =
+  | { kind: "submit"; id: number; request: object }
+  | { kind: "await_rest"; session_ids: string[] }
+  | { kind: "stop" };
 export type ChildReport =
   | { kind: "ready" }
   | { kind: "started"; session_id: string; guidance: JsonValue[] }
   | { kind: "step"; session_id: string; iteration: number }
   | { kind: "status"; session_id: string; status: SessionStatus }
-  | { kind: "submitted"; id: number; outcome: SubmitOutcome };
+  | { kind: "submitted"; id: number; outcome: SubmitOutcome }
+  | { kind: "rested" };
 
 /** A runtime in a process of its own. */
 export class RuntimeProcess implements AsyncDisposable {
@@ -109,6 +113,13 @@ export class RuntimeProcess implements AsyncDisposable {
     this.#child.kill("SIGKILL");
     const { signal, how } = await this.#ended;
     assert.equal(signal, "SIGKILL", how);
+  }
+
+  /** Resolves when none of these sessions runs. */
+  async rested(session_ids: string[]): Promise<void> {
+    await this.ready();
+    this.#child.send({ kind: "await_rest", session_ids } satisfies ParentMessage);
+    await this.reported(({ kind }) => kind === "rested");
   }
 
   /** Asks it to stop, and resolves when it ended by itself. */

@@ -1,4 +1,5 @@
 import { describe } from "node:test";
+import { asking } from "./promises/asking.ts";
 import { attempts } from "./promises/attempts.ts";
 import { builtIn } from "./promises/builtin.ts";
 import { creation } from "./promises/creation.ts";
@@ -15,6 +16,7 @@ import { guidanceNow } from "./promises/guidance-now.ts";
 import { kills } from "./promises/kills.ts";
 import { kinds } from "./promises/kinds.ts";
 import { limits } from "./promises/limits.ts";
+import { once } from "./promises/once.ts";
 import { order } from "./promises/order.ts";
 import { pausing } from "./promises/pausing.ts";
 import { rehydration } from "./promises/rehydration.ts";
@@ -25,6 +27,7 @@ import { storeRefusals } from "./promises/store-refusals.ts";
 import { submission } from "./promises/submit.ts";
 import { transcripts } from "./promises/transcripts.ts";
 import { versions } from "./promises/versions.ts";
+import { waiting } from "./promises/waiting.ts";
 import type { MakeHome } from "./runtime-fixture.ts";
 
 const PROMISES = [
@@ -40,6 +43,9 @@ const PROMISES = [
   limits,
   errors,
   attempts,
+  waiting,
+  asking,
+  once,
   frames,
   destroying,
   forks,

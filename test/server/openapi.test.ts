@@ -24,6 +24,7 @@ const CONTRACT: Record<string, number> = {
     ]),
   ),
   "post /api/sessions/{session_id}/fork": 202,
+  "post /api/sessions/{session_id}/answer": 202,
   "post /api/actions": 202,
   "get /api/actions/{action_id}": 200,
   "get /api/actions": 200,

@@ -14,6 +14,7 @@ import { states } from "./conformance/states.ts";
 import { steps } from "./conformance/steps.ts";
 import { summaries } from "./conformance/summaries.ts";
 import { volume } from "./conformance/volume.ts";
+import { waking } from "./conformance/waking.ts";
 
 const PARTS = [
   commits,
@@ -29,6 +30,7 @@ const PARTS = [
   hostile,
   concurrency,
   summaries,
+  waking,
 ];
 
 /** What every engine of the port `Store` must do. An engine's own test file opens a store and hands it over. */

@@ -67,6 +67,8 @@ function rowsOf(
   const guided: Session = {
     ...session,
     status: "running",
+    wake_at: null,
+    rests_since: null,
     pending_guidance: [guidance],
     pending_action_ids: [guiding.action_id],
   };

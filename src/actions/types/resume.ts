@@ -31,7 +31,8 @@ export const resume = defineAction({
         kind: "rejected",
         reason: `the session is stopped by ${limit}; give options with a higher ${limit} to let it go on`,
       };
-    const waits = moniker.kind === "reactive" && session.pending_guidance.length === 0;
+    const mayWait = moniker.kind === "reactive" || session.rests_since !== null;
+    const waits = mayWait && session.pending_guidance.length === 0;
     const goingOn = changeStatus(changed, waits ? "waiting" : "running");
     // What was begun stays known; only crashes no longer count.
     const started_attempt = session.started_attempt && { ...session.started_attempt, attempts: 0 };

@@ -13,6 +13,7 @@ import { CommitFeed, follow, type ReaderBudget } from "../follow.ts";
 import { decodeSteps } from "../step-pages.ts";
 import type * as port from "../store.ts";
 import { closed, Lifetime } from "../store-errors.ts";
+import type { Wakes } from "../wake-index.ts";
 import { probeDisk } from "./durable-files.ts";
 import { LiveSessions } from "./live-sessions.ts";
 import type { Notice, OtherSchema } from "./migrations.ts";
@@ -170,6 +171,10 @@ export class EmbeddedStore implements port.Store {
 
   onWork(listener: () => void): () => void {
     return this.#work.listen(listener);
+  }
+
+  get wakes(): Wakes {
+    return this.#live.wakes;
   }
 
   cachedSession(session_id: string): Session | null {

@@ -17,7 +17,9 @@ export class LiveSessions extends OwnedSessions {
 
   load({ session, chain, error_rows }: ReadSession, after_crash = false): void {
     const unowned = { worker: null, epoch: 0, revision: 0, isBeingWritten: false };
-    this.entries.set(session.session_id, { session: asFound(session), chain, error_rows, after_crash, ...unowned });
+    const found = asFound(session);
+    this.entries.set(session.session_id, { session: found, chain, error_rows, after_crash, ...unowned });
+    this.wakes.changed(found);
     if (isLive(session.status)) this.#free.add(session.session_id);
   }
 

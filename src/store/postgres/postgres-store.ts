@@ -11,6 +11,7 @@ import { OwnedSessions } from "../owned-sessions.ts";
 import type { Schema } from "../schema.ts";
 import type * as port from "../store.ts";
 import { Lifetime } from "../store-errors.ts";
+import type { Wakes } from "../wake-index.ts";
 import { ActionClaims } from "./action-claims.ts";
 import { BatchStatements, type EncodedBatch } from "./batch-statement.ts";
 import { ChangeRelay } from "./change-relay.ts";
@@ -214,6 +215,10 @@ export class PostgresStore extends PostgresReads implements port.Store {
 
   lastOwnerLives(session_id: string): Promise<boolean> {
     return this.#claims.lastOwnerLives(session_id);
+  }
+
+  get wakes(): Wakes {
+    return this.#owned.wakes;
   }
 
   cachedSession(session_id: string): Session | null {

@@ -13,6 +13,7 @@ const NAMES: Readonly<Record<Action["action_type"], string>> = {
   agent_input: "Message",
   agent_destroy: "Destroy",
   agent_fork: "Fork",
+  agent_answer: "Answer",
 };
 
 type ReceiptsProps = { session_id: string; onIteration: (iteration: number) => void };

@@ -1,0 +1,125 @@
+import { z } from "zod";
+import { isObject, type JsonObject, type JsonValue } from "./json.ts";
+import type { Question } from "./question.ts";
+
+const length = z.int().min(0).optional();
+const constants = z.array(z.looseObject({ const: z.string(), title: z.string().optional() })).min(1);
+
+const stringField = z.looseObject({
+  type: z.literal("string"),
+  minLength: length,
+  maxLength: length,
+  format: z.enum(["email", "uri", "date", "date-time"]).optional(),
+  enum: z.array(z.string()).min(1).optional(),
+  oneOf: constants.optional(),
+});
+const numberField = z.looseObject({
+  type: z.enum(["number", "integer"]),
+  minimum: z.number().optional(),
+  maximum: z.number().optional(),
+});
+const booleanField = z.looseObject({ type: z.literal("boolean") });
+const arrayField = z.looseObject({
+  type: z.literal("array"),
+  items: z.union([
+    z.looseObject({ type: z.literal("string"), enum: z.array(z.string()).min(1) }),
+    z.looseObject({ anyOf: constants }),
+  ]),
+  minItems: length,
+  maxItems: length,
+});
+const fieldSchema = z.discriminatedUnion("type", [stringField, numberField, booleanField, arrayField]);
+type Field = z.infer<typeof fieldSchema>;
+
+/** The JSON Schemas that a question may have: an object of plain fields, as MCP's elicitation has them. */
+export const answerFormSchema = z.looseObject({
+  type: z.literal("object"),
+  properties: z.record(z.string(), fieldSchema),
+  required: z.array(z.string()).optional(),
+  additionalProperties: z.boolean().optional(),
+});
+
+export type AnswerProblem = { path: (string | number)[]; message: string };
+
+/** Why an answer does not fit its question; nothing where it does. */
+export function answerProblems({ choices, schema }: Question, answer: JsonValue): AnswerProblem[] {
+  if (choices && !choices.some(({ value }) => isSame(value, answer))) {
+    const known = choices.map(({ value }) => JSON.stringify(value)).join(", ");
+    return [{ path: [], message: `must be one of ${known.length > 500 ? `${known.slice(0, 500)}…` : known}` }];
+  }
+  const form = schema === null ? null : answerFormSchema.safeParse(schema);
+  // A question whose schema cannot be read was never asked by a frame: nothing can be held against the answer.
+  if (!form?.success) return [];
+  const parsed = toZod(form.data).safeParse(answer);
+  return parsed.success ? [] : parsed.error.issues.map(({ path, message }) => ({ path: path.map(toKey), message }));
+}
+
+const toKey = (key: PropertyKey): string | number => (typeof key === "symbol" ? String(key) : key);
+
+function toZod({ properties, required = [], additionalProperties }: z.infer<typeof answerFormSchema>): z.ZodType {
+  const shape = Object.fromEntries(
+    Object.entries(properties).map(([name, field]) => {
+      const value = valueOf(field);
+      return [name, required.includes(name) ? value : value.optional()];
+    }),
+  );
+  return additionalProperties === false ? z.strictObject(shape) : z.looseObject(shape);
+}
+
+function valueOf(field: Field): z.ZodType {
+  switch (field.type) {
+    case "string":
+      return stringOf(field);
+    case "number":
+    case "integer": {
+      const { minimum = Number.NEGATIVE_INFINITY, maximum = Number.POSITIVE_INFINITY } = field;
+      const number = field.type === "integer" ? z.number().refine(Number.isInteger, "must be an integer") : z.number();
+      return number.min(minimum).max(maximum);
+    }
+    case "boolean":
+      return z.boolean();
+    case "array": {
+      const known = listedIn(field.items);
+      return z
+        .array(z.enum(known))
+        .min(field.minItems ?? 0)
+        .max(field.maxItems ?? Number.MAX_SAFE_INTEGER);
+    }
+  }
+  return field satisfies never;
+}
+
+const FORMATS = {
+  email: z.email(),
+  uri: z.url(),
+  date: z.iso.date(),
+  "date-time": z.iso.datetime({ offset: true }),
+} as const;
+
+function stringOf({ minLength = 0, maxLength, format, ...field }: z.infer<typeof stringField>): z.ZodType {
+  const known = field.enum ?? (field.oneOf && constantsOf(field.oneOf));
+  if (known) return z.enum(known);
+  // JSON Schema counts characters, JavaScript their halves.
+  const longest = maxLength ?? Number.POSITIVE_INFINITY;
+  return (format ? FORMATS[format] : z.string())
+    .refine((text) => Array.from(text).length >= minLength, `must have at least ${minLength} characters`)
+    .refine((text) => Array.from(text).length <= longest, `must have at most ${longest} characters`);
+}
+
+const listedIn = (items: z.infer<typeof arrayField>["items"]): string[] => {
+  const listed = z.object({ enum: z.array(z.string()) }).safeParse(items);
+  return listed.success ? listed.data.enum : constantsOf(constants.parse(items["anyOf"]));
+};
+
+const constantsOf = (list: { const: string }[]): string[] => list.map((item) => item.const);
+
+/** Whether two JSON values are the same, in whatever order their keys are. */
+function isSame(a: JsonValue, b: JsonValue): boolean {
+  if (Array.isArray(a) && Array.isArray(b))
+    return a.length === b.length && a.every((item, at) => isSame(item, b[at] as JsonValue));
+  if (!isObject(a) || !isObject(b)) return a === b;
+  return Object.keys(a).length === Object.keys(b).length && Object.keys(a).every((key) => isSameAt(a, b, key));
+}
+
+const isSameAt = (a: JsonObject, b: JsonObject, key: string): boolean =>
+  Object.hasOwn(b, key) && isSame(a[key] as JsonValue, b[key] as JsonValue);

@@ -1,0 +1,25 @@
+import { newId } from "../domain/ids.ts";
+import { type Ask, questionOf } from "../domain/question.ts";
+import type { Session } from "../domain/session.ts";
+import type { Directives } from "../domain/step-frame.ts";
+
+type Rest = Pick<Session, "question" | "wake_at" | "rests_since" | "started_attempt">;
+
+/**
+ * How a step leaves its session: what it asks, until when it waits, and whether the next step may run twice unasked.
+ * `alsoAsked` is what is asked without waiting for it.
+ */
+export function restAfter(
+  directives: Directives | null,
+  { at, iteration }: { at: string; iteration: number },
+  alsoAsked: Ask | null = null,
+): Rest {
+  const { wait, ask, once } = directives ?? {};
+  const asked = ask ?? alsoAsked;
+  return {
+    question: asked && questionOf(asked, { question_id: newId(), asked_at: at, iteration }),
+    wake_at: wait?.until === undefined ? null : new Date(wait.until).toISOString(),
+    rests_since: wait || ask ? at : null,
+    started_attempt: once ? { iteration: iteration + 1, attempts: 0, once } : null,
+  };
+}

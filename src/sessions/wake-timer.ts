@@ -1,0 +1,88 @@
+import { changeStatus, type Session } from "../domain/session.ts";
+import type { Store } from "../store/store.ts";
+import type { SessionRegistry } from "./registry.ts";
+
+/** Sessions that are woken at once; the others follow. */
+const MOST_AT_ONCE = 500;
+const STORE_RETRY_MS = 500;
+/**
+ * The clock is looked at so often, in milliseconds: a timer does not count while the machine sleeps, nor heed a clock that is set
+ * forward.
+ */
+const LONGEST_SLEEP_MS = 1000;
+
+/**
+ * Lets sessions go on whose time has come.
+ *
+ * TIMER-1  What a session waits for is its row. This process has one timer, for the earliest of the sessions that it owns.
+ * TIMER-2  No session is woken early, whatever the timer says: the clock is compared with the row.
+ * TIMER-3  The commit that wakes a session takes the time out of its row, so a clock that is set back wakes none twice.
+ */
+export class WakeTimer {
+  readonly #store: Store;
+  readonly #registry: SessionRegistry;
+  readonly #underWay = new Set<Promise<void>>();
+  #timer: NodeJS.Timeout | undefined;
+  #unlisten = () => {};
+  #isStopped = false;
+
+  constructor(store: Store, registry: SessionRegistry) {
+    this.#store = store;
+    this.#registry = registry;
+  }
+
+  start(): void {
+    this.#unlisten = this.#store.wakes.onEarlier(() => this.#schedule());
+    this.#schedule();
+  }
+
+  /** Wakes no more, and waits for what is under way. */
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    this.#unlisten();
+    clearTimeout(this.#timer);
+    await Promise.all(this.#underWay);
+  }
+
+  #schedule(): void {
+    clearTimeout(this.#timer);
+    const next = this.#isStopped || this.#underWay.size >= MOST_AT_ONCE ? null : this.#store.wakes.nextAt();
+    if (next === null) return;
+    const wait = Math.min(LONGEST_SLEEP_MS, Math.max(0, next - Date.now()));
+    this.#timer = setTimeout(() => this.#wakeDue(), wait);
+  }
+
+  #wakeDue(): void {
+    const now_ms = Date.now(); // TIMER-2
+    for (const session_id of this.#store.wakes.takeDue(now_ms, MOST_AT_ONCE - this.#underWay.size)) {
+      const waking = this.#wake(session_id, now_ms).finally(() => {
+        this.#underWay.delete(waking);
+        if (this.#underWay.size === MOST_AT_ONCE - 1) this.#schedule();
+      });
+      this.#underWay.add(waking);
+    }
+    this.#schedule();
+  }
+
+  async #wake(session_id: string, now_ms: number): Promise<void> {
+    const written = await this.#registry
+      .withRunner(session_id, async (runner) => {
+        const outcome = await runner?.change((session) => awakened(session, now_ms));
+        if (outcome === "committed") runner?.wake();
+        return outcome;
+      })
+      .catch(() => "failed" as const);
+    // The store is out of reach, or the session is changing hands.
+    if (written === "committed" || written === "nothing" || this.#isStopped) return;
+    setTimeout(() => {
+      this.#store.wakes.putBack(session_id);
+      this.#schedule();
+    }, STORE_RETRY_MS).unref();
+  }
+}
+
+/** TIMER-3. Null where the session waits no longer, or until later. */
+function awakened(session: Session, now_ms: number): { session: Session } | null {
+  const isDue = session.status === "waiting" && session.wake_at !== null && Date.parse(session.wake_at) <= now_ms;
+  return isDue ? { session: { ...changeStatus(session, "running"), wake_at: null, rests_since: null } } : null;
+}
