@@ -110,7 +110,8 @@ export class Rerunner {
       onShown() {},
       is_rerun: true,
     });
-    signal.addEventListener("abort", () => running.cut("interrupted"), { once: true });
+    if (signal.aborted) running.cut("interrupted");
+    else signal.addEventListener("abort", () => running.cut("interrupted"), { once: true });
     return running.outcome;
   }
 }

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { readFile } from "node:fs/promises";
+import { access, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import type { JsonObject } from "../../src/domain/json.ts";
@@ -138,6 +138,27 @@ describe("a recorded step that runs once more", () => {
     assert.equal((await rerun(session_id, 0)).frame?.text, "{}", "there is no state before the first step");
     assert.equal((await rerun(session_id, 1)).frame?.text, JSON.stringify({ from: first?.moniker_version }));
     assert.equal((await rerun(session_id, 1, { state: { given: true } })).frame?.text, '{"given":true}');
+  });
+
+  test("ends when nobody waits for its answer any more", TIMEOUT, async () => {
+    const file = join(files.folder, "aborted");
+    const head = 'import { writeFile } from "node:fs/promises";\nimport { once } from "node:events";';
+    const says = `context.is_rerun ? await writeFile(${JSON.stringify(`${file}.begun`)}, "").then(() => once(context.signal, "abort")).then(() => writeFile(${JSON.stringify(file)}, "aborted")) : "done"`;
+    await files.write({ "endless.ts": monikerFile("endless", says, { head }) });
+    await api.post("/api/monikers/reload");
+    const { session_id } = await api.create("endless");
+    await eventually("the end", async () => (await api.session(session_id)).status === "done");
+    const leaving = new AbortController();
+    const asked = fetch(server.url + path(session_id, 0), { method: "POST", signal: leaving.signal });
+    await eventually("the step runs", () =>
+      access(`${file}.begun`).then(
+        () => true,
+        () => false,
+      ),
+    );
+    leaving.abort();
+    await assert.rejects(asked);
+    assert.equal(await eventually("the signal", () => readFile(file, "utf8").catch(() => undefined)), "aborted");
   });
 
   test("can use a model that is not the configured one, and counts its tokens", TIMEOUT, async () => {
