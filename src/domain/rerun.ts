@@ -33,10 +33,13 @@ export type RerunOutcome =
   | { kind: "invalid"; path: string; message: string };
 
 /** A step's row as the frame that it was made of, as far as the row has it. */
-export const recordedFrame = ({ next_step_token, state, text, data, notes }: Step): Record<string, JsonValue> => ({
-  next_step: next_step_token,
-  state,
-  text,
-  data,
-  notes,
+export const recordedFrame = (step: Step): Record<string, JsonValue> => ({
+  next_step: step.next_step_token,
+  state: step.state,
+  text: step.text,
+  data: step.data,
+  notes: step.notes,
+  wait: (step.directives?.wait as JsonValue | undefined) ?? null,
+  ask: (step.directives?.ask as JsonValue | undefined) ?? null,
+  once: step.directives?.once ?? null,
 });

@@ -185,8 +185,8 @@ function compared(recorded: Step, outcome: StepOutcome) {
 
 /** The fields in which a frame differs from the row of the step that was run again. */
 function differencesFrom(recorded: Step, frame: FrameOut): string[] {
-  // As it would be stored.
-  const now = JSON.parse(JSON.stringify(frame)) as Record<string, JsonValue>;
+  // As it would be stored: `once: false` says nothing.
+  const now = JSON.parse(JSON.stringify({ ...frame, once: frame.once || undefined })) as Record<string, JsonValue>;
   return Object.entries(recordedFrame(recorded))
     .filter(([field, value]) => !isDeepStrictEqual(now[field] ?? null, JSON.parse(JSON.stringify(value))))
     .map(([field]) => field);

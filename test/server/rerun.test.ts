@@ -161,6 +161,22 @@ describe("a recorded step that runs once more", () => {
     assert.equal(await eventually("the signal", () => readFile(file, "utf8").catch(() => undefined)), "aborted");
   });
 
+  test("is compared in what it says about the next step too", TIMEOUT, async () => {
+    const asking = (text: string) =>
+      monikerFile("asking", "0", {
+        more: `step: ({ step, state }: any) =>
+    ({ step, next_step: "1", state, wait: {}, ask: { text: "${text}", choices: [{ value: "yes" }] }, once: false, done: false }),`,
+      });
+    await files.write({ "asking.ts": asking("Really?") });
+    await api.post("/api/monikers/reload");
+    const { session_id } = await api.create("asking");
+    await eventually("the question", async () => (await api.session(session_id)).status === "waiting");
+    assert.deepEqual((await rerun(session_id, 0)).differences, []);
+    await files.write({ "asking.ts": asking("Are you sure?") });
+    await api.post("/api/monikers/reload");
+    assert.deepEqual((await rerun(session_id, 0)).differences, ["ask"]);
+  });
+
   test("can use a model that is not the configured one, and counts its tokens", TIMEOUT, async () => {
     const { session_id } = await api.create("joke", { params: { subject: "tea" }, options: { max_steps: 1 } });
     await eventually("the joke", async () => (await api.session(session_id)).status === "stopped");
