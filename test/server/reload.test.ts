@@ -90,15 +90,16 @@ describe("changed monikers are loaded while the server runs", () => {
       assert.equal((await world.server.stop()).code, 0);
     });
 
-  test("by serve --watch, once a change is there", TIMEOUT, async () => {
-    await using world = await tellingServer("--watch");
-    for (const word of ["new", "newer"]) {
-      await world.files.write(teller(word));
-      await eventually(`the word ${word}`, async () => (await world.ask()) === word);
-    }
-    await world.files.write({ "added.ts": monikerFile("added", "1") });
-    await eventually("the new moniker", async () => (await world.api.get("/api/monikers")).text.includes('"added"'));
-  });
+  for (const args of [["--watch"], ["--supervise", "--watch"]])
+    test(`by serve ${args.join(" ")}, once a change is there`, TIMEOUT, async () => {
+      await using world = await tellingServer(...args);
+      for (const word of ["new", "newer"]) {
+        await world.files.write(teller(word));
+        await eventually(`the word ${word}`, async () => (await world.ask()) === word);
+      }
+      await world.files.write({ "added.ts": monikerFile("added", "1") });
+      await eventually("the new moniker", async () => (await world.api.get("/api/monikers")).text.includes('"added"'));
+    });
 
   test("--watch without a folder of monikers is refused", TIMEOUT, async () => {
     await using folder = await MonikerFiles.with({});
