@@ -21,7 +21,7 @@ type ApplyAtOnce = (action: Action) => Promise<boolean>;
 type QueueOptions = { applyAtOnce?: ApplyAtOnce; limit?: GuidanceLimit };
 
 /** A request that can be written; for guidance, with the room that was taken for it. */
-type Ready = Prepared & { room: Room | null };
+export type Ready = Prepared & { room: Room | null };
 
 /**
  * The only way to submit a request: it is checked, gets its ids, is written and answered. Once it is answered `accepted` it
@@ -65,6 +65,12 @@ export class ActionQueue {
     );
   }
 
+  /** What a request would write, for whoever writes it together with something else. `made` are sessions that are written with it. */
+  async prepare(request: unknown, made: ReadonlyMap<string, Target>): Promise<Ready | Refusal> {
+    const checked = checkRequest(request);
+    return checked.kind === "checked" ? this.#prepare(checked.request, made) : checked;
+  }
+
   /** QUEUE-4. A flood costs next to nothing while the session is known to be full. */
   #refusal(request: CheckedRequest<JsonObject>): Full | null {
     if (request.session_id === undefined || !carriesGuidance(request)) return null;
@@ -72,9 +78,12 @@ export class ActionQueue {
   }
 
   /** QUEUE-3: everything that has to be waited for is done before the request takes its place among the others. */
-  async #prepare(request: CheckedRequest<JsonObject>): Promise<Ready | Refusal> {
+  async #prepare(request: CheckedRequest<JsonObject>, made?: ReadonlyMap<string, Target>): Promise<Ready | Refusal> {
     const definition = ACTIONS[request.action_type];
-    const target = definition.target === "new" ? newTarget(request) : await this.#findTarget(request);
+    const target =
+      definition.target === "new"
+        ? newTarget(request)
+        : (made?.get(request.session_id ?? "") ?? (await this.#findTarget(request)));
     if ("kind" in target) return target;
     const prepared = await definition.prepare(request, target, this.#parts);
     if (prepared.kind !== "prepared") return prepared;
@@ -113,15 +122,29 @@ export class ActionQueue {
   }: Extract<RequestRows, { kind: "session" }>): Promise<SubmitOutcome> {
     const outcome = await this.#store.commit({ ...batch, sessions: [{ kind: "create", session, worker: null }] });
     if (outcome.kind === "committed") return acceptedSession(session);
+    const existing = await this.existingSession(session, named_moniker);
+    return existing.kind === "same" ? acceptedSession(existing.session) : conflict(session);
+  }
+
+  /** QUEUE-2. Whether a session of that id is there, and whether it is what the request means. */
+  async existingSession(session: Session, named_moniker: string | undefined): Promise<Existing> {
     const first = await this.#store.getSession(session.session_id);
+    if (!first) return { kind: "none" };
     const isSame =
-      first?.agent_id === session.agent_id &&
+      first.agent_id === session.agent_id &&
       first.moniker === (named_moniker ?? first.moniker) &&
       first.parent_session_id === session.parent_session_id;
-    if (first && isSame) return acceptedSession(first);
-    return { kind: "conflict", detail: `session ${session.session_id} belongs to another agent or moniker` };
+    return isSame ? { kind: "same", session: first } : conflict(session);
   }
 }
+
+type Conflict = Extract<Refusal, { kind: "conflict" }>;
+type Existing = { kind: "none" } | { kind: "same"; session: Session } | Conflict;
+
+const conflict = ({ session_id }: Session): Conflict => ({
+  kind: "conflict",
+  detail: `session ${session_id} belongs to another agent or moniker`,
+});
 
 function checkRequest(request: unknown): { kind: "checked"; request: CheckedRequest<JsonObject> } | Refusal {
   const parsed = submitSchema.safeParse(request);

@@ -63,6 +63,8 @@ export const sessionOptionsSchema = z.object({
     .optional()
     .describe(`Seconds that one attempt at a step may take; ${DEFAULT_STEP_TIMEOUT_S} where it is absent.`),
   retry: retrySchema.optional(),
+  /** A session that a step started goes on when the one that started it is destroyed. */
+  outlives_parent: z.boolean().optional(),
 });
 export type SessionOptions = z.infer<typeof sessionOptionsSchema>;
 

@@ -1,4 +1,6 @@
 import { z } from "zod";
+import { actionTypeSchema } from "./action-type.ts";
+import { idSchema } from "./ids.ts";
 import { jsonObjectSchema, jsonSchema } from "./json.ts";
 import { askSchema } from "./question.ts";
 
@@ -27,6 +29,22 @@ export function directivesOf({ wait, ask, once }: Directives): Directives | null
   return { ...(wait && { wait }), ...(ask && { ask }), ...(once && { once }) };
 }
 
+/** A request that a step makes; it is written together with the step. */
+const frameActionSchema = z.object({
+  action_type: actionTypeSchema,
+  agent_id: idSchema.optional(),
+  session_id: idSchema.optional(),
+  moniker: z.string().optional(),
+  params: jsonObjectSchema.optional(),
+  options: jsonObjectSchema.optional(),
+  conversation_id: idSchema.optional(),
+  payload: jsonObjectSchema.optional(),
+  metadata: jsonObjectSchema.optional(),
+  urgency: z.int().min(0).max(9).optional(),
+});
+export type FrameAction = z.infer<typeof frameActionSchema>;
+const MOST_ACTIONS = 1000;
+
 export const frameOutSchema = z.object({
   step: z.string(),
   next_step: z.string(),
@@ -36,5 +54,6 @@ export const frameOutSchema = z.object({
   done: z.boolean(),
   notes: z.string().optional(),
   ...directivesSchema.shape,
+  actions: z.array(frameActionSchema).max(MOST_ACTIONS).optional(),
 });
 export type FrameOut = z.infer<typeof frameOutSchema>;

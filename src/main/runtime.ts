@@ -1,5 +1,6 @@
 import { ActionQueue } from "../actions/action-queue.ts";
 import { Dispatcher } from "../actions/dispatcher.ts";
+import { prepareFrameActions } from "../actions/frame-actions.ts";
 import { GuidanceLimit } from "../actions/guidance-limit.ts";
 import { newId, now } from "../domain/ids.ts";
 import { Events } from "../events/events.ts";
@@ -61,6 +62,7 @@ export class Runtime {
       watch: options.watch ?? (() => () => {}),
       observer: options.observer ?? { stepCommitted() {}, committed() {}, retried() {} },
       limit,
+      prepareActions: (requests, sender) => prepareFrameActions(this.queue, requests, sender),
       destroy_grace_ms: options.destroy_grace_ms ?? 5000,
     });
     this.#dispatcher = new Dispatcher(store, this.#registry, worker);

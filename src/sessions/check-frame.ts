@@ -1,7 +1,7 @@
 import { answerFormSchema } from "../domain/answer.ts";
 import type { JsonValue } from "../domain/json.ts";
 import type { Ask } from "../domain/question.ts";
-import { type FrameOut, frameOutSchema } from "../domain/step-frame.ts";
+import { type FrameAction, type FrameOut, frameOutSchema } from "../domain/step-frame.ts";
 import { StepError } from "../monikers/moniker.ts";
 
 const DEEPEST = 500;
@@ -14,12 +14,13 @@ export function checkFrame(returned: unknown): FrameOut {
     const [issue] = parsed.error.issues;
     throw badFrame(`${issue?.path.join(".") || "it"}: ${issue?.message}`);
   }
-  const { state: _, data: __, ask: ___, ...rest } = parsed.data;
-  const { state, data, ask } = returned as FrameOut; // as returned: the schema's copy leaves out a key named "__proto__"
+  const { state: _, data: __, ask: ___, actions: ____, ...rest } = parsed.data;
+  const { state, data, ask, actions } = returned as FrameOut; // as returned: the schema's copy leaves out a key named "__proto__"
   const { step, next_step, text = "", notes = "" } = rest;
   const budget = { left: LARGEST_BYTES - step.length - next_step.length - text.length - notes.length };
   const frame: FrameOut = { ...rest, state: toJson(state, "state", 0, budget) as FrameOut["state"] };
   if (data !== undefined) frame.data = toJson(data, "data", 0, budget);
+  if (actions !== undefined) frame.actions = toJson(actions, "actions", 0, budget) as FrameAction[];
   if (ask !== undefined) frame.ask = checkAsk(toJson(ask, "ask", 0, budget) as Ask);
   return frame;
 }

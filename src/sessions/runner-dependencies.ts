@@ -1,6 +1,9 @@
+import type { Action } from "../domain/action.ts";
+import type { Participant } from "../domain/conversation.ts";
 import type { StepDelta } from "../domain/event.ts";
 import type { Session } from "../domain/session.ts";
 import type { Step } from "../domain/step.ts";
+import type { FrameAction } from "../domain/step-frame.ts";
 import type { StepContext } from "../monikers/moniker.ts";
 import type { Store } from "../store/store.ts";
 import type { StepSlots } from "./step-slots.ts";
@@ -12,6 +15,9 @@ export type RunnerObserver = {
   committed(ms: number): void;
   retried(session: Session, error: unknown): void;
 };
+
+/** Rows that are written with a step. `written` is called once they are in the store, or never will be. */
+export type StepRows = { sessions: Session[]; actions: Action[]; participants: Participant[]; written: () => void };
 
 export type RunnerDependencies = {
   store: Store;
@@ -29,6 +35,11 @@ export type RunnerDependencies = {
       bytes: number,
     ): Promise<{ kind: "room"; written: () => void } | { kind: "full"; detail: string }>;
   };
+  /** The rows of what a frame asks for beside its step. Throws a `StepError` where that cannot be done. */
+  prepareActions(
+    requests: readonly FrameAction[],
+    sender: Pick<Session, "agent_id" | "session_id"> & { iteration: number },
+  ): Promise<StepRows>;
   /** A step of the session begins; what is returned is called at its end. */
   watch: (session_id: string) => () => void;
   /** Milliseconds that a destroyed session's step may take to finish. */

@@ -1,9 +1,12 @@
 import { Mutex } from "../concurrency/mutex.ts";
+import { EverstepError } from "../domain/errors.ts";
 import { now } from "../domain/ids.ts";
 import { bouncedFrom, consumedBy } from "../domain/receipt.ts";
 import { changeStatus, isLive, type Session } from "../domain/session.ts";
+import type { FrameOut } from "../domain/step-frame.ts";
 import type { VersionedMoniker } from "../monikers/catalog.ts";
-import type { Batch, CommitOutcome, OwnedSession, Ownership } from "../store/store.ts";
+import { StepError } from "../monikers/moniker.ts";
+import type { Batch, CommitOutcome, OwnedSession, Ownership, SessionWrite } from "../store/store.ts";
 import { isRefusal, MOST_REFUSALS } from "../store/store-errors.ts";
 import {
   attemptAfter,
@@ -17,11 +20,12 @@ import {
 import { afterCrash, COMEBACK_MS, isSuspect, PROBATION_MS } from "./crash-guard.ts";
 import { deliverToAgents } from "./deliver-to-agents.ts";
 import { DeliveredGuidance } from "./delivered-guidance.ts";
+import { endRows } from "./end-rows.ts";
 import { InterruptibleDelay } from "./interruptible-delay.ts";
 import { reachedLimit, waitWithin } from "./limits.ts";
 import { describeError, nextAttemptIn } from "./retry.ts";
 import { type RunningStep, runStep, type StepOutcome } from "./run-step.ts";
-import type { RunnerDependencies } from "./runner-dependencies.ts";
+import type { RunnerDependencies, StepRows } from "./runner-dependencies.ts";
 import { stateVersion } from "./state-version.ts";
 import { errorCommit, type StepFailure, stepCommit } from "./step-commit.ts";
 import type { Slot, StepSlots } from "./step-slots.ts";
@@ -366,13 +370,28 @@ export class SessionRunner {
     const tokens = this.#earlier.tokens + outcome.tokens;
     switch (outcome.kind) {
       case "done": {
+        const { frame, latency_ms } = outcome;
+        let rows = await this.#rowsOf(frame);
+        if (rows.kind === "failed") return this.#settle({ ...outcome, ...rows });
         const earlier = { ...this.#earlier, ended: "error" as const };
         this.#earlier = noAttempts();
-        const { latency_ms } = outcome;
         const failed = (error: unknown) =>
           this.#commitError({ error: describeError(error), latency_ms, tokens, earlier });
         const done = { ...outcome, tokens, attempts: earlier.begun };
-        await this.#mutex.run(() => this.#insist(() => this.#commitStep(done), failed));
+        const write = async (): Promise<void> => {
+          if (rows.kind === "failed") throw rows.error;
+          const { written } = rows;
+          try {
+            await this.#commitStep(done, rows);
+          } catch (error) {
+            // Somebody else created a session that the frame names, just now.
+            if (error instanceof StepError) rows = await this.#rowsOf(frame);
+            throw error;
+          } finally {
+            written();
+          }
+        };
+        await this.#mutex.run(() => this.#insist(write, failed));
         return this.#session.options.step_interval_ms ?? 0;
       }
       case "failed":
@@ -387,13 +406,37 @@ export class SessionRunner {
     return outcome satisfies never;
   }
 
-  async #commitStep(result: Extract<StepOutcome, { kind: "done" }> & { attempts: number }): Promise<void> {
+  /** What a frame's actions write. Where they cannot be done the step has failed; a store out of reach is waited for. */
+  async #rowsOf({
+    actions = [],
+  }: FrameOut): Promise<({ kind: "rows" } & StepRows) | { kind: "failed"; error: unknown }> {
+    if (actions.length === 0) return { kind: "rows", ...NO_ROWS };
+    const { agent_id, session_id, iteration } = this.#session;
+    const sender = { agent_id, session_id, iteration: iteration + 1 };
+    for (;;) {
+      try {
+        return { kind: "rows", ...(await this.#dependencies.prepareActions(actions, sender)) };
+      } catch (error) {
+        if (!(error instanceof EverstepError) || this.#standing !== "owner") return { kind: "failed", error };
+        const delay = new InterruptibleDelay();
+        this.#activity = { kind: "writing", delay };
+        await delay.wait(STORE_RETRY_MS);
+      }
+    }
+  }
+
+  async #commitStep(
+    result: Extract<StepOutcome, { kind: "done" }> & { attempts: number },
+    rows: StepRows,
+  ): Promise<void> {
     const { session, step, message } = stepCommit(this.#session, this.#moniker, result);
     const consumed = (await this.#delivered.get(step.action_ids)).map((action) => consumedBy(action, step.iteration));
     const delivery = message && (await deliverToAgents(this.#dependencies, message, step.guidance));
     await this.#commit(session, {
       steps: [step],
-      actions: [...consumed, ...(delivery?.actions ?? [])],
+      actions: [...consumed, ...(delivery?.actions ?? []), ...rows.actions],
+      ...(rows.participants.length > 0 ? { participants: rows.participants } : {}),
+      ...(rows.sessions.length > 0 ? { children: rows.sessions } : {}),
       ...(delivery ? { messages: [delivery.message] } : {}),
       ...(result.cursor ? { cursors: [result.cursor] } : {}),
     });
@@ -491,7 +534,7 @@ export class SessionRunner {
   /** Commits the session as it is to be, with what belongs to it. RUNNER-4: an end for good bounces what was not used. */
   async #commit(
     session: Session,
-    batch: Omit<Batch, "sessions">,
+    { children = [], ...batch }: Omit<Batch, "sessions"> & { children?: Session[] },
     writesSession = true,
   ): Promise<CommitOutcome["kind"]> {
     const endsForGood = session.status === "done" || session.status === "stopped";
@@ -499,12 +542,15 @@ export class SessionRunner {
       ? (await this.#delivered.get(session.pending_action_ids)).map((action) => bouncedFrom(action, session))
       : [];
     const next = bounced.length > 0 ? { ...session, pending_guidance: [], pending_action_ids: [] } : session;
-    const actions = [...(batch.actions ?? []), ...bounced];
     const { store, observer } = this.#dependencies;
+    const ending = isLive(next.status) ? [] : await endRows(store, this.#session, next);
+    const actions = [...(batch.actions ?? []), ...bounced, ...ending];
     const started = performance.now();
     const outcome = await store.commit({
       ...batch,
-      ...(writesSession ? { sessions: [{ kind: "update", session: next, owner: this.#owner }] } : {}),
+      ...(writesSession
+        ? { sessions: [{ kind: "update", session: next, owner: this.#owner }, ...children.map(newSession)] }
+        : {}),
       ...(actions.length > 0 ? { actions } : {}),
     });
     if (outcome.kind === "committed") {
@@ -516,10 +562,16 @@ export class SessionRunner {
         observer.stepCommitted(step);
       }
       this.#delivered.update(actions);
-    } else if (outcome.kind !== "queue_not_empty") this.#standing = "fenced";
+    } else if (outcome.kind === "exists")
+      throw new StepError("bad_action", `session ${outcome.id} exists already`, { retryable: true });
+    else if (outcome.kind !== "queue_not_empty") this.#standing = "fenced";
     return outcome.kind;
   }
 }
+
+const newSession = (session: Session): SessionWrite => ({ kind: "create", session, worker: null });
+
+const NO_ROWS: StepRows = { sessions: [], actions: [], participants: [], written: () => {} };
 
 const succeeds = (work: () => Promise<unknown>): Promise<boolean> =>
   work().then(

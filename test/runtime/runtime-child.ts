@@ -39,7 +39,29 @@ const effectOnce: Moniker = {
   },
 };
 
-const monikers = [stuck("stuck", "continuous"), stuck("stuck_reactive", "reactive"), effectOnce];
+/** Starts ten sessions with each step until there are enough, then waits for the ends of all. */
+const fanOut: Moniker = {
+  name: "fan_out",
+  kind: "finite",
+  description: "Starts sessions and waits for them.",
+  params: z.looseObject({ children: z.number() }),
+  step({ step, state, guidance = [] }, { params }) {
+    const { children } = params as { children: number };
+    const heard = Number(state["heard"] ?? 0) + guidance.length;
+    const started = Number(state["started"] ?? 0);
+    const some = Math.min(10, children - started);
+    const actions = Array.from({ length: some }, () => ({
+      action_type: "agent_create" as const,
+      moniker: "count",
+      params: { to: 2, delay_ms: 5 },
+    }));
+    const after = { heard, started: started + some };
+    const rest = { step, next_step: step, state: after, done: heard === children };
+    return some > 0 ? { ...rest, actions } : { ...rest, wait: {} };
+  },
+};
+
+const monikers = [fanOut, stuck("stuck", "continuous"), stuck("stuck_reactive", "reactive"), effectOnce];
 const catalog = new Map([
   ...(await loadCatalog(undefined)),
   ...monikers.map((moniker) => [moniker.name, moniker] as const),
@@ -63,6 +85,14 @@ process.on("message", (message: ParentMessage) => void obey(message));
 await runtime.start();
 report({ kind: "ready" });
 
+async function mayGoOn(session_id: string, until: "resting" | "ended"): Promise<boolean> {
+  const { status, pause_reason } = (await store.getSession(session_id)) ?? { status: "done", pause_reason: null };
+  if (until === "resting") return status === "running";
+  // Killed often enough in one step it is held; a person lets it go on.
+  if (pause_reason?.kind === "crashes") await runtime.queue.submit({ action_type: "agent_resume", session_id });
+  return status !== "done" && status !== "error";
+}
+
 async function obey(message: ParentMessage): Promise<void> {
   if (message.kind === "submit") {
     const outcome = await runtime.queue.submit(message.request);
@@ -70,8 +100,7 @@ async function obey(message: ParentMessage): Promise<void> {
     return;
   }
   if (message.kind === "await_rest") {
-    for (const session_id of message.session_ids)
-      while ((await store.getSession(session_id))?.status === "running") await pause(10);
+    for (const session_id of message.session_ids) while (await mayGoOn(session_id, message.until)) await pause(10);
     report({ kind: "rested" });
     return;
   }

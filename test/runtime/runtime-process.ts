@@ -10,7 +10,7 @@ import type { WorldOptions } from "./runtime-fixture.ts";
 export type ChildOrder = WorldOptions & { url: string; workspace: string };
 export type ParentMessage =
   | { kind: "submit"; id: number; request: object }
-  | { kind: "await_rest"; session_ids: string[] }
+  | { kind: "await_rest"; session_ids: string[]; until: "resting" | "ended" }
   | { kind: "stop" };
 export type ChildReport =
   | { kind: "ready" }
@@ -116,10 +116,15 @@ export class RuntimeProcess implements AsyncDisposable {
   }
 
   /** Resolves when none of these sessions runs. */
-  async rested(session_ids: string[]): Promise<void> {
+  async rested(session_ids: string[], until: "resting" | "ended" = "resting"): Promise<void> {
     await this.ready();
-    this.#child.send({ kind: "await_rest", session_ids } satisfies ParentMessage);
+    this.#child.send({ kind: "await_rest", session_ids, until } satisfies ParentMessage);
     await this.reported(({ kind }) => kind === "rested");
+  }
+
+  /** Resolves when the session is done or failed. */
+  async ended(session_id: string): Promise<void> {
+    await this.rested([session_id], "ended");
   }
 
   /** Asks it to stop, and resolves when it ended by itself. */

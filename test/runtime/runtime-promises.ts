@@ -2,6 +2,7 @@ import { describe } from "node:test";
 import { asking } from "./promises/asking.ts";
 import { attempts } from "./promises/attempts.ts";
 import { builtIn } from "./promises/builtin.ts";
+import { children } from "./promises/children.ts";
 import { creation } from "./promises/creation.ts";
 import { crowds } from "./promises/crowds.ts";
 import { destroying } from "./promises/destroying.ts";
@@ -46,6 +47,7 @@ const PROMISES = [
   waiting,
   asking,
   once,
+  children,
   frames,
   destroying,
   forks,

@@ -1,0 +1,64 @@
+import { type Action, newAction } from "../domain/action.ts";
+import { isLive, LIVE_STATUSES, type Session } from "../domain/session.ts";
+import type { Store } from "../store/store.ts";
+
+const PAGE = 500;
+
+/**
+ * What the end of a session brings about in others, written in the commit that ends it.
+ *
+ * END-1  The session whose step started it is told how it ended: guidance that the ordinary queue delivers, to whoever owns that
+ *        session, exactly once. One that has ended itself lets it bounce.
+ * END-2  A session that was destroyed takes the live ones that it started along, but for those that are to outlive it. They are
+ *        looked up in that commit's turn, when it can start no more.
+ */
+export async function endRows(store: Store, before: Session, after: Session): Promise<Action[]> {
+  const actions: Action[] = [];
+  if (isLive(before.status) && !isLive(after.status) && after.spawned_by)
+    actions.push(...(await reportTo(store, after, after.spawned_by.session_id)));
+  const isDestroyed = ({ status, stop_reason }: Session) => status === "stopped" && stop_reason === "destroyed";
+  if (isDestroyed(after) && !isDestroyed(before)) actions.push(...(await destroyChildren(store, after)));
+  return actions;
+}
+
+/** END-1. */
+async function reportTo(store: Store, session: Session, spawner_id: string): Promise<Action[]> {
+  const spawner_agent = await store.getSessionAgent(spawner_id);
+  if (spawner_agent === null) return [];
+  const { session_id, agent_id, status, stop_reason, result, last_error, iteration } = session;
+  const child = { session_id, agent_id, status, stop_reason, result, error: last_error };
+  return [
+    newAction({
+      action_type: "agent_input",
+      agent_id: spawner_agent,
+      session_id: spawner_id,
+      payload: { guidance: { child } },
+      metadata: { sent_by: { session_id, iteration } },
+    }),
+  ];
+}
+
+/** END-2. */
+async function destroyChildren(store: Store, { session_id, iteration }: Session): Promise<Action[]> {
+  const actions: Action[] = [];
+  for (let offset = 0; ; offset += PAGE) {
+    const { sessions } = await store.summarizeSessions({
+      spawned_by: session_id,
+      statuses: [...LIVE_STATUSES],
+      limit: PAGE,
+      offset,
+    });
+    for (const child of sessions)
+      if (child.options.outlives_parent !== true && child.status !== "stopping")
+        actions.push(
+          newAction({
+            action_type: "agent_destroy",
+            agent_id: child.agent_id,
+            session_id: child.session_id,
+            payload: { reason: `session ${session_id}, which started it, was destroyed` },
+            metadata: { sent_by: { session_id, iteration } },
+          }),
+        );
+    if (sessions.length < PAGE) return actions;
+  }
+}
