@@ -20,9 +20,9 @@ export type PostgresProcess = {
 const FLAGS = ["fsync=off", "full_page_writes=off", "max_connections=300", "unix_socket_directories=", "autovacuum=on"];
 const PASSWORD = "everstep";
 
-/** Starts a PostgreSQL of one's own, which goes when this process goes, however that ends. */
-export async function startPostgres(): Promise<PostgresProcess> {
-  const folder = await mkdtemp(join(tmpdir(), "everstep-postgres-"));
+/** Starts a PostgreSQL of one's own, which goes when this process goes, however that ends. It may be put into a folder. */
+export async function startPostgres(place?: { folder: string; flags: string[] }): Promise<PostgresProcess> {
+  const folder = place?.folder ?? (await mkdtemp(join(tmpdir(), "everstep-postgres-")));
   const port = await freePort();
   let said = "";
   const server = new EmbeddedPostgres({
@@ -33,7 +33,7 @@ export async function startPostgres(): Promise<PostgresProcess> {
     persistent: true,
     createPostgresUser: userInfo().uid === 0,
     initdbFlags: ["--encoding=UTF8", "--locale=C"],
-    postgresFlags: FLAGS.flatMap((flag) => ["-c", flag]),
+    postgresFlags: [...FLAGS, ...(place?.flags ?? [])].flatMap((flag) => ["-c", flag]),
     onLog: (message) => (said += message),
     onError: (message) => (said += String(message)),
   });
@@ -45,7 +45,9 @@ export async function startPostgres(): Promise<PostgresProcess> {
     watchdog = spawn(process.execPath, [program, pid, folder], { stdio: ["pipe", "ignore", "ignore"], detached: true });
   };
   const end = async (): Promise<void> => {
-    await server.stop();
+    // The package waits for the end of one that has ended by itself, for example on a full disk.
+    const { process: child } = server as unknown as { process?: ChildProcess };
+    if (child && child.exitCode === null && child.signalCode === null) await server.stop();
     // Not by its pipe: it would take the folder along.
     watchdog?.kill("SIGKILL");
     if (watchdog) await once(watchdog, "exit");

@@ -37,9 +37,9 @@ export class Cluster implements AsyncDisposable {
     this.#remove = remove;
   }
 
-  /** `monikers` is a folder of those that the test itself may name. */
-  static async open(monikers?: string): Promise<Cluster> {
-    const { url, remove } = await postgresHome();
+  /** `monikers` is a folder of those that the test itself may name; `home` is another place than the server of all tests. */
+  static async open(monikers?: string, home?: Awaited<ReturnType<typeof postgresHome>>): Promise<Cluster> {
+    const { url, remove } = home ?? (await postgresHome());
     const store = await openPostgresStore({ url });
     const queue = new ActionQueue(store, await loadCatalog(monikers));
     return new Cluster(url, store, queue, await scratchFolder(), remove);
