@@ -19,7 +19,13 @@ const createBody = create.payload.extend({
 
 const params = idParams("agent_id");
 
-export const agentRoutes: Routes = (app, { store, queue, catalog }) => {
+export const agentRoutes: Routes = (app, context) => {
+  creationRoute(app, context);
+  readingRoutes(app, context);
+  configRoutes(app, context);
+};
+
+const creationRoute: Routes = (app, { queue }) => {
   app.post(
     "/api/agents",
     {
@@ -42,7 +48,9 @@ export const agentRoutes: Routes = (app, { store, queue, catalog }) => {
       return reply.code(202).send(accepted);
     },
   );
+};
 
+const readingRoutes: Routes = (app, { store }) => {
   app.get(
     "/api/agents",
     {
@@ -86,7 +94,9 @@ export const agentRoutes: Routes = (app, { store, queue, catalog }) => {
       return { sessions, next: nextAfter(sessions, { limit: page.limit, sort }) };
     },
   );
+};
 
+const configRoutes: Routes = (app, { store, catalog }) => {
   app.get(
     "/api/agents/:agent_id/config",
     {

@@ -20,7 +20,13 @@ import { refused } from "../submitting.ts";
 const params = idParams("conversation_id");
 const tags = ["conversations"];
 
-export const conversationRoutes: Routes = (app, { store, conversations }) => {
+export const conversationRoutes: Routes = (app, context) => {
+  collectionRoutes(app, context);
+  participantRoutes(app, context);
+  messageRoutes(app, context);
+};
+
+const collectionRoutes: Routes = (app, { store, conversations }) => {
   app.post(
     "/api/conversations",
     {
@@ -70,7 +76,9 @@ export const conversationRoutes: Routes = (app, { store, conversations }) => {
     },
     async (request) => found(await conversations.change(request.params.conversation_id, request.body), "conversation"),
   );
+};
 
+const participantRoutes: Routes = (app, { store, conversations }) => {
   app.post(
     "/api/conversations/:conversation_id/participants",
     {
@@ -120,7 +128,9 @@ export const conversationRoutes: Routes = (app, { store, conversations }) => {
       return reply.code(204).send(null);
     },
   );
+};
 
+const messageRoutes: Routes = (app, { store, conversations }) => {
   app.post(
     "/api/conversations/:conversation_id/messages",
     {
