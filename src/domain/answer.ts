@@ -54,6 +54,64 @@ export function answerProblems({ choices, schema }: Question, answer: JsonValue)
   return parsed.success ? [] : parsed.error.issues.map(({ path, message }) => ({ path: path.map(toKey), message }));
 }
 
+/**
+ * What a person typed as an answer: a choice by its value, its label or its number; the fields of a form as `name=value` words or as
+ * one JSON object; anything else as text. Whether it fits is told by `answerProblems`.
+ */
+export function answerFromText({ choices, schema }: Pick<Question, "choices" | "schema">, text: string): JsonValue {
+  const typed = text.trim();
+  if (choices) return choiceFrom(choices, typed);
+  const form = schema === null ? null : answerFormSchema.safeParse(schema);
+  return form?.success ? fieldsFrom(form.data, typed) : text;
+}
+
+function choiceFrom(choices: NonNullable<Question["choices"]>, typed: string): JsonValue {
+  const asText = (value: JsonValue): string => (typeof value === "string" ? value : JSON.stringify(value));
+  const isTyped = (candidate: string | undefined): boolean => candidate?.toLowerCase() === typed.toLowerCase();
+  const choice =
+    choices.find(({ value }) => asText(value) === typed) ??
+    choices.find(({ value, label }) => isTyped(asText(value)) || isTyped(label)) ??
+    (/^\d{1,3}$/.test(typed) ? choices[Number(typed) - 1] : undefined);
+  return choice ? choice.value : typed;
+}
+
+function fieldsFrom({ properties }: z.infer<typeof answerFormSchema>, typed: string): JsonValue {
+  if (typed.startsWith("{"))
+    try {
+      return JSON.parse(typed) as JsonValue;
+    } catch {
+      return typed;
+    }
+  const names = Object.keys(properties);
+  const [only] = names;
+  // `name=` begins a field only where the form has one of that name, so that values may contain anything else.
+  const starts = [...typed.matchAll(/(?<=^|\s)([^\s=]+)=/g)].filter(([, name]) => names.includes(name as string));
+  if (starts.length === 0)
+    return names.length === 1 && only !== undefined ? { [only]: fieldFrom(properties[only], typed) } : typed;
+  return Object.fromEntries(
+    starts.map(({ index, 0: start, 1: name = "" }, at) => {
+      const value = typed.slice(index + start.length, starts[at + 1]?.index).trim();
+      return [name, fieldFrom(properties[name], value)];
+    }),
+  );
+}
+
+function fieldFrom(field: Field | undefined, typed: string): JsonValue {
+  switch (field?.type) {
+    case "number":
+    case "integer":
+      return typed !== "" && Number.isFinite(Number(typed)) ? Number(typed) : typed;
+    case "boolean":
+      return /^(?:true|yes)$/i.test(typed) ? true : /^(?:false|no)$/i.test(typed) ? false : typed;
+    case "array":
+      return typed.split(",").map((item) => item.trim());
+    case "string":
+    case undefined:
+      return typed;
+  }
+  return field satisfies never;
+}
+
 const toKey = (key: PropertyKey): string | number => (typeof key === "symbol" ? String(key) : key);
 
 function toZod({ properties, required = [], additionalProperties }: z.infer<typeof answerFormSchema>): z.ZodType {

@@ -1,10 +1,12 @@
 import { Command, InvalidArgumentError, Option } from "commander";
 import { redactUrl, redactUrls } from "../../domain/redact.ts";
 import { ApiClient } from "./client.ts";
+import { type AnswerOptions, answer } from "./commands/answer.ts";
 import { chat } from "./commands/chat.ts";
 import { control } from "./commands/control.ts";
 import { type CreateOptions, create } from "./commands/create.ts";
 import { demo } from "./commands/demo.ts";
+import { type InboxOptions, inbox } from "./commands/inbox.ts";
 import { type LogsOptions, logs } from "./commands/logs.ts";
 import { type PsOptions, ps } from "./commands/ps.ts";
 import { reload } from "./commands/reload.ts";
@@ -43,6 +45,26 @@ export function clientCommands(): Command {
     .addHelpText("after", "\nExample:\n  everstep create joke --param subject=tea --option max_steps=5")
     .action((moniker: string, options: CreateOptions & Connection) => create(connect(options), moniker, options));
 
+  lookingCommands(command);
+  steeringCommands(command);
+
+  command("chat", "talk to the agent of /agent_ws/ in the terminal; /help there lists its commands").action(
+    (options: Connection) => chat(connect(options), { url: options.url, ...withToken(options) }),
+  );
+
+  codeCommands(command);
+
+  command("demo", "watch a joke agent being guided, paused and resumed")
+    .option("--fast", "without the pauses")
+    .action((options: Connection & { fast?: boolean }) => demo(connect(options), options));
+
+  return program;
+}
+
+type AddCommand = (usage: string, description: string) => Command;
+
+/** Commands that only look. */
+function lookingCommands(command: AddCommand): void {
   command("ps", "list sessions, newest first")
     .option("--status <status>", "only those that are running, waiting, paused, stopping, stopped, done or error")
     .option("--agent <id>", "only those of an agent")
@@ -54,6 +76,19 @@ export function clientCommands(): Command {
     .option("--tail <number>", "begin with the last few", wholeNumber)
     .action((session: string, options: LogsOptions & Connection) => logs(connect(options), session, options));
 
+  command("search <query>", "find words in everything that was ever said")
+    .option("--agent <id>", "only in an agent's sessions")
+    .option("--session <id>", "only in a session")
+    .option("--limit <number>", "how many at the most", wholeNumber, "20")
+    .action((query: string, options: SearchOptions & Connection) => search(connect(options), query, options));
+
+  command("workers", "list the processes that share the store, and what they own").action(
+    (options: Connection & { json?: boolean }) => workers(connect(options), options),
+  );
+}
+
+/** Commands that say something to a session. */
+function steeringCommands(command: AddCommand): void {
   for (const [verb, description] of CONTROLS) {
     command(`${verb} <session>`, description)
       .option("--reason <text>", "why, for the record")
@@ -74,31 +109,24 @@ export function clientCommands(): Command {
       control(connect(options), "interrupt", session, { guidance: text, mode: options.now ? "now" : "next" }, options),
     );
 
-  command("search <query>", "find words in everything that was ever said")
-    .option("--agent <id>", "only in an agent's sessions")
-    .option("--session <id>", "only in a session")
-    .option("--limit <number>", "how many at the most", wholeNumber, "20")
-    .action((query: string, options: SearchOptions & Connection) => search(connect(options), query, options));
+  command("inbox", "list the sessions that need a person: their questions, failures and limits")
+    .option("--agent <id>", "only those of an agent")
+    .option("--limit <number>", "how many at the most", wholeNumber, "50")
+    .action((options: InboxOptions & Connection) => inbox(connect(options), options));
 
-  command("chat", "talk to the agent of /agent_ws/ in the terminal; /help there lists its commands").action(
-    (options: Connection) => chat(connect(options), { url: options.url, ...withToken(options) }),
-  );
-
-  command("workers", "list the processes that share the store, and what they own").action(
-    (options: Connection & { json?: boolean }) => workers(connect(options), options),
-  );
-
-  codeCommands(command);
-
-  command("demo", "watch a joke agent being guided, paused and resumed")
-    .option("--fast", "without the pauses")
-    .action((options: Connection & { fast?: boolean }) => demo(connect(options), options));
-
-  return program;
+  command("answer <session> <value...>", "answer what a session asks")
+    .option("--user <name>", "who answers, for the record")
+    .addHelpText(
+      "after",
+      "\nA choice is given by its value, its label or its number; the fields of a form as name=value words or as one JSON object;\nanything else is text. `everstep inbox` shows the questions.",
+    )
+    .action((session: string, words: string[], options: AnswerOptions & Connection) =>
+      answer(connect(options), session, words, options),
+    );
 }
 
 /** Commands for those who change monikers while they run. */
-function codeCommands(command: (usage: string, description: string) => Command): void {
+function codeCommands(command: AddCommand): void {
   command("reload", "load monikers whose code or prompts changed, without a restart")
     .addHelpText(
       "after",

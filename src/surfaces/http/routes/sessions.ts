@@ -10,7 +10,12 @@ import { answers, idParams, iterationQuery, NEEDS_PERSON, pageQuery } from "../s
 
 const sessionOrAgent = { session_id: idSchema.optional(), agent_id: idSchema.optional() };
 
-export const sessionRoutes: Routes = (app, { store }) => {
+export const sessionRoutes: Routes = (app, context) => {
+  rowRoutes(app, context);
+  stepRoutes(app, context);
+};
+
+const rowRoutes: Routes = (app, { store }) => {
   app.get(
     "/api/sessions",
     {
@@ -46,7 +51,9 @@ export const sessionRoutes: Routes = (app, { store }) => {
     },
     async (request) => found(await store.getSession(request.params.session_id), "session"),
   );
+};
 
+const stepRoutes: Routes = (app, { store }) => {
   app.get(
     "/api/agent-steps",
     {

@@ -37,7 +37,15 @@ const healthSchema = z.object({
   error: z.string().optional().describe("Why the store cannot be used or written."),
 });
 
-export const systemRoutes: Routes = (app, { store, catalog, reloadMonikers, metrics, chat, isTrusted }) => {
+export const systemRoutes: Routes = (app, context) => {
+  monikerRoutes(app, context);
+  searchRoute(app, context);
+  resetRoute(app, context);
+  healthRoute(app, context);
+  metricsRoute(app, context);
+};
+
+const monikerRoutes: Routes = (app, { catalog, reloadMonikers }) => {
   const described = new WeakMap<VersionedMoniker, z.infer<typeof monikerSchema>>();
   const describe = (moniker: VersionedMoniker): z.infer<typeof monikerSchema> => {
     const known = described.get(moniker) ?? descriptionOf(moniker);
@@ -68,7 +76,9 @@ export const systemRoutes: Routes = (app, { store, catalog, reloadMonikers, metr
     },
     async () => reloadMonikers(),
   );
+};
 
+const searchRoute: Routes = (app, { store }) => {
   app.get(
     "/api/search",
     {
@@ -86,7 +96,9 @@ export const systemRoutes: Routes = (app, { store, catalog, reloadMonikers, metr
     },
     async ({ query }) => ({ hits: await store.search(query) }),
   );
+};
 
+const resetRoute: Routes = (app, { chat }) => {
   app.post(
     "/reset",
     {
@@ -101,7 +113,9 @@ export const systemRoutes: Routes = (app, { store, catalog, reloadMonikers, metr
       return { status: "reset" as const };
     },
   );
+};
 
+const healthRoute: Routes = (app, { store, isTrusted }) => {
   app.get(
     "/health",
     {
@@ -143,7 +157,9 @@ export const systemRoutes: Routes = (app, { store, catalog, reloadMonikers, metr
       }
     },
   );
+};
 
+const metricsRoute: Routes = (app, { metrics }) => {
   app.get(
     "/metrics",
     {

@@ -1,0 +1,32 @@
+import { answerFromText } from "../../../domain/answer.ts";
+import type { Question } from "../../../domain/question.ts";
+import { type ApiClient, CommandError } from "../client.ts";
+import { findSession } from "../sessions.ts";
+import { type ControlOptions, control } from "./control.ts";
+
+export type AnswerOptions = ControlOptions & { user?: string };
+
+/** Answers what a session asks. The words are joined, so that a sentence needs no quotes. */
+export async function answer(
+  client: ApiClient,
+  prefix: string,
+  words: string[],
+  { user, ...options }: AnswerOptions,
+): Promise<void> {
+  const { session_id, question } = await findSession(client, prefix);
+  if (question === null)
+    throw new CommandError(`session ${session_id} asks nothing now; \`everstep inbox\` lists what waits for an answer`);
+  const body = { answer: answerFromText(question, words.join(" ")), question_id: question.question_id };
+  await control(client, "answer", session_id, user === undefined ? body : { ...body, user_id: user }, options);
+}
+
+/** A question with how it can be answered, for the terminal. */
+export function questionText({ text, choices, schema }: Pick<Question, "text" | "choices" | "schema">): string {
+  const lines = [text];
+  for (const [at, { value, label }] of (choices ?? []).entries()) {
+    const shown = typeof value === "string" ? value : JSON.stringify(value);
+    lines.push(`  ${at + 1}  ${label === undefined || label === shown ? shown : `${shown}  ${label}`}`);
+  }
+  if (schema !== null) lines.push(`  fields: ${Object.keys((schema["properties"] ?? {}) as object).join(", ")}`);
+  return lines.join("\n");
+}
