@@ -9,6 +9,7 @@ import { count } from "./builtin/count.ts";
 import { echo } from "./builtin/echo.ts";
 import { joke } from "./builtin/joke.ts";
 import { research } from "./builtin/research.ts";
+import { schedule } from "./builtin/schedule.ts";
 import { script } from "./builtin/script.ts";
 import { summarize } from "./builtin/summarize.ts";
 import { importOwn } from "./import-own.ts";
@@ -20,7 +21,7 @@ export type VersionedMoniker = Moniker & { readonly version?: string };
 /** The monikers by name, as they are now: a reload changes it in place. */
 export type Catalog = ReadonlyMap<string, VersionedMoniker>;
 
-export const BUILT_IN: readonly Moniker[] = [joke, summarize, research, chat, echo, count, script];
+export const BUILT_IN: readonly Moniker[] = [joke, summarize, research, chat, echo, count, script, schedule];
 
 /** What came of a reload. */
 export type ReloadReport = {

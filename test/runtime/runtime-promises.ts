@@ -21,6 +21,7 @@ import { once } from "./promises/once.ts";
 import { order } from "./promises/order.ts";
 import { pausing } from "./promises/pausing.ts";
 import { rehydration } from "./promises/rehydration.ts";
+import { schedules } from "./promises/schedules.ts";
 import { shutdown } from "./promises/shutdown.ts";
 import { statusMachine } from "./promises/status-machine.ts";
 import { storeOutages } from "./promises/store-outages.ts";
@@ -61,6 +62,7 @@ const PROMISES = [
   events,
   kills,
   versions,
+  schedules,
   builtIn,
 ];
 

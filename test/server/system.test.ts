@@ -119,6 +119,7 @@ describe("GET /api/monikers", () => {
       echo: "reactive",
       count: "finite",
       script: "finite",
+      schedule: "finite",
     };
     assert.deepEqual({ ...kinds, ...expected }, kinds);
     const count = monikers.find(({ name }) => name === "count")?.params_schema;
