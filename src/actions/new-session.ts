@@ -27,8 +27,7 @@ export function newSession(
   const name = request.moniker ?? config?.moniker;
   if (name === undefined) return invalidField("moniker", "is required: the agent has no configuration that names one");
   const moniker = catalog.get(name);
-  if (!moniker)
-    return invalidField("moniker", `no moniker is named ${JSON.stringify(name)}; GET /api/monikers lists them`);
+  if (!moniker) return unknownMoniker(name);
   const defaults = config?.moniker === name ? config.params : {};
   const params = moniker.params.safeParse({ ...defaults, ...request.params });
   if (!params.success) return { kind: "invalid", errors: fieldErrors(params.error, "params") };
@@ -72,15 +71,46 @@ export function newSession(
   };
 }
 
+type ForkFields = Partial<Pick<Session, "context" | "params" | "options" | "moniker">>;
+type ForkRequest = {
+  state?: JsonObject | undefined;
+  params?: JsonObject | undefined;
+  options?: SessionOptions | undefined;
+  moniker?: string | undefined;
+};
+
+/** What a fork has other than its parent. Parameters are checked by the moniker that is to have them. */
+export function forkChanges(
+  parent: Session,
+  { state, params, options, moniker: name }: ForkRequest,
+  catalog: Catalog,
+): { kind: "changes"; moniker: Moniker | undefined; fields: ForkFields } | Refusal {
+  const moniker = catalog.get(name ?? parent.moniker);
+  if (name !== undefined && !moniker) return unknownMoniker(name);
+  const isChecked = moniker && (params !== undefined || name !== undefined);
+  const checked = isChecked ? moniker.params.safeParse(params ?? parent.params) : null;
+  if (checked?.error) return { kind: "invalid", errors: fieldErrors(checked.error, "params") };
+  const fields: ForkFields = {
+    ...(state && { context: state }),
+    ...(checked ? { params: checked.data as JsonObject } : params && { params }),
+    ...(options && { options: moniker ? { ...defaultOptions(moniker), ...options } : options }),
+    ...(name !== undefined && { moniker: name }),
+  };
+  return { kind: "changes", moniker, fields };
+}
+
+const unknownMoniker = (name: string): Refusal =>
+  invalidField("moniker", `no moniker is named ${JSON.stringify(name)}; GET /api/monikers lists them`);
+
 /** A session that goes on from one of another's steps. It speaks for itself: it is not in its parent's conversation. */
 export function newFork(
   parent: Session,
   step: Step,
-  moniker: Moniker | undefined,
-  session_id: string | undefined,
+  { session_id, moniker, fields }: { session_id: string | undefined; moniker: Moniker | undefined; fields: ForkFields },
 ): Session {
   const at = now();
-  const rest = restAfter(step.directives, { at, iteration: step.iteration }, askedInState(step.state));
+  const context = fields.context ?? step.state;
+  const rest = restAfter(step.directives, { at, iteration: step.iteration }, askedInState(context));
   return {
     ...parent,
     session_id: session_id ?? newId(),
@@ -91,7 +121,8 @@ export function newFork(
     step_token: step.step_token,
     next_step_token: step.next_step_token,
     result: step.text ?? step.data,
-    context: step.state,
+    ...fields,
+    context,
     pending_guidance: [],
     pending_action_ids: [],
     last_error: null,

@@ -65,6 +65,8 @@ export const sessionOptionsSchema = z.object({
   retry: retrySchema.optional(),
   /** A session that a step started goes on when the one that started it is destroyed. */
   outlives_parent: z.boolean().optional(),
+  /** Globs over step tokens: before such a step the session is held until a person resumes it. */
+  hold_before: z.array(z.string().min(1).max(500)).max(100).optional(),
 });
 export type SessionOptions = z.infer<typeof sessionOptionsSchema>;
 
@@ -91,6 +93,8 @@ const startedAttemptSchema = z.object({
   ended: attemptEndSchema.optional(),
   /** A person let it pass a breakpoint. */
   is_released: z.literal(true).optional(),
+  /** The time came until which the session waited: it is to run, though nothing was said. */
+  is_due: z.literal(true).optional(),
 });
 export type StartedAttempt = z.infer<typeof startedAttemptSchema>;
 

@@ -34,6 +34,7 @@ const configSchema = z.object({
   EVERSTEP_MAX_CONNECTIONS: z.coerce.number().int().min(1).default(10_000),
   EVERSTEP_MAX_CONNECTIONS_PER_ADDRESS: z.coerce.number().int().min(1).default(2000),
   EVERSTEP_SLOW_READER_S: z.coerce.number().min(0.1).max(86_400).default(30),
+  EVERSTEP_START_HELD: z.enum(["0", "1"]).default("0"),
   EVERSTEP_SUPERVISE: z.enum(["0", "1"]).default("0"),
   EVERSTEP_LOG_LEVEL: z.enum(["fatal", "error", "warn", "info", "debug", "trace", "silent"]).default("info"),
 });

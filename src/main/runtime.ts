@@ -9,9 +9,10 @@ import type { Llm } from "../monikers/llm/llm.ts";
 import { Workspace } from "../monikers/tools/workspace.ts";
 import { SessionRegistry } from "../sessions/registry.ts";
 import type { RunnerDependencies, RunnerObserver } from "../sessions/runner-dependencies.ts";
+import { StartHold } from "../sessions/start-hold.ts";
 import { StepSlots } from "../sessions/step-slots.ts";
 import { WakeTimer } from "../sessions/wake-timer.ts";
-import type { Store } from "../store/store.ts";
+import type { SessionRelease, Store } from "../store/store.ts";
 
 export type RuntimeOptions = {
   store: Store;
@@ -27,6 +28,8 @@ export type RuntimeOptions = {
   limit?: GuidanceLimit;
   /** Steps that may run at once. 500 by default. */
   max_running_steps?: number;
+  /** Whether sessions that are there already run no step until they are released. False by default. */
+  start_held?: boolean;
   /** Milliseconds that a destroyed session's step may take to finish. 5,000 by default. */
   destroy_grace_ms?: number;
   /** Milliseconds that running steps may take to finish when the runtime stops. 10,000 by default. */
@@ -38,7 +41,11 @@ export class Runtime {
   readonly queue: ActionQueue;
   readonly events: Events;
   /** How this worker is doing. */
-  readonly describe: () => { worker_id: string; pid: number; started_at: string } & StepSlots["load"];
+  readonly describe: () => { worker_id: string; pid: number; started_at: string } & StepSlots["load"] & {
+      /** Whether sessions are held since the start. */
+      holds_sessions: boolean;
+    };
+  readonly #hold: StartHold;
   readonly #registry: SessionRegistry;
   readonly #dispatcher: Dispatcher;
   readonly #wakeTimer: WakeTimer;
@@ -49,7 +56,15 @@ export class Runtime {
     const worker = newId();
     const slots = new StepSlots(options.max_running_steps ?? 500);
     const started_at = now();
-    this.describe = () => ({ worker_id: worker, pid: process.pid, started_at, ...slots.load });
+    const hold = new StartHold(options.start_held ?? false, started_at);
+    this.#hold = hold;
+    this.describe = () => ({
+      worker_id: worker,
+      pid: process.pid,
+      started_at,
+      ...slots.load,
+      holds_sessions: hold.isHolding,
+    });
     this.events = new Events(store);
     this.#shutdown_grace_ms = options.shutdown_grace_ms ?? 10_000;
     this.#registry = new SessionRegistry(worker, catalog, {
@@ -62,6 +77,7 @@ export class Runtime {
       watch: options.watch ?? (() => () => {}),
       observer: options.observer ?? { stepCommitted() {}, committed() {}, retried() {} },
       limit,
+      hold,
       prepareActions: (requests, sender) => prepareFrameActions(this.queue, requests, sender),
       destroy_grace_ms: options.destroy_grace_ms ?? 5000,
     });
@@ -79,6 +95,12 @@ export class Runtime {
     this.#dispatcher.start();
     this.#wakeTimer.start();
     return count;
+  }
+
+  /** Lets sessions go on that are held since the start. Answers how many go on in this process. */
+  release(release: SessionRelease): Promise<number> {
+    this.#hold.release(release);
+    return this.#registry.goOnReleased(release);
   }
 
   /** Claims nothing more, lets running steps finish, gives up every session. The store stays open. */

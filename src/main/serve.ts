@@ -95,10 +95,15 @@ async function serveUntilStopped(role: Role, config: Config, { opening, notices,
   };
   const { rerun } = newRerunner(config, { ...parts, models });
   const runtimes = () => (runtime ? [runtime.describe()] : []);
+  const release = releasing(store, runtime);
   const address =
     role === "worker"
       ? null
-      : await listen(config, { ...parts, runtimes, queue, events, reloadMonikers: reloads.reload, rerun }, atStop);
+      : await listen(
+          config,
+          { ...parts, runtimes, queue, events, reloadMonikers: reloads.reload, rerun, release },
+          atStop,
+        );
   process.send?.(UP);
   // Only now: a step that holds up or ends the process must not keep it from being reached, nor from being started again.
   const revived = await Promise.race([runtime?.start() ?? 0, stopped.then(() => 0)]);
@@ -108,6 +113,15 @@ async function serveUntilStopped(role: Role, config: Config, { opening, notices,
   flushCompileCache();
   await stopped;
   store.prepareToStop?.();
+}
+
+/** Lets sessions go on that are held since the start, here and in every other process. */
+function releasing(store: Store, runtime: Runtime | null): ServerContext["release"] {
+  store.onRelease?.((release) => void runtime?.release(release).catch(() => {}));
+  return async (release) => {
+    store.publishRelease?.(release);
+    return (await runtime?.release(release)) ?? 0;
+  };
 }
 
 /** What hangs must not keep a process that is to stop: what was acknowledged is in the store. */
@@ -171,6 +185,7 @@ function newRuntime(config: Config, { metrics, log, llm, watchdog, ...parts }: R
     llm,
     watch: watchdog.watch,
     max_running_steps: config.EVERSTEP_MAX_RUNNING_STEPS,
+    start_held: config.EVERSTEP_START_HELD === "1",
     observer: {
       stepCommitted: (step) => metrics.stepCommitted(step),
       committed: (ms) => metrics.committed(ms),

@@ -1,9 +1,10 @@
 import { setTimeout as wait } from "node:timers/promises";
 import { z } from "zod";
 import { EverstepError } from "../domain/errors.ts";
+import type { Session } from "../domain/session.ts";
 import type { Catalog } from "../monikers/catalog.ts";
 import { type Moniker, StepError } from "../monikers/moniker.ts";
-import type { OwnedSession } from "../store/store.ts";
+import type { ListPlace, OwnedSession, SessionRelease } from "../store/store.ts";
 import type { RunnerDependencies } from "./runner-dependencies.ts";
 import { SessionRunner } from "./session-runner.ts";
 
@@ -157,7 +158,8 @@ export class SessionRegistry {
   /** A claimed session that has work takes it up. */
   #goOn(owned: OwnedSession): void {
     const { session_id, status } = owned.session;
-    if (status !== "running" && status !== "stopping") return;
+    const isHeld = this.#dependencies.hold.holds(owned.session);
+    if (status !== "stopping" && (status !== "running" || isHeld)) return;
     const acquiring = this.#acquiring.get(session_id);
     if (!acquiring) return this.#adopt(owned).wake();
     // REGISTRY-1. Who acquires it wakes it, unless they asked the store before it was claimed here.
@@ -166,6 +168,32 @@ export class SessionRegistry {
         if (!runner) await this.withRunner(session_id, async () => {});
       })
       .catch(() => this.#takeUpLater());
+  }
+
+  /** Looks again at sessions that run and were held until now. Answers how many of them go on here. */
+  async goOnReleased(release: SessionRelease): Promise<number> {
+    const { store, hold } = this.#dependencies;
+    let count = 0;
+    const isMeant = ({ session_id, agent_id }: Session): boolean =>
+      release.all === true || release.agent_id === agent_id || (release.session_ids?.includes(session_id) ?? false);
+    for (let after: ListPlace | undefined; !this.#stopped; ) {
+      const page = await store.listSessions({
+        status: "running",
+        limit: CLAIM_PAGE,
+        offset: 0,
+        ...(after && { after }),
+      });
+      const released = page.filter((session) => isMeant(session) && !hold.holds(session));
+      for (const { session_id } of released)
+        await this.withRunner(session_id, async (runner) => {
+          if (runner) count += 1;
+          runner?.wake();
+        });
+      const last = page.at(-1);
+      if (!last || page.length < CLAIM_PAGE) break;
+      after = { session_id: last.session_id, at: last.created_at };
+    }
+    return count;
   }
 
   /** From now on no step starts. */

@@ -6,6 +6,7 @@ import type { Step } from "../domain/step.ts";
 import type { FrameAction } from "../domain/step-frame.ts";
 import type { StepContext } from "../monikers/moniker.ts";
 import type { Store } from "../store/store.ts";
+import type { StartHold } from "./start-hold.ts";
 import type { StepSlots } from "./step-slots.ts";
 
 /** Told of what happens, for figures and logs. */
@@ -40,6 +41,8 @@ export type RunnerDependencies = {
     requests: readonly FrameAction[],
     sender: Pick<Session, "agent_id" | "session_id"> & { iteration: number },
   ): Promise<StepRows>;
+  /** Sessions that are to run no step yet. */
+  hold: Pick<StartHold, "holds">;
   /** A step of the session begins; what is returned is called at its end. */
   watch: (session_id: string) => () => void;
   /** Milliseconds that a destroyed session's step may take to finish. */

@@ -4,6 +4,7 @@ import { now } from "../domain/ids.ts";
 import { bouncedFrom, consumedBy } from "../domain/receipt.ts";
 import { changeStatus, isLive, type Session } from "../domain/session.ts";
 import type { FrameOut } from "../domain/step-frame.ts";
+import { fitsGlob } from "../domain/step-globs.ts";
 import type { VersionedMoniker } from "../monikers/catalog.ts";
 import { StepError } from "../monikers/moniker.ts";
 import type { Batch, CommitOutcome, OwnedSession, Ownership, SessionWrite } from "../store/store.ts";
@@ -296,7 +297,7 @@ export class SessionRunner {
     const { status } = this.#session;
     if (this.#standing !== "owner") return null;
     if (status === "stopping") await this.#end("destroyed");
-    if (status !== "running") return null;
+    if (status !== "running" || this.#dependencies.hold.holds(this.#session)) return null;
     if (!slot?.isGranted) {
       // It runs again by now; the loop asks for another slot.
       this.#isWoken = true;
@@ -305,6 +306,15 @@ export class SessionRunner {
     const limit = reachedLimit(this.#session, Date.now());
     if (limit) {
       await this.#end(limit);
+      return null;
+    }
+    if (isBreakpoint(this.#session)) {
+      const { next_step_token: step_token } = this.#session;
+      const held = {
+        ...changeStatus(this.#session, "paused"),
+        pause_reason: { kind: "breakpoint" as const, step_token },
+      };
+      await this.#insist(() => this.#commit(held, {}));
       return null;
     }
     const mustMark = this.#earlier.may_have_crashed || startedAttempt(this.#session)?.once;
@@ -567,6 +577,13 @@ export class SessionRunner {
     else if (outcome.kind !== "queue_not_empty") this.#standing = "fenced";
     return outcome.kind;
   }
+}
+
+/** A step before which the session is to be held, unless a person let it pass. */
+function isBreakpoint(session: Session): boolean {
+  const { hold_before } = session.options;
+  if (!hold_before?.some((pattern) => fitsGlob(pattern, session.next_step_token))) return false;
+  return startedAttempt(session)?.is_released !== true;
 }
 
 const newSession = (session: Session): SessionWrite => ({ kind: "create", session, worker: null });

@@ -1,5 +1,6 @@
 import { changeStatus, type Session } from "../domain/session.ts";
 import type { Store } from "../store/store.ts";
+import { startedAttempt } from "./attempts.ts";
 import type { SessionRegistry } from "./registry.ts";
 
 /** Sessions that are woken at once; the others follow. */
@@ -84,5 +85,8 @@ export class WakeTimer {
 /** TIMER-3. Null where the session waits no longer, or until later. */
 function awakened(session: Session, now_ms: number): { session: Session } | null {
   const isDue = session.status === "waiting" && session.wake_at !== null && Date.parse(session.wake_at) <= now_ms;
-  return isDue ? { session: { ...changeStatus(session, "running"), wake_at: null, rests_since: null } } : null;
+  if (!isDue) return null;
+  const mark = startedAttempt(session) ?? { iteration: session.iteration + 1, attempts: 0 };
+  const started_attempt = { ...mark, is_due: true as const };
+  return { session: { ...changeStatus(session, "running"), wake_at: null, rests_since: null, started_attempt } };
 }

@@ -132,6 +132,9 @@ export interface Store {
   /** Text of a running step for those who follow it in other processes. It is shown, never stored, and may be lost. */
   publishDelta?(delta: StepDelta): void;
   onDelta?(listener: (delta: StepDelta) => void): () => void;
+  /** Tells other processes which of the sessions that they hold since their start are to go on. It may be lost. */
+  publishRelease?(release: SessionRelease): void;
+  onRelease?(listener: (release: SessionRelease) => void): () => void;
   /** The process is about to stop: from now on calls fail soon instead of waiting for a database that does not answer. */
   prepareToStop?(): void;
   /** Runs the work while holding a lock of that name, which one process holds at a time. */
@@ -150,6 +153,8 @@ export interface Store {
   listWorkers?(): Promise<WorkerInfo[]>;
 }
 
+/** Some sessions, those of an agent, or all. */
+export type SessionRelease = { session_ids?: string[]; agent_id?: string; all?: boolean };
 export type Pruned = { sessions: number; conversations: number };
 
 export type WorkerInfo = {

@@ -56,6 +56,7 @@ function newRegistry(store: Store, held: HeldSteps): SessionRegistry {
     onDelta() {},
     observer: { stepCommitted() {}, committed() {}, retried() {} },
     limit: new GuidanceLimit(store),
+    hold: { holds: () => false },
     prepareActions: () => Promise.reject(new Error("no frame has actions here")),
     destroy_grace_ms: 0,
   });

@@ -14,6 +14,7 @@ import { guidance } from "./promises/guidance.ts";
 import { guidanceEnds } from "./promises/guidance-ends.ts";
 import { guidanceFlood } from "./promises/guidance-flood.ts";
 import { guidanceNow } from "./promises/guidance-now.ts";
+import { holding } from "./promises/holding.ts";
 import { kills } from "./promises/kills.ts";
 import { kinds } from "./promises/kinds.ts";
 import { limits } from "./promises/limits.ts";
@@ -49,6 +50,7 @@ const PROMISES = [
   asking,
   once,
   children,
+  holding,
   frames,
   destroying,
   forks,

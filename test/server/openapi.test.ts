@@ -42,6 +42,7 @@ const CONTRACT: Record<string, number> = {
   "get /api/conversations/{conversation_id}/messages": 200,
   "get /api/session-summaries": 200,
   "get /api/system": 200,
+  "post /api/system/release": 200,
   "get /api/monikers": 200,
   "post /api/monikers/reload": 200,
   "get /api/search": 200,

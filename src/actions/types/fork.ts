@@ -1,13 +1,13 @@
 import { z } from "zod";
 import { idSchema } from "../../domain/ids.ts";
-import { type JsonValue, jsonSchema } from "../../domain/json.ts";
+import { type JsonValue, jsonObjectSchema, jsonSchema } from "../../domain/json.ts";
 import { deliveredAtOnce } from "../../domain/receipt.ts";
-import type { Session } from "../../domain/session.ts";
+import { type Session, sessionOptionsSchema } from "../../domain/session.ts";
 import type { Step } from "../../domain/step.ts";
 import type { Store } from "../../store/store.ts";
 import { defineAction, type RequestRows } from "../action-definition.ts";
 import { actionOf, type CheckedRequest } from "../action-request.ts";
-import { newFork } from "../new-session.ts";
+import { forkChanges, newFork } from "../new-session.ts";
 import { invalidField } from "../refusal.ts";
 
 /** A session that goes on from one of another's steps. It is written together with the request, like a creation. */
@@ -17,6 +17,11 @@ export const fork = defineAction({
     /** The new session's id; made up where it is absent. */
     session_id: idSchema.optional(),
     guidance: jsonSchema.optional(),
+    /** These replace what the fork would have of its parent. */
+    state: jsonObjectSchema.optional(),
+    params: jsonObjectSchema.optional(),
+    options: sessionOptionsSchema.optional(),
+    moniker: z.string().min(1).max(200).optional(),
   }),
   target: "existing",
   route: {
@@ -36,9 +41,11 @@ export const fork = defineAction({
         "iteration",
         parent.iteration < 0 ? "the session has no step yet" : `the session has iterations 0 to ${parent.iteration}`,
       );
+    const changes = forkChanges(parent, request.payload, catalog);
+    if (changes.kind !== "changes") return changes;
     return {
       kind: "prepared",
-      rows: () => rowsOf(request, parent, newFork(parent, step, catalog.get(parent.moniker), session_id)),
+      rows: () => rowsOf(request, parent, newFork(parent, step, { ...changes, session_id })),
     };
   },
   handle: () => ({ kind: "ok" }),
@@ -52,15 +59,14 @@ async function stepOf(store: Store, { session_id }: Session, iteration: number):
 
 /** Guidance for the first step is in the new session from its first moment on, so no step can miss it. */
 function rowsOf(
-  request: CheckedRequest<{ guidance?: JsonValue | undefined }>,
+  request: CheckedRequest<{ guidance?: JsonValue | undefined; moniker?: string | undefined }>,
   { session_id: parent_session_id }: Session,
   session: Session,
 ): RequestRows {
   const payload = { ...request.payload, parent_session_id };
   const forking = actionOf({ ...request, payload }, session, session.created_action_id);
-  const { guidance } = request.payload;
-  if (guidance === undefined)
-    return { kind: "session", session, batch: { actions: [forking] }, named_moniker: undefined };
+  const { guidance, moniker: named_moniker } = request.payload;
+  if (guidance === undefined) return { kind: "session", session, batch: { actions: [forking] }, named_moniker };
   const guiding = deliveredAtOnce(
     actionOf({ ...request, action_type: "agent_interrupt", payload: { guidance } }, session),
   );
@@ -72,5 +78,5 @@ function rowsOf(
     pending_guidance: [guidance],
     pending_action_ids: [guiding.action_id],
   };
-  return { kind: "session", session: guided, batch: { actions: [forking, guiding] }, named_moniker: undefined };
+  return { kind: "session", session: guided, batch: { actions: [forking, guiding] }, named_moniker };
 }

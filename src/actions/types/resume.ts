@@ -1,5 +1,12 @@
 import { z } from "zod";
-import { changeStatus, isStoppedByLimit, sessionOptionsSchema } from "../../domain/session.ts";
+import {
+  changeStatus,
+  isStoppedByLimit,
+  type Session,
+  type StartedAttempt,
+  sessionOptionsSchema,
+} from "../../domain/session.ts";
+import { startedAttempt } from "../../sessions/attempts.ts";
 import { reachedLimit } from "../../sessions/limits.ts";
 import { defineAction, enqueue, rejectEnded, SESSION_OR_AGENT } from "../action-definition.ts";
 
@@ -32,11 +39,18 @@ export const resume = defineAction({
         reason: `the session is stopped by ${limit}; give options with a higher ${limit} to let it go on`,
       };
     const mayWait = moniker.kind === "reactive" || session.rests_since !== null;
-    const waits = mayWait && session.pending_guidance.length === 0;
+    const isDue = startedAttempt(session)?.is_due === true || session.pause_reason?.kind === "breakpoint";
+    const waits = mayWait && !isDue && session.pending_guidance.length === 0;
     const goingOn = changeStatus(changed, waits ? "waiting" : "running");
-    // What was begun stays known; only crashes no longer count.
-    const started_attempt = session.started_attempt && { ...session.started_attempt, attempts: 0 };
-    return { kind: "ok", session: { ...goingOn, last_error: null, started_attempt } };
+    return { kind: "ok", session: { ...goingOn, last_error: null, started_attempt: markOf(session) } };
   },
   handleEnded: (session) => (isStoppedByLimit(session) ? null : rejectEnded(session)),
 });
+
+/** What was begun stays known; only crashes no longer count. A breakpoint lets this step pass. */
+function markOf(session: Session): StartedAttempt | null {
+  const mark = startedAttempt(session);
+  if (session.pause_reason?.kind === "breakpoint")
+    return { ...mark, iteration: session.iteration + 1, attempts: 0, is_released: true };
+  return mark && { ...mark, attempts: 0 };
+}

@@ -18,6 +18,7 @@ type Parts = {
   work: Emitter;
   free: Emitter;
   deltas: Emitter<[delta: StepDelta]>;
+  releases: Emitter<[release: port.SessionRelease]>;
 };
 
 /** Notifies of what was committed here, within the process and in the others, and hands on what others notify of. */
@@ -69,7 +70,7 @@ export class NotificationRouter {
   }
 
   received(notifications: Notification[]): void {
-    const { connection, relay, actions, locks, work, free, deltas } = this.#parts;
+    const { connection, relay, actions, locks, work, free, deltas, releases } = this.#parts;
     for (const notification of notifications) {
       switch (notification.kind) {
         case "hello":
@@ -105,6 +106,9 @@ export class NotificationRouter {
         }
         case "unlocked":
           locks.unlocked(notification.name);
+          break;
+        case "release":
+          releases.emit(notification.release);
           break;
         default:
           notification satisfies never;

@@ -1,6 +1,7 @@
 import { setTimeout as wait } from "node:timers/promises";
 import type postgres from "postgres";
 import type { StepDelta } from "../../domain/event.ts";
+import type { SessionRelease } from "../store.ts";
 import {
   isCollision,
   LOCK_TIMEOUT,
@@ -242,7 +243,8 @@ export type Notification =
   | { kind: "messages"; conversation_id: string; first_number: number }
   /** Text of a running step; `last_seq` is the number of the last one that was joined into it. */
   | DeltaNotification
-  | { kind: "unlocked"; name: string };
+  | { kind: "unlocked"; name: string }
+  | { kind: "release"; release: SessionRelease };
 type SessionNotification = {
   kind: "session";
   session_id: string;
@@ -353,6 +355,8 @@ function keyOf(waiting: Waiting): string {
       return `messages ${waiting.conversation_id}`;
     case "unlocked":
       return `unlocked ${waiting.name}`;
+    case "release":
+      return `release ${JSON.stringify(waiting.release)}`;
     case "hello":
     case "free":
       return waiting.kind;

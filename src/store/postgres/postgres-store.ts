@@ -39,6 +39,8 @@ const LOOK_THROUGH_MS = 3000;
 const FOLLOWS_ON_MS = 10_000;
 /** When it is looked through after this process begins to follow, in milliseconds. */
 const FIRST_LOOKS_MS = [100, 500, 1000];
+/** Ids in one notification, which is bounded in size. */
+const RELEASED_AT_ONCE = 10;
 /** Changes are asked for from a little before the connection was lost: clocks differ. */
 const CLOCK_SLACK_MS = 5000;
 
@@ -74,6 +76,7 @@ export class PostgresStore extends PostgresReads implements port.Store {
   readonly #free = new Emitter();
   readonly #surplus = new Emitter<[session_ids: string[]]>();
   readonly #deltas = new Emitter<[delta: StepDelta]>();
+  readonly #releases = new Emitter<[release: port.SessionRelease]>();
   readonly #lifetime = new Lifetime();
   readonly #lookThrough: NodeJS.Timeout;
   /** The worker that claims actions here. */
@@ -133,6 +136,7 @@ export class PostgresStore extends PostgresReads implements port.Store {
       work: this.#work,
       free: this.#free,
       deltas: this.#deltas,
+      releases: this.#releases,
     });
     this.#lookThrough = setInterval(() => void this.#relay.lookThrough().catch(() => {}), LOOK_THROUGH_MS).unref();
   }
@@ -279,6 +283,18 @@ export class PostgresStore extends PostgresReads implements port.Store {
     return this.#deltas.listen(listener);
   }
 
+  publishRelease({ session_ids = [], ...release }: port.SessionRelease): void {
+    if (release.all || release.agent_id !== undefined) this.#connection.notify({ kind: "release", release });
+    for (let at = 0; at < session_ids.length; at += RELEASED_AT_ONCE) {
+      const some = session_ids.slice(at, at + RELEASED_AT_ONCE);
+      this.#connection.notify({ kind: "release", release: { session_ids: some } });
+    }
+  }
+
+  onRelease(listener: (release: port.SessionRelease) => void): () => void {
+    return this.#releases.listen(listener);
+  }
+
   withLock<Result>(name: string, work: () => Promise<Result>): Promise<Result> {
     return this.#locks.withLock(name, work, this.#lifetime.signal);
   }
@@ -296,7 +312,7 @@ export class PostgresStore extends PostgresReads implements port.Store {
     return this.#lifetime.close(async () => {
       clearInterval(this.#lookThrough);
       this.#actions.stop();
-      for (const emitter of [this.#work, this.#free, this.#surplus, this.#deltas]) emitter.clear();
+      for (const emitter of [this.#work, this.#free, this.#surplus, this.#deltas, this.#releases]) emitter.clear();
       this.prepareToStop();
       await Promise.all([this.#membership.stop(), this.#upkeep.stop()]);
       await this.#heartbeat.stopRenewing();

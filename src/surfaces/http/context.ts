@@ -6,7 +6,7 @@ import type { Conversations } from "../../actions/conversations.ts";
 import type { RerunOutcome, RerunRequest } from "../../domain/rerun.ts";
 import type { Events } from "../../events/events.ts";
 import type { Catalog, ReloadReport } from "../../monikers/catalog.ts";
-import type { Store } from "../../store/store.ts";
+import type { SessionRelease, Store } from "../../store/store.ts";
 import type { Metrics } from "./metrics.ts";
 
 type RuntimeState = {
@@ -16,6 +16,7 @@ type RuntimeState = {
   running_steps: number;
   waiting_steps: number;
   max_running_steps: number;
+  holds_sessions: boolean;
 };
 
 /** What the routes work with. */
@@ -29,6 +30,8 @@ export type ServerContext = {
   reloadMonikers: () => Promise<ReloadReport>;
   /** Runs a recorded step once more, without a trace. */
   rerun: (session_id: string, iteration: number, request: RerunRequest, signal: AbortSignal) => Promise<RerunOutcome>;
+  /** Lets sessions go on that are held since the start. Answers how many go on in this process. */
+  release: (release: SessionRelease) => Promise<number>;
   metrics: Metrics;
   /** The one chat that AgentApi serves, which can be started afresh. */
   chat: { reset(): Promise<void> };

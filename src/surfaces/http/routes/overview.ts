@@ -11,6 +11,7 @@ const runtimeSchema = z.object({
   running_steps: count.describe("Steps under way."),
   waiting_steps: count.describe("Steps that wait for a place among the running ones."),
   max_running_steps: count,
+  holds_sessions: z.boolean().describe("Whether sessions that were there at the start wait to be released."),
 });
 
 const overviewSchema = z.object({

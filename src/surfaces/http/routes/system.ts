@@ -41,8 +41,45 @@ export const systemRoutes: Routes = (app, context) => {
   monikerRoutes(app, context);
   searchRoute(app, context);
   resetRoute(app, context);
+  releaseRoute(app, context);
   healthRoute(app, context);
   metricsRoute(app, context);
+};
+
+const releaseSchema = z
+  .object({
+    session_ids: z.array(idSchema).min(1).max(500).optional(),
+    agent_id: idSchema.optional(),
+    all: z.boolean().optional(),
+  })
+  .refine((body) => body.session_ids !== undefined || body.agent_id !== undefined || body.all === true, {
+    path: ["session_ids"],
+    message: "give session_ids, agent_id or all",
+  });
+
+const releaseRoute: Routes = (app, { release }) => {
+  app.post(
+    "/api/system/release",
+    {
+      schema: {
+        tags: ["system"],
+        summary: "Let sessions go on that are held since the start (EVERSTEP_START_HELD=1)",
+        body: releaseSchema,
+        response: answers(
+          200,
+          z.object({ released: z.int().min(0).describe("Sessions that go on in the process that answers.") }),
+          400,
+        ),
+      },
+    },
+    async ({ body: { session_ids, agent_id, all } }) => ({
+      released: await release({
+        ...(session_ids && { session_ids }),
+        ...(agent_id !== undefined && { agent_id }),
+        ...(all && { all }),
+      }),
+    }),
+  );
 };
 
 const monikerRoutes: Routes = (app, { catalog, reloadMonikers }) => {

@@ -1,0 +1,15 @@
+import { z } from "zod";
+import { defineMoniker } from "../../../src/monikers/moniker.ts";
+
+/** Begins a step marked `once` that never ends, unless it was begun before: then it tells what it knows of that. */
+export default defineMoniker({
+  name: "acts-once",
+  kind: "finite",
+  description: "Acts in a step that must not run twice.",
+  params: z.object({}),
+  step({ step, state }, { attempt }) {
+    if (step === "0") return { step, next_step: "act", state, done: false, once: true };
+    if (attempt.number === 1) return new Promise(() => {});
+    return { step, next_step: "end", state, data: { ...attempt }, done: true };
+  },
+});
