@@ -110,6 +110,11 @@ export class Person implements Disposable {
     return this.hears(room_id, answer, before);
   }
 
+  async react(room_id: string, event_id: string, key: string): Promise<void> {
+    const content = { "m.relates_to": { rel_type: "m.annotation", event_id, key } };
+    await this.client.sendEvent(room_id, "m.reaction" as never, content as never);
+  }
+
   /** The first message that fits among those that were not heard before. */
   async hears(room_id: string, answer: RegExp, before = 0): Promise<Seen> {
     const find = () =>

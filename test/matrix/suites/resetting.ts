@@ -91,20 +91,12 @@ export function resettingSuite(): void {
 
     test("a 👍 on the question counts as a yes, one on something else does not", TIMEOUT, async () => {
       const { person, room } = await settle();
-      const react = (event_id: string, key: string) =>
-        person.client.sendEvent(
-          room,
-          "m.reaction" as never,
-          {
-            "m.relates_to": { rel_type: "m.annotation", event_id, key },
-          } as never,
-        );
       const help = await person.ask(room, "!help", /!save/);
       const question = await person.ask(room, "!reset", /will forget/);
-      await react(help.event_id, "👍");
+      await person.react(room, help.event_id, "👍");
       await person.ask(room, "!context", /Context:/);
       assert.ok(!person.heard(room).some(({ text }) => /starts afresh/.test(text)));
-      await react(question.event_id, "👍🏽");
+      await person.react(room, question.event_id, "👍🏽");
       await person.hears(room, /starts afresh/);
     });
 

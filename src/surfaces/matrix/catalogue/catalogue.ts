@@ -1,3 +1,4 @@
+import type { Question as SessionAsk } from "../../../domain/question.ts";
 import type { ResetOutcome } from "../platform/platform-client.ts";
 import type { Question } from "../state/dialogs.ts";
 import type { Control } from "../state/jobs.ts";
@@ -74,7 +75,10 @@ export type Catalogue = {
   watch_stopped(session_ids: string[]): string;
   step(session_id: string, iteration: number, text: string): string;
   guided(session_id: string): string;
-  guide_usage: string;
+  text_missing(command: "guide" | "answer"): string;
+  asks(session_id: string, question: SessionAsk): string;
+  asks_nothing(session_id: string): string;
+  answered(session_id: string): string;
   controlled(verb: Control, session_id: string): string;
   control_rejected(verb: Control, session_id: string, reason: string): string;
 

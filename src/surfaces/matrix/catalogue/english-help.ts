@@ -29,6 +29,11 @@ export const englishHelp: Catalogue["help"] = {
     agents: { usage: "!agents", about: "The agents of the runtime and their latest sessions." },
     watch: { usage: "!watch SESSION", about: "Tells a session's steps here, until it ends or you say `!watch off`." },
     guide: { usage: "!guide SESSION text", about: "Gives a session guidance for its next step." },
+    answer: {
+      usage: "!answer SESSION text",
+      about:
+        "Answers what a session asks: a choice by its number or value, a form as `name=value` words, else plain text.",
+    },
     pause: { usage: "!pause SESSION", about: "No further step starts; the one that runs is kept." },
     resume: { usage: "!resume SESSION", about: "Goes on, or tries a failed step again." },
     destroy: { usage: "!destroy SESSION", about: "Ends a session for good, after you confirmed it." },

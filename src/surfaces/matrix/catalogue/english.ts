@@ -1,5 +1,6 @@
 import type { Question } from "../state/dialogs.ts";
 import type { Catalogue } from "./catalogue.ts";
+import { choiceLines } from "./choice-lines.ts";
 import { day, englishHelp } from "./english-help.ts";
 
 const plural = (count: number, one: string, many: string): string => `${count} ${count === 1 ? one : many}`;
@@ -106,7 +107,17 @@ export const english: Catalogue = {
       : `No longer watching ${session_ids.map((id) => `\`${id}\``).join(", ")}.`,
   step: (session_id, iteration, text) => `**${session_id} #${iteration}** ${text}`,
   guided: (session_id) => `\`${session_id}\` has it and uses it in its next step.`,
-  guide_usage: "Say `!guide SESSION text`.",
+  text_missing: (command) => `Say \`!${command} SESSION text\`.`,
+  asks: (session_id, question) =>
+    [
+      `**${session_id} asks:** ${question.text}`,
+      ...choiceLines(question),
+      question.choices?.length === 2
+        ? `👍 is 1, 👎 is 2; or say \`!answer ${session_id} …\`.`
+        : `Say \`!answer ${session_id} …\`${question.choices ? " with a number" : ""}.`,
+    ].join("\n"),
+  asks_nothing: (session_id) => `\`${session_id}\` does not ask that any more.`,
+  answered: (session_id) => `\`${session_id}\` has the answer.`,
   controlled: (verb, session_id) => `\`${session_id}\` is ${DONE[verb]}.`,
   control_rejected: (verb, session_id, reason) => `\`${session_id}\` was not ${DONE[verb]}: ${reason}`,
 

@@ -34,6 +34,11 @@ export const russianHelp: Catalogue["help"] = {
       usage: "!watch SESSION",
       about: "Показывать здесь шаги сессии, пока она не закончится или до `!watch off`.",
     },
+    answer: {
+      usage: "!answer SESSION текст",
+      about:
+        "Ответить на вопрос сессии: вариант по номеру или значению, форму словами `имя=значение`, иначе простым текстом.",
+    },
     guide: { usage: "!guide SESSION текст", about: "Дать сессии указание для следующего шага." },
     pause: { usage: "!pause SESSION", about: "Новые шаги не начнутся; текущий сохранится." },
     resume: { usage: "!resume SESSION", about: "Продолжить или повторить неудавшийся шаг." },

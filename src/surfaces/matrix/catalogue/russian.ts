@@ -1,5 +1,6 @@
 import type { Question } from "../state/dialogs.ts";
 import type { Catalogue } from "./catalogue.ts";
+import { choiceLines } from "./choice-lines.ts";
 import { day, russianHelp } from "./russian-help.ts";
 
 const DONE = { pause: "приостановлена", resume: "продолжена", destroy: "завершена" } as const;
@@ -111,7 +112,17 @@ export const russian: Catalogue = {
       : `Больше не слежу за ${session_ids.map((id) => `\`${id}\``).join(", ")}.`,
   step: (session_id, iteration, text) => `**${session_id} №${iteration}** ${text}`,
   guided: (session_id) => `\`${session_id}\` получила указание и учтёт его на следующем шаге.`,
-  guide_usage: "Напишите `!guide SESSION текст`.",
+  text_missing: (command) => `Напишите \`!${command} SESSION текст\`.`,
+  asks: (session_id, question) =>
+    [
+      `**${session_id} спрашивает:** ${question.text}`,
+      ...choiceLines(question),
+      question.choices?.length === 2
+        ? `👍 — это 1, 👎 — это 2; или напишите \`!answer ${session_id} …\`.`
+        : `Напишите \`!answer ${session_id} …\`${question.choices ? " с номером" : ""}.`,
+    ].join("\n"),
+  asks_nothing: (session_id) => `\`${session_id}\` уже не спрашивает об этом.`,
+  answered: (session_id) => `\`${session_id}\` получила ответ.`,
   controlled: (verb, session_id) => `Сессия \`${session_id}\` ${DONE[verb]}.`,
   control_rejected: (verb, session_id, reason) => `Сессия \`${session_id}\` не ${DONE[verb]}: ${reason}`,
 

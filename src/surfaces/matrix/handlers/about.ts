@@ -4,7 +4,7 @@ import { notice } from "../outgoing/outgoing.ts";
 import { isAgentJob } from "../state/jobs.ts";
 import type { Handler } from "./handler.ts";
 
-const OPERATOR_COMMANDS = new Set(["agents", "watch", "guide", "pause", "resume", "destroy"]);
+const OPERATOR_COMMANDS = new Set(["agents", "watch", "guide", "answer", "pause", "resume", "destroy"]);
 
 /** From what is known here, without a call to the agent. */
 export const context: Handler<IncomingCommand> = (event, { state, say, agent_status }) => [

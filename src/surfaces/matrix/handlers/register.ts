@@ -7,7 +7,7 @@ import { load, more } from "./load.ts";
 import { message } from "./message.ts";
 import { reset } from "./reset.ts";
 import { save } from "./save.ts";
-import { agents, destroy, guide, pause, resume, watch } from "./session-commands.ts";
+import { agents, answer, destroy, guide, pause, resume, watch } from "./session-commands.ts";
 
 const newRoom: Handler<IncomingCommand> = (event, { state }) => {
   state.jobs.add(event, { kind: "new_room", name: event.argument });
@@ -22,7 +22,7 @@ const stop: Handler<IncomingCommand> = (event, { state }) => {
 export function registeredHandlers(): Dispatcher {
   const dispatcher = new Dispatcher();
   const commands = { save, load, more, reset, context, new: newRoom, settings, help, yes, no, cancel: no, stop };
-  const forOperators = { agents, watch, guide, pause, resume, destroy };
+  const forOperators = { agents, watch, guide, answer, pause, resume, destroy };
   for (const [name, handler] of Object.entries({ ...commands, ...forOperators }))
     dispatcher.register("command", name, handler);
   dispatcher.register("message", message);

@@ -41,18 +41,28 @@ export const destroy = forOperators((event, { say }) => {
   ];
 });
 
-export const guide = forOperators((event, { state, say }) => {
-  const match = /^(\S+)\s+([\s\S]+)$/.exec(event.argument);
-  if (!match) return [notice(say.guide_usage)];
-  state.jobs.add(event, { kind: "guide", session: match[1] as string, text: match[2] as string });
-  return [];
-});
+const withText = (
+  command: "guide" | "answer",
+  toTask: (session: string, text: string) => Task,
+): Handler<IncomingCommand> =>
+  forOperators((event, { state, say }) => {
+    const match = /^(\S+)\s+([\s\S]+)$/.exec(event.argument);
+    if (!match) return [notice(say.text_missing(command))];
+    state.jobs.add(event, toTask(match[1] as string, match[2] as string));
+    return [];
+  });
+
+export const guide = withText("guide", (session, text) => ({ kind: "guide", session, text }));
+export const answer = withText("answer", (session, text) => ({ kind: "answer", session, text }));
 
 export const watch = forOperators((event, context) => {
   const { state, say } = context;
   if (event.argument.toLowerCase() !== "off")
     return onSession("watch", (session) => ({ kind: "watch", session }))(event, context);
   const watches = state.watches.in(event.room_id);
-  for (const each of watches) state.watches.end(each);
+  for (const each of watches) {
+    state.watches.end(each);
+    state.session_questions.end(each);
+  }
   return [notice(say.watch_stopped(watches.map(({ session_id }) => session_id)))];
 });

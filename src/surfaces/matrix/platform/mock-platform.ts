@@ -68,6 +68,10 @@ export class MockPlatform implements PlatformClient {
     throw new PlatformError("the mock has no sessions");
   }
 
+  async answer(): Promise<ControlOutcome> {
+    throw new PlatformError("the mock has no sessions");
+  }
+
   watch(): Disposable {
     return { [Symbol.dispose]() {} };
   }

@@ -1,3 +1,5 @@
+import type { JsonValue } from "../../../domain/json.ts";
+import type { Question } from "../../../domain/question.ts";
 import type { Session } from "../../../domain/session.ts";
 import type { Step } from "../../../domain/step.ts";
 import type { Control } from "../state/jobs.ts";
@@ -73,8 +75,17 @@ export interface PlatformClient {
   control(session_id: string, verb: Control, user_id: string): Promise<ControlOutcome>;
   /** Once, however often it is called with the same `request_id`. */
   guide(session_id: string, text: string, sender: Sender): Promise<ControlOutcome>;
-  /** Steps after an iteration and those to come, until the session ends. */
+  /** The same for an answer to a question. */
+  answer(session_id: string, answer: Answer, sender: Sender): Promise<ControlOutcome>;
+  /** Steps after an iteration and those to come, and what the session asks, until it ends. */
   watch(session_id: string, after_iteration: number, follower: SessionFollower): Disposable;
 }
 
-export type SessionFollower = { step(step: Step): void; ended(status: string): void };
+export type Answer = { answer: JsonValue; question_id: string };
+
+export type SessionFollower = {
+  step(step: Step): void;
+  /** Again after each change of the session: the question that is open. */
+  asks(question: Question): void;
+  ended(status: string): void;
+};

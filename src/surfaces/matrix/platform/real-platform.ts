@@ -9,6 +9,7 @@ import {
   AgentFailedError,
   AgentLostError,
   type AgentStatus,
+  type Answer,
   type Asked,
   type ControlOutcome,
   type PlatformClient,
@@ -184,10 +185,18 @@ export class RealPlatform implements PlatformClient {
     return this.#settled(await this.#http.submit(session_id, verb, {}, { user_id }));
   }
 
-  async guide(session_id: string, text: string, sender: Sender): Promise<ControlOutcome> {
+  guide(session_id: string, text: string, sender: Sender): Promise<ControlOutcome> {
+    return this.#once(session_id, "interrupt", { guidance: text, mode: "next" }, sender);
+  }
+
+  answer(session_id: string, answer: Answer, sender: Sender): Promise<ControlOutcome> {
+    return this.#once(session_id, "answer", answer, sender);
+  }
+
+  /** What was begun before a crash may have arrived. */
+  async #once(session_id: string, verb: string, payload: object, sender: Sender): Promise<ControlOutcome> {
     const before = await this.#findAction(session_id, sender.request_id);
-    const guidance = { guidance: text, mode: "next" };
-    return this.#settled(before?.action_id ?? (await this.#http.submit(session_id, "interrupt", guidance, sender)));
+    return this.#settled(before?.action_id ?? (await this.#http.submit(session_id, verb, payload, sender)));
   }
 
   async #settled(action_id: string): Promise<ControlOutcome> {

@@ -22,7 +22,9 @@ export function watchSession(target: WatchTarget, follower: SessionFollower): Di
     if (ended && last >= ended.iteration) follower.ended(ended.status);
   };
   const consider = (session: Session | undefined): void => {
-    if (session?.session_id !== session_id || isLive(session.status)) return;
+    if (session?.session_id !== session_id) return;
+    if (session.question !== null && isLive(session.status)) follower.asks(session.question);
+    if (isLive(session.status)) return;
     ended = session;
     endWhenOver();
   };

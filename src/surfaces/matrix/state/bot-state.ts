@@ -8,6 +8,7 @@ import { KeyValues } from "./key-values.ts";
 import { Outbox } from "./outbox.ts";
 import { People } from "./people.ts";
 import { Saves } from "./saves.ts";
+import { SessionQuestions } from "./session-questions.ts";
 import { Watches } from "./watches.ts";
 
 /** Rows that were dealt with are kept for replies to them and against repetition, but not for ever. */
@@ -23,6 +24,7 @@ export class BotState {
   readonly people: People;
   readonly encrypted_rooms: EncryptedRooms;
   readonly watches: Watches;
+  readonly session_questions: SessionQuestions;
   readonly keyValues: KeyValues;
   readonly #database: Database;
 
@@ -36,6 +38,7 @@ export class BotState {
     this.people = new People(database, language);
     this.encrypted_rooms = new EncryptedRooms(database);
     this.watches = new Watches(database);
+    this.session_questions = new SessionQuestions(database);
     this.keyValues = new KeyValues(database);
   }
 

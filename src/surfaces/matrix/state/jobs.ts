@@ -1,3 +1,4 @@
+import type { JsonValue } from "../../../domain/json.ts";
 import type { Database } from "./database.ts";
 
 export type Control = "pause" | "resume" | "destroy";
@@ -13,6 +14,9 @@ export type Task =
   | { kind: "agents" }
   | { kind: "watch"; session: string }
   | { kind: "guide"; session: string; text: string }
+  /** In words, for whatever the session asks when it is done; or a choice, for that question only. */
+  | { kind: "answer"; session: string; text: string }
+  | { kind: "answer"; session: string; choice: JsonValue; question_id: string }
   | { kind: "control"; verb: Control; session: string };
 export type AgentTask = Extract<Task, { kind: "ask" | "save" | "load" }>;
 

@@ -80,4 +80,15 @@ export const MIGRATIONS: readonly string[] = [
   ALTER TABLE inbox ADD COLUMN error TEXT;
   ALTER TABLE outbox ADD COLUMN error TEXT;
   `,
+  // What watched sessions ask, and where it was said.
+  `
+  CREATE TABLE session_questions (
+    room_id TEXT NOT NULL,
+    session_id TEXT NOT NULL,
+    question_id TEXT NOT NULL,
+    transaction_id TEXT NOT NULL UNIQUE,
+    choices TEXT NOT NULL,
+    PRIMARY KEY (room_id, session_id)
+  ) STRICT;
+  `,
 ];

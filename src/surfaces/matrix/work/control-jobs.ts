@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { answerFromText } from "../../../domain/answer.ts";
 import { isLive, type Session } from "../../../domain/session.ts";
 import { PlatformError } from "../platform/platform-client.ts";
 import { isAgentJob, type Job, requestIdOf, type Task } from "../state/jobs.ts";
@@ -87,6 +88,8 @@ export class ControlJobs {
         return this.#onSession(job, task.session, async (session) => this.#watch(job, session));
       case "guide":
         return this.#onSession(job, task.session, async (session) => this.#guide(job, session, task.text));
+      case "answer":
+        return this.#onSession(job, task.session, async (session) => this.#answer(job, session, task));
       case "control":
         return this.#onSession(job, task.session, async (session) => this.#control(job, session, task.verb));
     }
@@ -157,6 +160,23 @@ export class ControlJobs {
     );
   }
 
+  async #answer(job: ControlJob, { session_id, question }: Session, task: AnswerTask): Promise<void> {
+    const say = wordsFor(this.#context, job);
+    const isOpen = question !== null && (!("question_id" in task) || task.question_id === question.question_id);
+    if (!isOpen) return finish(this.#context, job, say.asks_nothing(session_id));
+    const answer = "choice" in task ? task.choice : answerFromText(question, task.text);
+    const outcome = await this.#context.platform.answer(
+      session_id,
+      { answer, question_id: question.question_id },
+      { user_id: job.user_id, request_id: requestIdOf(job) },
+    );
+    finish(
+      this.#context,
+      job,
+      outcome.kind === "done" ? say.answered(session_id) : say.runtime_unreachable(outcome.reason),
+    );
+  }
+
   async #control(job: ControlJob, { session_id }: Session, verb: ControlVerb): Promise<void> {
     const say = wordsFor(this.#context, job);
     const outcome = await this.#context.platform.control(session_id, verb, job.user_id);
@@ -170,6 +190,7 @@ export class ControlJobs {
   }
 }
 
+type AnswerTask = Extract<ControlTask, { kind: "answer" }>;
 type ControlVerb = Extract<ControlTask, { kind: "control" }>["verb"];
 
 function failureReason(error: unknown): string {
