@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { isObject, type JsonObject, type JsonValue } from "./json.ts";
+import { isObject, type JsonObject, type JsonValue, jsonObjectSchema, jsonSchema } from "./json.ts";
 import type { Question } from "./question.ts";
 
 const length = z.int().min(0).optional();
@@ -42,15 +42,37 @@ export const answerFormSchema = z.looseObject({
 export type AnswerProblem = { path: (string | number)[]; message: string };
 
 /** Why an answer does not fit its question; nothing where it does. */
-export function answerProblems({ choices, schema }: Question, answer: JsonValue): AnswerProblem[] {
-  if (choices && !choices.some(({ value }) => isSame(value, answer))) {
-    const known = choices.map(({ value }) => JSON.stringify(value)).join(", ");
-    return [{ path: [], message: `must be one of ${known.length > 500 ? `${known.slice(0, 500)}…` : known}` }];
+export function answerProblems({ choices, schema, about }: Question, answer: JsonValue): AnswerProblem[] {
+  const problems = choices ? choiceProblems(choices, answer, []) : [];
+  const detailed = isObject(about) ? detailedAnswers.get(about["kind"]) : undefined;
+  if (choices && problems.length > 0 && detailed && isObject(answer)) {
+    const wrongFields = problemsOf(detailed, answer);
+    return wrongFields.length > 0 ? wrongFields : choiceProblems(choices, answer["choice"], ["choice"]);
   }
+  if (problems.length > 0) return problems;
   const form = schema === null ? null : answerFormSchema.safeParse(schema);
   // A question whose schema cannot be read was never asked by a frame: nothing can be held against the answer.
-  if (!form?.success) return [];
-  const parsed = toZod(form.data).safeParse(answer);
+  return form?.success ? problemsOf(toZod(form.data), answer) : [];
+}
+
+/** What may be said beside the choice, by the kind of what is asked about: a call of a tool, or one that may have happened. */
+const detailedAnswers: ReadonlyMap<unknown, z.ZodType> = new Map<unknown, z.ZodType>([
+  ["tool", z.strictObject({ choice: jsonSchema, args: jsonObjectSchema.optional(), reason: z.string().optional() })],
+  ["in_doubt", z.strictObject({ choice: jsonSchema, result: jsonSchema.optional() })],
+]);
+
+function choiceProblems(
+  choices: NonNullable<Question["choices"]>,
+  choice: JsonValue | undefined,
+  path: string[],
+): AnswerProblem[] {
+  if (choice !== undefined && choices.some(({ value }) => isSame(value, choice))) return [];
+  const known = choices.map(({ value }) => JSON.stringify(value)).join(", ");
+  return [{ path, message: `must be one of ${known.length > 500 ? `${known.slice(0, 500)}…` : known}` }];
+}
+
+function problemsOf(schema: z.ZodType, answer: JsonValue): AnswerProblem[] {
+  const parsed = schema.safeParse(answer);
   return parsed.success ? [] : parsed.error.issues.map(({ path, message }) => ({ path: path.map(toKey), message }));
 }
 

@@ -61,4 +61,27 @@ describe("POST /api/sessions/:session_id/answer", () => {
       problemOf(await api.post(path, { answer: { n: 1 }, question_id }), 409);
     },
   );
+
+  test(
+    "takes edited arguments beside the choice where a tool's call is asked about, nowhere else",
+    TIMEOUT,
+    async () => {
+      const { api } = world();
+      const choices = [{ value: "approve" }, { value: "deny" }];
+      const args = { path: "b.md" };
+      const about = { kind: "tool", tool: "files/write", args: { path: "a.md" } };
+      const { session_id } = await asking({ text: "May I?", choices, about });
+      const path = pathOf("sessions", session_id, "answer");
+      assert.deepEqual(wrongPaths(await api.post(path, { answer: { choice: "often", args } })), ["answer.choice"]);
+      assert.deepEqual(wrongPaths(await api.post(path, { answer: { args } })), ["answer.choice"]);
+      assert.deepEqual(wrongPaths(await api.post(path, { answer: { choice: "approve", args: 1 } })), ["answer.args"]);
+      read(await api.post(path, { answer: { choice: "approve", args } }), 202, SHAPES.accepted);
+      await world().status(session_id, "done");
+      const other = await asking({ text: "May I?", choices, about: { kind: "constructor" } });
+      const answer = { choice: "approve", args };
+      assert.deepEqual(wrongPaths(await api.post(pathOf("sessions", other.session_id, "answer"), { answer })), [
+        "answer",
+      ]);
+    },
+  );
 });

@@ -29,6 +29,7 @@ const HELP: [keys: string[], what: string][] = [
   [["x"], "Select the row"],
   [["p"], "Pause or resume the session"],
   [["m"], "Guide the session"],
+  [["a"], "Answer what the session asks"],
   [["u"], "Pause or resume the updates of the timeline"],
   [["Ctrl", "Enter"], "Send"],
   [["?"], "This help"],

@@ -19,6 +19,8 @@ export const resume = (session_id: string, options?: SessionOptions) =>
 export const destroy = (session_id: string) => act("destroy", session_id, {});
 export const guide = (session_id: string, guidance: unknown, mode: "next" | "now") =>
   act("interrupt", session_id, { guidance, mode });
+export const answer = (session_id: string, question_id: string, said: unknown) =>
+  act("answer", session_id, { answer: said, question_id });
 
 export const fork = (session_id: string, iteration: number, guidance: string) =>
   act("fork", session_id, { iteration, ...(guidance ? { guidance } : {}) });

@@ -35,6 +35,7 @@ export type SummaryQuery = {
   moniker?: string;
   q?: string;
   needs_person?: boolean;
+  spawned_by?: string;
 };
 export type MonikerInfo = {
   name: string;
@@ -47,9 +48,17 @@ export type JsonSchema = {
   title?: string;
   description?: string;
   default?: unknown;
+  format?: string;
+  const?: unknown;
   enum?: unknown[];
+  oneOf?: JsonSchema[];
+  anyOf?: JsonSchema[];
+  items?: JsonSchema;
+  minItems?: number;
+  maxItems?: number;
   minimum?: number;
   maximum?: number;
+  minLength?: number;
   maxLength?: number;
   required?: string[];
   properties?: Record<string, JsonSchema>;
@@ -91,6 +100,9 @@ export const summariesPage = (query: SummaryQuery, page: number, limit = PAGE) =
 });
 
 export const useNeedsMe = () => useQuery(summariesPage({ needs_person: true }, 0, 500));
+
+/** The sessions that steps of this one started. */
+export const useChildren = (session_id: string) => useQuery(summariesPage({ spawned_by: session_id }, 0, 500));
 
 export const useSession = (session_id: string) =>
   useQuery({

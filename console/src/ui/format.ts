@@ -15,10 +15,12 @@ export function milliseconds(ms: number): string {
 
 export const bytes = (value: number): string => `${(value / 1024 / 1024).toFixed(0)} MB`;
 
-/** What was said, as text: a plain string, the text of an object, or JSON. */
+/** What was said, as text: a plain string, the text of an object, an answer, or JSON. */
 export function spoken(guidance: unknown): string {
   if (typeof guidance === "string") return guidance;
-  if (typeof guidance === "object" && guidance !== null && "text" in guidance && typeof guidance.text === "string")
-    return guidance.text;
+  if (typeof guidance === "object" && guidance !== null) {
+    if ("text" in guidance && typeof guidance.text === "string") return guidance.text;
+    if ("answer" in guidance && "question_id" in guidance) return spoken(guidance.answer);
+  }
   return JSON.stringify(guidance);
 }

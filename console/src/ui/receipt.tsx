@@ -20,6 +20,11 @@ const arrow = (
   </span>
 );
 
+const GUIDANCE: ReadonlySet<Action["action_type"]> = new Set(["agent_interrupt", "agent_input", "agent_answer"]);
+
+/** Whether it brings words that a step consumes. */
+export const carriesWords = ({ action_type }: Action): boolean => GUIDANCE.has(action_type);
+
 function endOf(action: Action, onIteration: ReceiptProps["onIteration"]): ReactNode {
   const { receipt, outcome, error, consumed_iteration } = action;
   if (receipt === "bounced") return <span className="text-bad">bounced: {error}</span>;
@@ -30,8 +35,7 @@ function endOf(action: Action, onIteration: ReceiptProps["onIteration"]): ReactN
       </span>
     );
   if (receipt === "accepted") return <Stage>{action.error ?? "in the queue"}</Stage>;
-  if (action.action_type !== "agent_interrupt" && action.action_type !== "agent_input")
-    return <Stage isDone>done</Stage>;
+  if (!carriesWords(action)) return <Stage isDone>done</Stage>;
   return (
     <>
       <Stage isDone>delivered</Stage>

@@ -28,6 +28,16 @@ export function Age({ at }: { at: string }) {
   );
 }
 
+/** How long until a moment to come, with the reader's own time and UTC on hover. */
+export function Until({ at }: { at: string }) {
+  const left = Date.parse(at) - useSignal(now);
+  return (
+    <time dateTime={at} title={`${new Date(at).toLocaleString()}\n${utc(at)}`}>
+      {left <= 0 ? "now" : `in ${shortSpan(left)}`}
+    </time>
+  );
+}
+
 /** A moment in the reader's zone, UTC on hover. */
 export function Time({ at, withDate = false }: { at: string; withDate?: boolean }) {
   const moment = new Date(at);

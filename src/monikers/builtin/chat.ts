@@ -21,6 +21,10 @@ import { defineMoniker, type StepContext, StepError } from "../moniker.ts";
 const INSTRUCTIONS =
   "You are a helpful assistant with a workspace of files. Be brief and exact; say so when you do not know.";
 const MOST_TOOLS = 12;
+const YES_OR_NO = [
+  { value: "yes", label: "Yes" },
+  { value: "no", label: "No" },
+];
 
 type Params = { instructions?: string | undefined };
 
@@ -37,7 +41,8 @@ export const chat = defineMoniker<Params>({
     const remembered = await condense(remember(memory, ...said, { role: "agent", text }), context);
     const next_step = String(Number(step) + 1);
     const after = { ...remembered, question: question ?? null };
-    return { step, next_step, state: after, text, done: false, ...(question ? { data: { question } } : {}) };
+    const asking = question ? { data: { question }, ask: { text: question.text, choices: YES_OR_NO } } : {};
+    return { step, next_step, state: after, text, done: false, ...asking };
   },
 });
 

@@ -5,7 +5,9 @@ import { plural } from "../../ui/format.ts";
 import { Link } from "../../ui/link.tsx";
 import { Status } from "../../ui/status.tsx";
 import { Age } from "../../ui/time.tsx";
-import { AnswerForm, EndButton, RetryButton } from "./answers.tsx";
+import { QuestionView } from "../question/question-view.tsx";
+import { PauseBanner } from "../session/pause-banner.tsx";
+import { EndButton, RetryButton } from "./answers.tsx";
 import { LimitForm } from "./limit-form.tsx";
 
 /** One place for every session that waits for a person. */
@@ -63,12 +65,20 @@ function Reason({ row }: { row: SessionSummary }) {
   if (row.question !== null)
     return (
       <>
-        <p className="rounded-md bg-warn-soft px-3 py-2 text-ink wrap-anywhere">{row.question.text}</p>
-        <AnswerForm session_id={row.session_id} />
+        <QuestionView session={row} />
+        <PauseBanner session={row} />
       </>
     );
-  // Failed, or held since it brought the process down: both can be tried again.
-  if (row.status === "error" || row.status === "paused")
+  if (row.status === "paused")
+    return (
+      <>
+        <PauseBanner session={row} />
+        <div>
+          <EndButton session={row} />
+        </div>
+      </>
+    );
+  if (row.status === "error")
     return (
       <>
         <p className="rounded-md bg-bad-soft px-3 py-2 text-bad wrap-anywhere">{row.last_error}</p>

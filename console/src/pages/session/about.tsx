@@ -15,6 +15,7 @@ export function About({ session }: { session: Session }) {
     ["Updated", <Time key="updated" at={session.updated_at} withDate />],
     ["Ended", session.ended_at ? <Time key="ended" at={session.ended_at} withDate /> : "not yet"],
   ];
+  if (session.wake_at !== null) facts.push(["Wakes", <Time key="wakes" at={session.wake_at} withDate />]);
   return (
     <div className="flex flex-col gap-4 p-4">
       <dl className="grid grid-cols-[90px_1fr] gap-y-1">

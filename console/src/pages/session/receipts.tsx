@@ -1,7 +1,7 @@
 import { type Action, useActions } from "../../data/queries.ts";
 import { Empty } from "../../ui/empty.tsx";
 import { spoken } from "../../ui/format.ts";
-import { Receipt } from "../../ui/receipt.tsx";
+import { carriesWords, Receipt } from "../../ui/receipt.tsx";
 import { Time } from "../../ui/time.tsx";
 import { senderOf } from "./sender.ts";
 
@@ -41,8 +41,5 @@ export function Receipts({ session_id, onIteration }: ReceiptsProps) {
     </ol>
   );
 }
-
-const carriesWords = ({ action_type }: Action): boolean =>
-  action_type === "agent_interrupt" || action_type === "agent_input";
 
 const guidanceIn = ({ payload }: Action): unknown => payload["guidance"] ?? payload;

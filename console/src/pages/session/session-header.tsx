@@ -8,12 +8,13 @@ import { count, plural } from "../../ui/format.ts";
 import { Icon } from "../../ui/icon.tsx";
 import { Link } from "../../ui/link.tsx";
 import { Status } from "../../ui/status.tsx";
-import { Age } from "../../ui/time.tsx";
+import { Age, Until } from "../../ui/time.tsx";
 import { attempt } from "../../ui/toast.tsx";
 import { LimitDialog } from "../inbox/limit-dialog.tsx";
 import { DestroyDialog } from "./destroy-dialog.tsx";
 import { exportSession } from "./export-session.ts";
 import { ForkDialog } from "./fork-dialog.tsx";
+import { isHeld, PauseBanner } from "./pause-banner.tsx";
 
 type Open = "destroy" | "fork" | "limit" | null;
 
@@ -38,6 +39,9 @@ export function SessionHeader({ session }: { session: Session }) {
           {session.last_error}
         </p>
       )}
+      <div className="mt-2 empty:hidden">
+        <PauseBanner session={session} />
+      </div>
       {open === "destroy" && <DestroyDialog session={session} onClose={close} />}
       {open === "fork" && <ForkDialog session={session} iteration={session.iteration} onClose={close} />}
       {open === "limit" && <LimitDialog session={session} onClose={close} />}
@@ -56,7 +60,8 @@ function Controls({ session, onOpen }: { session: Session; onOpen: (open: Open) 
           Pause
         </Button>
       )}
-      {(status === "paused" || status === "error") && (
+      {/* One that is held has the button beside the reason. */}
+      {(status === "paused" || status === "error") && !isHeld(session) && (
         <Button look="primary" onClick={() => void attempt(() => resume(session_id))}>
           <Icon name="play" className="size-3.5" />
           {status === "error" ? "Try again" : "Resume"}
@@ -88,7 +93,7 @@ function Controls({ session, onOpen }: { session: Session; onOpen: (open: Open) 
 }
 
 function Facts({ session }: { session: Session }) {
-  const { parent_session_id, conversation_id } = session;
+  const { parent_session_id, conversation_id, spawned_by, pause_reason } = session;
   return (
     <div className="mt-1 flex flex-wrap items-center gap-x-4 gap-y-1 text-muted md:pl-8">
       <CopyId id={session.session_id} label="session id" />
@@ -99,6 +104,25 @@ function Facts({ session }: { session: Session }) {
         started <Age at={session.created_at} /> ago
       </span>
       {session.stop_reason && <span className="text-warn">stopped: {session.stop_reason}</span>}
+      {session.status === "waiting" && session.wake_at !== null && (
+        <span data-testid="wakes">
+          wakes <Until at={session.wake_at} />
+        </span>
+      )}
+      {pause_reason?.kind === "person" && pause_reason.user_id !== undefined && (
+        <span className="wrap-anywhere">
+          paused by {pause_reason.user_id}
+          {pause_reason.reason !== undefined && `: ${pause_reason.reason}`}
+        </span>
+      )}
+      {spawned_by !== null && (
+        <Link
+          className="text-accent hover:underline"
+          href={sessionHref(spawned_by.session_id, { step: spawned_by.iteration })}
+        >
+          Started by step {spawned_by.iteration} of its parent
+        </Link>
+      )}
       {conversation_id !== null && (
         <Link className="text-accent hover:underline" href={conversationHref(conversation_id)}>
           Conversation

@@ -10,6 +10,7 @@ import { useReconnected } from "../../data/use-reconnected.ts";
 import { Empty, Failure } from "../../ui/empty.tsx";
 import { Link } from "../../ui/link.tsx";
 import { attempt } from "../../ui/toast.tsx";
+import { QuestionView } from "../question/question-view.tsx";
 import { GuideForm } from "./guide-form.tsx";
 import { SessionHeader } from "./session-header.tsx";
 import { SidePanel } from "./side-panel.tsx";
@@ -53,6 +54,10 @@ function OpenSession({ session }: { session: Session }) {
   useKeys({
     p: () => void attempt(() => (session.status === "paused" ? resume : pause)(session.session_id)),
     m: () => document.querySelector<HTMLElement>("[data-guide]")?.focus(),
+    a: () =>
+      document
+        .querySelector<HTMLElement>("[data-answer], [data-testid=question] :is(input, select, textarea)")
+        ?.focus(),
     u: () => timeline?.pauseUpdates(!timeline.state.value.isPaused),
     j: () => choose(Math.min(session.iteration, (iteration ?? -1) + 1)),
     k: () => choose(Math.max(0, (iteration ?? session.iteration + 1) - 1)),
@@ -79,6 +84,11 @@ function OpenSession({ session }: { session: Session }) {
                 setOpened({ session, around: null });
               }}
             />
+          )}
+          {session.question !== null && (
+            <div className="max-h-[60%] shrink-0 overflow-y-auto border-t border-line bg-surface p-3">
+              <QuestionView session={session} />
+            </div>
           )}
           <GuideForm session={session} />
         </section>

@@ -1,7 +1,8 @@
-import type { Session } from "../../data/queries.ts";
+import { type Session, useChildren } from "../../data/queries.ts";
 import { Empty } from "../../ui/empty.tsx";
 import { useMedia } from "../../ui/use-media.ts";
 import { About } from "./about.tsx";
+import { Children } from "./children.tsx";
 import { Receipts } from "./receipts.tsx";
 import { SessionPlots } from "./session-plots.tsx";
 import { StepDetail } from "./step-detail.tsx";
@@ -10,6 +11,7 @@ const TABS = [
   { tab: null, label: "Timeline" },
   { tab: "step", label: "Step" },
   { tab: "receipts", label: "Receipts" },
+  { tab: "children", label: "Children" },
   { tab: "plots", label: "Plots" },
   { tab: "about", label: "About" },
 ] as const;
@@ -25,6 +27,7 @@ type SidePanelProps = {
 /** What stands beside the timeline; on a narrow screen, instead of it. */
 export function SidePanel({ session, tab, iteration, onTab, onIteration }: SidePanelProps) {
   const shown = tab ?? "receipts";
+  const hasChildren = (useChildren(session.session_id).data?.total ?? 0) > 0;
   const isNarrow = useMedia("(max-width: 767px)");
   return (
     <aside
@@ -36,18 +39,20 @@ export function SidePanel({ session, tab, iteration, onTab, onIteration }: SideP
         aria-label="Details"
         className="flex gap-1 overflow-x-auto border-b border-line bg-surface px-2 pt-1.5"
       >
-        {TABS.map(({ tab: name, label }) => (
-          <button
-            key={label}
-            type="button"
-            role="tab"
-            aria-selected={name === (isNarrow ? tab : shown)}
-            onClick={() => onTab(name)}
-            className={`border-b-2 border-transparent px-2.5 py-1.5 font-medium text-muted hover:text-ink aria-selected:border-accent aria-selected:text-ink ${name === null ? "md:hidden" : ""}`}
-          >
-            {label}
-          </button>
-        ))}
+        {TABS.filter(({ tab: name }) => name !== "children" || hasChildren || shown === "children").map(
+          ({ tab: name, label }) => (
+            <button
+              key={label}
+              type="button"
+              role="tab"
+              aria-selected={name === (isNarrow ? tab : shown)}
+              onClick={() => onTab(name)}
+              className={`border-b-2 border-transparent px-2.5 py-1.5 font-medium text-muted hover:text-ink aria-selected:border-accent aria-selected:text-ink ${name === null ? "md:hidden" : ""}`}
+            >
+              {label}
+            </button>
+          ),
+        )}
       </div>
       <div
         role="tabpanel"
@@ -62,6 +67,7 @@ export function SidePanel({ session, tab, iteration, onTab, onIteration }: SideP
           <StepDetail session={session} iteration={iteration} onIteration={onIteration} />
         )}
         {shown === "receipts" && <Receipts session_id={session.session_id} onIteration={onIteration} />}
+        {shown === "children" && <Children session_id={session.session_id} onIteration={onIteration} />}
         {shown === "plots" && <SessionPlots session={session} />}
         {shown === "about" && <About session={session} />}
       </div>

@@ -4,6 +4,7 @@ import { shortCount } from "../../ui/format.ts";
 import { Link } from "../../ui/link.tsx";
 import { Status } from "../../ui/status.tsx";
 import { Age } from "../../ui/time.tsx";
+import { LastText } from "./last-text.tsx";
 
 export const ROW_COLUMNS =
   "md:grid-cols-[18px_88px_minmax(120px,1.2fr)_92px_64px_minmax(160px,3fr)_64px_44px] md:gap-3";
@@ -60,12 +61,3 @@ export function SessionRow({ row, isHere, isSelected, onToggle, onFocus }: Sessi
 
 /** The end of an id that we made tells sessions apart; one that a person chose is shown as it is. */
 const shortId = (id: string): string => (/^[0-9A-HJKMNP-TV-Z]{26}$/.test(id) ? id.slice(-5) : id);
-
-function LastText({ row }: { row: SessionSummary }) {
-  if (row.question !== null) return <span className="text-warn">Asks: {row.question.text}</span>;
-  if ((row.status === "error" || row.status === "paused") && row.last_error)
-    return <span className="text-bad">{row.last_error}</span>;
-  if (row.stop_reason !== null && row.stop_reason !== "destroyed")
-    return <span className="text-warn">Stopped by {row.stop_reason}</span>;
-  return row.text ?? "–";
-}

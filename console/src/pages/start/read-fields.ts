@@ -1,14 +1,5 @@
 import type { JsonSchema } from "../../data/queries.ts";
-
-type FieldKind = "choice" | "flag" | "number" | "json" | "long text" | "text";
-
-export function kindOf({ type, enum: choices, maxLength }: JsonSchema): FieldKind {
-  if (choices) return "choice";
-  if (type === "boolean") return "flag";
-  if (type === "number" || type === "integer") return "number";
-  if (type !== "string") return "json";
-  return maxLength !== undefined && maxLength > 1000 ? "long text" : "text";
-}
+import { textIn, valueIn } from "../../ui/field-value.ts";
 
 type Read = { body: Record<string, unknown> } | { problems: Map<string, string> };
 
@@ -18,9 +9,8 @@ export function readFields(form: FormData, params_schema: JsonSchema): Read {
   const params: Record<string, unknown> = {};
   const options: Record<string, number> = {};
   for (const [name, schema] of Object.entries(params_schema.properties ?? {})) {
-    const text = textIn(form, `params.${name}`);
     try {
-      const value = valueOf(text, kindOf(schema), form.has(`params.${name}`));
+      const value = valueIn(form, `params.${name}`, schema);
       if (value !== undefined) params[name] = value;
     } catch {
       problems.set(`params.${name}`, "This is not JSON.");
@@ -32,16 +22,4 @@ export function readFields(form: FormData, params_schema: JsonSchema): Read {
   if (agent_id === "") problems.set("agent_id", "It needs a name.");
   if (problems.size > 0) return { problems };
   return { body: { agent_id, params, options } };
-}
-
-function textIn(form: FormData, name: string): string {
-  const value = form.get(name);
-  return typeof value === "string" ? value : "";
-}
-
-function valueOf(text: string, kind: FieldKind, isThere: boolean): unknown {
-  if (kind === "flag") return isThere;
-  if (text === "") return undefined;
-  if (kind === "number") return Number(text);
-  return kind === "json" ? (JSON.parse(text) as unknown) : text;
 }

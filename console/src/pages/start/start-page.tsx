@@ -4,8 +4,8 @@ import { ApiError, post } from "../../data/api.ts";
 import { type MonikerInfo, useMonikers } from "../../data/queries.ts";
 import { Button } from "../../ui/button.tsx";
 import { Failure } from "../../ui/empty.tsx";
+import { Field } from "../../ui/field.tsx";
 import { Section } from "../../ui/section.tsx";
-import { Field } from "./field.tsx";
 import { readFields } from "./read-fields.ts";
 
 const OPTIONS: [name: string, label: string, hint: string][] = [

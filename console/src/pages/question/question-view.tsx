@@ -1,0 +1,61 @@
+import type { Session } from "../../data/queries.ts";
+import { Json } from "../../ui/json.tsx";
+import { Time, Until } from "../../ui/time.tsx";
+import { ChoiceForm } from "./choice-form.tsx";
+import { SchemaForm } from "./schema-form.tsx";
+import { TextForm } from "./text-form.tsx";
+import { useAnswer } from "./use-answer.ts";
+
+type Asking = Pick<Session, "session_id" | "question" | "wake_at">;
+export type Question = NonNullable<Session["question"]>;
+
+/** What a session asks, and the way to answer it. */
+export function QuestionView({ session: { session_id, question, wake_at } }: { session: Asking }) {
+  if (question === null) return null;
+  return (
+    <section aria-label="Question" data-testid="question" className="flex flex-col gap-3">
+      <div className="rounded-md bg-warn-soft px-3 py-2">
+        <p className="whitespace-pre-wrap text-ink wrap-anywhere">{question.text}</p>
+        {wake_at !== null && (
+          <p className="mt-1 text-[12px] text-warn">
+            It waits for an answer until <Time at={wake_at} withDate /> (<Until at={wake_at} />
+            ).
+          </p>
+        )}
+      </div>
+      {/* Another question starts with an empty form. */}
+      <AnswerForm key={question.question_id} session_id={session_id} question={question} />
+    </section>
+  );
+}
+
+function AnswerForm({ session_id, question }: { session_id: string; question: Question }) {
+  const answering = useAnswer(session_id, question.question_id);
+  const problem = answering.problems.get("");
+  return (
+    <>
+      {question.choices !== null ? (
+        <ChoiceForm question={question} choices={question.choices} answering={answering} />
+      ) : (
+        <>
+          {question.about !== null && <Json value={question.about} label="What it is about" />}
+          {question.schema !== null ? (
+            <SchemaForm schema={question.schema} answering={answering} />
+          ) : (
+            <TextForm answering={answering} />
+          )}
+        </>
+      )}
+      {problem !== undefined && (
+        <p role="alert" className="text-bad wrap-anywhere">
+          {problem}
+        </p>
+      )}
+      {answering.state === "sent" && (
+        <p role="status" className="text-muted">
+          Your answer is sent. The next step uses it.
+        </p>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,37 @@
+import { useState } from "react";
+import { Button } from "../../ui/button.tsx";
+import type { Answering } from "./use-answer.ts";
+
+/** An answer in the person's own words. */
+export function TextForm({ answering }: { answering: Answering }) {
+  const [text, setText] = useState("");
+  const canSend = text.trim() !== "" && answering.state === "open";
+  const send = () => {
+    if (canSend) void answering.send(text.trim());
+  };
+  return (
+    <form
+      className="flex flex-wrap items-end gap-2"
+      onSubmit={(event) => {
+        event.preventDefault();
+        send();
+      }}
+    >
+      <textarea
+        data-answer
+        className="field min-w-40 flex-1 resize-y"
+        aria-label="Your answer"
+        placeholder="Your answer…"
+        rows={2}
+        value={text}
+        onChange={(event) => setText(event.target.value)}
+        onKeyDown={(event) => {
+          if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) send();
+        }}
+      />
+      <Button type="submit" look="primary" disabled={!canSend}>
+        Answer
+      </Button>
+    </form>
+  );
+}

@@ -1,0 +1,44 @@
+import { useState } from "react";
+import { ApiError } from "../../data/api.ts";
+import { answer } from "../../data/commands.ts";
+import { client } from "../../data/queries.ts";
+import { tell } from "../../ui/toast.tsx";
+
+/** What is wrong with an answer, by the path of the field; "" is the answer as a whole. */
+export type Problems = ReadonlyMap<string, string>;
+
+export type Answering = {
+  state: "open" | "sending" | "sent";
+  problems: Problems;
+  setProblems: (problems: Problems) => void;
+  send: (said: unknown) => Promise<void>;
+};
+
+/** Sends one answer. A question that was answered meanwhile is told, and what is shown is read again. */
+export function useAnswer(session_id: string, question_id: string): Answering {
+  const [state, setState] = useState<Answering["state"]>("open");
+  const [problems, setProblems] = useState<Problems>(new Map());
+  const send = async (said: unknown) => {
+    if (state === "sending") return;
+    setState("sending");
+    setProblems(new Map());
+    try {
+      await answer(session_id, question_id, said);
+      setState("sent");
+    } catch (error) {
+      setState("open");
+      if (error instanceof ApiError && error.status === 409) {
+        tell("This question was answered meanwhile.", true);
+        void client.invalidateQueries({ queryKey: ["summaries"] });
+        void client.invalidateQueries({ queryKey: ["session", session_id] });
+      } else setProblems(problemsIn(error));
+    }
+  };
+  return { state, problems, setProblems, send };
+}
+
+function problemsIn(error: unknown): Problems {
+  const message = error instanceof Error ? error.message : String(error);
+  if (!(error instanceof ApiError) || error.errors.length === 0) return new Map([["", message]]);
+  return new Map(error.errors.map((one) => [one.path.replace(/^answer\.?/, ""), one.message]));
+}

@@ -1,0 +1,46 @@
+import type { JsonSchema } from "../data/queries.ts";
+
+type FieldKind = "choice" | "choices" | "flag" | "number" | "json" | "moment" | "long text" | "text";
+
+export function kindOf(schema: JsonSchema): FieldKind {
+  const { type, maxLength, format } = schema;
+  if (type === "array" && schema.items && listedIn(schema.items).length > 0) return "choices";
+  if (listedIn(schema).length > 0) return "choice";
+  if (type === "boolean") return "flag";
+  if (type === "number" || type === "integer") return "number";
+  if (type !== "string") return "json";
+  if (format === "date-time") return "moment";
+  return maxLength !== undefined && maxLength > 1000 ? "long text" : "text";
+}
+
+/** The values that a field may have, with what people read; none where it is open. */
+export function listedIn(schema: JsonSchema): { value: string; label: string }[] {
+  const titled = schema.oneOf ?? schema.anyOf;
+  if (titled?.every((one) => one.const !== undefined))
+    return titled.map((one) => ({ value: String(one.const), label: one.title ?? String(one.const) }));
+  return (schema.enum ?? []).map((one) => ({ value: String(one), label: String(one) }));
+}
+
+/** What was filled in; undefined where it was left empty. Throws where it is not JSON. */
+export function valueIn(form: FormData, name: string, schema: JsonSchema): unknown {
+  const kind = kindOf(schema);
+  if (kind === "flag") return form.has(name);
+  if (kind === "choices") return form.has(name) ? form.getAll(name) : undefined;
+  const text = textIn(form, name);
+  if (text === "") return undefined;
+  if (kind === "number") return Number(text);
+  if (kind === "moment") return new Date(text).toISOString();
+  return kind === "json" ? (JSON.parse(text) as unknown) : text;
+}
+
+export function textIn(form: FormData, name: string): string {
+  const value = form.get(name);
+  return typeof value === "string" ? value : "";
+}
+
+/** A time in the reader's zone, as the browser's field for it wants it. */
+export function localMoment(iso: string): string {
+  const moment = new Date(iso);
+  if (Number.isNaN(moment.getTime())) return "";
+  return new Date(moment.getTime() - moment.getTimezoneOffset() * 60_000).toISOString().slice(0, 19);
+}

@@ -1,0 +1,140 @@
+import { useId } from "react";
+import type { JsonSchema } from "../data/queries.ts";
+import { kindOf, listedIn, localMoment } from "./field-value.ts";
+
+type FieldProps = {
+  name: string;
+  label: string;
+  schema: JsonSchema;
+  isRequired: boolean;
+  problem: string | undefined;
+};
+
+/** A field that fits a JSON schema. */
+export function Field({ name, label, schema, isRequired, problem }: FieldProps) {
+  const id = useId();
+  const hints = [schema.description, lengthHint(schema), isRequired ? null : "Optional."].filter(Boolean).join(" ");
+  const shared = {
+    id,
+    name,
+    "aria-describedby": `${id}-hint`,
+    "aria-invalid": problem !== undefined,
+  };
+  const hint = (
+    <p id={`${id}-hint`} className={`mt-0.5 text-[12px] ${problem ? "text-bad" : "text-muted"}`}>
+      {problem ?? hints}
+    </p>
+  );
+  const mark = isRequired && (
+    <span aria-hidden className="text-bad">
+      {" *"}
+    </span>
+  );
+  if (kindOf(schema) === "choices")
+    return (
+      <fieldset aria-describedby={`${id}-hint`}>
+        <legend className="mb-1 font-medium">
+          {label}
+          {mark}
+        </legend>
+        <Boxes name={name} schema={schema} />
+        {hint}
+      </fieldset>
+    );
+  return (
+    <div>
+      <label htmlFor={id} className="mb-1 inline-block font-medium">
+        {label}
+      </label>
+      {mark}
+      <Control shared={{ ...shared, "aria-required": isRequired }} schema={schema} />
+      {hint}
+    </div>
+  );
+}
+
+function lengthHint({ type, minLength, maxLength, minItems, maxItems }: JsonSchema): string | null {
+  const [least, most, what] = type === "array" ? [minItems, maxItems, "choices"] : [minLength, maxLength, "characters"];
+  const hasLeast = least !== undefined && least > 1;
+  if (hasLeast && most !== undefined) return `${least} to ${most} ${what}.`;
+  if (hasLeast) return `At least ${least} ${what}.`;
+  return most === undefined ? null : `At most ${most} ${what}.`;
+}
+
+const textOf = (value: unknown): string =>
+  value === undefined ? "" : typeof value === "string" ? value : JSON.stringify(value);
+
+const INPUTS: Readonly<Record<string, string>> = { email: "email", uri: "url", date: "date" };
+
+type Shared = { id: string; name: string };
+
+function Control({ shared, schema }: { shared: Shared & { "aria-required": boolean }; schema: JsonSchema }) {
+  const given = textOf(schema.default);
+  switch (kindOf(schema)) {
+    case "choices":
+      return null;
+    case "choice":
+      return (
+        <select {...shared} className="field" defaultValue={given}>
+          {given === "" && <option value="">–</option>}
+          {listedIn(schema).map(({ value, label }) => (
+            <option key={value} value={value}>
+              {label}
+            </option>
+          ))}
+        </select>
+      );
+    case "flag":
+      return (
+        <input
+          id={shared.id}
+          name={shared.name}
+          aria-describedby={`${shared.id}-hint`}
+          type="checkbox"
+          defaultChecked={schema.default === true}
+          className="block size-4"
+        />
+      );
+    case "number":
+      return (
+        <input
+          {...shared}
+          className="field"
+          type="number"
+          step={schema.type === "integer" ? 1 : "any"}
+          min={schema.minimum}
+          max={schema.maximum}
+          defaultValue={given}
+        />
+      );
+    case "json":
+      return (
+        <textarea
+          {...shared}
+          className="field min-h-28 font-mono text-[12px]"
+          placeholder="JSON"
+          defaultValue={given}
+        />
+      );
+    case "moment":
+      return <input {...shared} className="field" type="datetime-local" step={1} defaultValue={localMoment(given)} />;
+    case "long text":
+      return <textarea {...shared} className="field min-h-20" defaultValue={given} />;
+    case "text":
+      return <input {...shared} className="field" type={INPUTS[schema.format ?? ""] ?? "text"} defaultValue={given} />;
+  }
+}
+
+function Boxes({ name, schema }: { name: string; schema: JsonSchema }) {
+  const chosen = Array.isArray(schema.default) ? schema.default.map(String) : [];
+  return (
+    <div className="flex flex-wrap gap-x-4 gap-y-1">
+      {listedIn(schema.items ?? {}).map(({ value, label }) => (
+        <label key={value} className="flex items-center gap-1.5">
+          <input type="checkbox" name={name} value={value} defaultChecked={chosen.includes(value)} className="size-4" />
+          {label}
+        </label>
+      ))}
+    </div>
+  );
+}
