@@ -99,8 +99,7 @@ export class Runtime {
 
   /** Lets sessions go on that are held since the start. Answers how many go on in this process. */
   release(release: SessionRelease): Promise<number> {
-    this.#hold.release(release);
-    return this.#registry.goOnReleased(release);
+    return this.#registry.goOnReleased(this.#hold.release(release));
   }
 
   /** Claims nothing more, lets running steps finish, gives up every session. The store stays open. */

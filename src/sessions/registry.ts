@@ -4,7 +4,7 @@ import { EverstepError } from "../domain/errors.ts";
 import type { Session } from "../domain/session.ts";
 import type { Catalog } from "../monikers/catalog.ts";
 import { type Moniker, StepError } from "../monikers/moniker.ts";
-import type { ListPlace, OwnedSession, SessionRelease } from "../store/store.ts";
+import type { ListPlace, OwnedSession } from "../store/store.ts";
 import type { RunnerDependencies } from "./runner-dependencies.ts";
 import { SessionRunner } from "./session-runner.ts";
 
@@ -171,11 +171,9 @@ export class SessionRegistry {
   }
 
   /** Looks again at sessions that run and were held until now. Answers how many of them go on here. */
-  async goOnReleased(release: SessionRelease): Promise<number> {
-    const { store, hold } = this.#dependencies;
+  async goOnReleased(isReleased: (session: Session) => boolean): Promise<number> {
+    const { store } = this.#dependencies;
     let count = 0;
-    const isMeant = ({ session_id, agent_id }: Session): boolean =>
-      release.all === true || release.agent_id === agent_id || (release.session_ids?.includes(session_id) ?? false);
     for (let after: ListPlace | undefined; !this.#stopped; ) {
       const page = await store.listSessions({
         status: "running",
@@ -183,8 +181,7 @@ export class SessionRegistry {
         offset: 0,
         ...(after && { after }),
       });
-      const released = page.filter((session) => isMeant(session) && !hold.holds(session));
-      for (const { session_id } of released)
+      for (const { session_id } of page.filter(isReleased))
         await this.withRunner(session_id, async (runner) => {
           if (runner) count += 1;
           runner?.wake();

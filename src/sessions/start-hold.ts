@@ -1,6 +1,8 @@
 import type { Session } from "../domain/session.ts";
 import type { SessionRelease } from "../store/store.ts";
 
+type HeldSession = Pick<Session, "session_id" | "agent_id" | "created_at">;
+
 /**
  * Keeps sessions that were there when the process started from running steps, until they are released. Everything else works:
  * they can be looked at, told something, paused and destroyed.
@@ -8,8 +10,8 @@ import type { SessionRelease } from "../store/store.ts";
 export class StartHold {
   #isHolding: boolean;
   readonly #since: string;
-  readonly #session_ids = new Set<string>();
-  readonly #agent_ids = new Set<string>();
+  #session_ids: ReadonlySet<string> = new Set();
+  #agent_ids: ReadonlySet<string> = new Set();
 
   constructor(isHolding: boolean, since: string) {
     this.#isHolding = isHolding;
@@ -20,14 +22,19 @@ export class StartHold {
     return this.#isHolding;
   }
 
-  holds({ session_id, agent_id, created_at }: Pick<Session, "session_id" | "agent_id" | "created_at">): boolean {
+  holds({ session_id, agent_id, created_at }: HeldSession): boolean {
     if (!this.#isHolding || created_at > this.#since) return false;
     return !this.#session_ids.has(session_id) && !this.#agent_ids.has(agent_id);
   }
 
-  release({ session_ids = [], agent_id, all }: SessionRelease): void {
+  /** Answers which sessions this lets go on: they were held until now, and are not any more. */
+  release({ session_ids = [], agent_id, all }: SessionRelease): (session: HeldSession) => boolean {
+    const before = new StartHold(this.#isHolding, this.#since);
+    before.#session_ids = this.#session_ids;
+    before.#agent_ids = this.#agent_ids;
     if (all) this.#isHolding = false;
-    for (const id of session_ids) this.#session_ids.add(id);
-    if (agent_id !== undefined) this.#agent_ids.add(agent_id);
+    this.#session_ids = new Set([...this.#session_ids, ...session_ids]);
+    if (agent_id !== undefined) this.#agent_ids = new Set([...this.#agent_ids, agent_id]);
+    return (session) => before.holds(session) && !this.holds(session);
   }
 }

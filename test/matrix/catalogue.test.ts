@@ -4,6 +4,7 @@ import { type Catalogue, catalogue, LANGUAGES } from "../../src/surfaces/matrix/
 
 /** What functions of the catalogues are called with; each argument is found again in what is said. */
 const TIME = "2026-04-16T12:34:56.000Z";
+const ASKED = { text: "Which?", choices: null, schema: null };
 const SAMPLES: { [Name in keyof Catalogue]?: { args: unknown[]; said: RegExp[] }[] } = {
   unknown_command: [{ args: ["wow"], said: [/`!wow`/] }],
   queued: [1, 2, 5, 21].map((ahead) => ({ args: [ahead], said: [new RegExp(String(ahead))] })),
@@ -60,6 +61,17 @@ const SAMPLES: { [Name in keyof Catalogue]?: { args: unknown[]; said: RegExp[] }
   ],
   step: [{ args: ["s-1", 4, "a joke"], said: [/s-1/, /4/, /a joke/] }],
   guided: [{ args: ["s-1"], said: [/`s-1`/] }],
+  text_missing: [{ args: ["answer"], said: [/`!answer SESSION /] }],
+  asks: [
+    {
+      args: ["s-1", { ...ASKED, choices: [{ value: "a", label: "First" }, { value: 2 }] }],
+      said: [/s-1/, /Which\?/, /1\. First\n2\. 2/, /👍/],
+    },
+    { args: ["s-1", { ...ASKED, choices: [{ value: "a" }] }], said: [/1\. a/, /`!answer s-1 …`/] },
+    { args: ["s-1", { ...ASKED, schema: { properties: { n: {}, why: {} } } }], said: [/`n=…` `why=…`/] },
+  ],
+  asks_nothing: [{ args: ["s-1"], said: [/`s-1`/] }],
+  answered: [{ args: ["s-1"], said: [/`s-1`/] }],
   controlled: ["pause", "resume", "destroy"].map((verb) => ({ args: [verb, "s-1"], said: [/`s-1`/] })),
   control_rejected: [{ args: ["pause", "s-1", "it ended"], said: [/`s-1`/, /it ended/] }],
 };

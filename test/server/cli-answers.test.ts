@@ -1,8 +1,10 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { JsonObject } from "../../src/domain/json.ts";
+import { scratchFolder } from "../store/scratch-folder.ts";
+import { Api } from "./api.ts";
 import { commandFor } from "./command.ts";
-import { TIMEOUT } from "./server-fixture.ts";
+import { eventually, ServerProcess, TIMEOUT } from "./server-fixture.ts";
 import { sharedWorld } from "./world.ts";
 
 const world = sharedWorld();
@@ -64,4 +66,39 @@ describe("everstep inbox and answer", () => {
     const { stdout } = await run("inbox", "--agent", "nobody-has-this-name");
     assert.equal(stdout, "nothing needs you\n");
   });
+});
+
+test("everstep release lets sessions go on that a start held", TIMEOUT, async () => {
+  await using scratch = await scratchFolder();
+  const store = { EVERSTEP_STORE: `lancedb:${scratch.path}/data` };
+  const session_ids = ["one", "two", "three"];
+  {
+    await using server = await ServerProcess.start(store);
+    const api = new Api(server.url);
+    for (const session_id of session_ids)
+      await api.create("count", {
+        session_id,
+        agent_id: `agent-${session_id}`,
+        params: { to: 1_000_000, delay_ms: 50 },
+      });
+    for (const id of session_ids) await eventually("it has begun", async () => (await api.session(id)).iteration >= 0);
+    await server.stop();
+  }
+  await using server = await ServerProcess.start({ ...store, EVERSTEP_START_HELD: "1" });
+  const api = new Api(server.url);
+  const command = commandFor(() => server.url);
+  const iterations = (): Promise<number[]> =>
+    Promise.all(session_ids.map(async (id) => (await api.session(id)).iteration));
+  const before = await iterations();
+  const goesOn = (at: number): Promise<true> =>
+    eventually("it goes on", async () => ((await iterations())[at] as number) > (before[at] as number) + 1);
+  const usage = await command("release");
+  assert.deepEqual([usage.code, usage.stderr.includes("--all")], [2, true]);
+  assert.equal((await command("release", "one")).stdout, "1 session goes on\n");
+  await goesOn(0);
+  assert.deepEqual((await iterations()).slice(1), before.slice(1), "the others are still held");
+  assert.equal((await command("release", "--agent", "agent-two")).stdout, "1 session goes on\n");
+  await goesOn(1);
+  assert.equal((await command("release", "--all", "--json")).stdout, '{"released":1}\n');
+  await goesOn(2);
 });

@@ -9,6 +9,7 @@ import { demo } from "./commands/demo.ts";
 import { type InboxOptions, inbox } from "./commands/inbox.ts";
 import { type LogsOptions, logs } from "./commands/logs.ts";
 import { type PsOptions, ps } from "./commands/ps.ts";
+import { type ReleaseOptions, release } from "./commands/release.ts";
 import { reload } from "./commands/reload.ts";
 import { type ReplayOptions, type RerunOptions, replay, rerun } from "./commands/rerun.ts";
 import { type SearchOptions, search } from "./commands/search.ts";
@@ -123,6 +124,11 @@ function steeringCommands(command: AddCommand): void {
     .action((session: string, words: string[], options: AnswerOptions & Connection) =>
       answer(connect(options), session, words, options),
     );
+
+  command("release [session...]", "let sessions go on that are held since a start with EVERSTEP_START_HELD=1")
+    .option("--agent <id>", "those of an agent")
+    .option("--all", "every one")
+    .action((sessions: string[], options: ReleaseOptions & Connection) => release(connect(options), sessions, options));
 }
 
 /** Commands for those who change monikers while they run. */

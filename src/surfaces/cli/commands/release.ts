@@ -1,0 +1,26 @@
+import { z } from "zod";
+import { type ApiClient, CommandError } from "../client.ts";
+import { findSession } from "../sessions.ts";
+
+export type ReleaseOptions = { agent?: string; all?: boolean; json?: boolean };
+
+const releasedSchema = z.object({ released: z.int() });
+
+/** Lets sessions go on that a start with EVERSTEP_START_HELD=1 left in place. */
+export async function release(
+  client: ApiClient,
+  prefixes: string[],
+  { agent, all, json }: ReleaseOptions,
+): Promise<void> {
+  if (prefixes.length === 0 && agent === undefined && !all)
+    throw new CommandError("name sessions, or use --agent ID or --all", 2);
+  const session_ids: string[] = [];
+  for (const prefix of prefixes) session_ids.push((await findSession(client, prefix)).session_id);
+  const answer = await client.post(releasedSchema, "/api/system/release", {
+    ...(session_ids.length > 0 && { session_ids }),
+    ...(agent !== undefined && { agent_id: agent }),
+    ...(all && { all }),
+  });
+  if (json) return console.log(JSON.stringify(answer));
+  console.log(`${answer.released} ${answer.released === 1 ? "session goes" : "sessions go"} on`);
+}
