@@ -10,6 +10,9 @@ export const runtimeBench: Bench = {
     steps: { measures: "trivial steps a second with 100 sessions of 20 steps, and what one costs", run: measureSteps },
     control: { measures: "pause and resume of 50 sessions whose steps take 50 ms", run: measureControl },
     recovery: { measures: "50 sessions in a process that is killed, and in the one after it", run: measureRecovery },
-    waiting: { measures: "10,000 sessions that wait: memory, idle processor, one answer", run: measureWaiting },
+    waiting: {
+      measures: "10,000 sessions that wait, 100,000 with timers: memory, idle processor, start",
+      run: measureWaiting,
+    },
   },
 };

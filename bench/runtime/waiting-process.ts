@@ -1,5 +1,5 @@
-import { setTimeout as wait } from "node:timers/promises";
 import { askedToStop, say } from "./child.ts";
+import { idleCpu } from "./idle-cpu.ts";
 import { type Memory, memoryNow } from "./memory.ts";
 import { News } from "./news.ts";
 import { type OpenRuntime, openRuntime } from "./open-runtime.ts";
@@ -46,7 +46,7 @@ const created_ms = performance.now() - begun;
 // What is still to be moved would be moved later, so that the idle time would not be idle.
 await runtime.store.checkpoint();
 const full = memoryNow();
-const idle_cpu = await idle(Number(idle_ms));
+const idle_cpu = await idleCpu(Number(idle_ms));
 const latencies = await measureEchoes(runtime, ids, Number(echoes));
 say({ fresh, empty, full, created_ms, idle_cpu, latencies } satisfies WaitingMessage);
 await stopped;
@@ -70,14 +70,6 @@ async function createSessions(
   }
   await news.until("every creation is settled", () => settled - settledBefore === count);
   return created;
-}
-
-async function idle(milliseconds: number): Promise<number> {
-  const cpu = process.cpuUsage();
-  const from = performance.now();
-  await wait(milliseconds);
-  const { user, system } = process.cpuUsage(cpu);
-  return (user + system) / 1_000 / (performance.now() - from);
 }
 
 /** From the request to the answer's commit, one session after the other. */

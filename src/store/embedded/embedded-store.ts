@@ -95,11 +95,14 @@ export class EmbeddedStore implements port.Store {
       after = last;
     }
     const after_crash = await this.#channel.call("wasLeftOpen");
-    for (let after = 0; after >= 0; ) {
-      const { sessions, last } = await this.#channel.call("loadLive", after, LOAD_PAGE);
+    let reading = this.#channel.call("loadLive", 0, LOAD_PAGE);
+    for (let isWhole = false; !isWhole; ) {
+      const { sessions, last } = await reading;
+      isWhole = last < 0;
+      // The thread reads the next page while this one is taken in.
+      if (!isWhole) reading = this.#channel.call("loadLive", last, LOAD_PAGE);
       for (const loaded of sessions)
         this.#live.load({ ...loaded, session: toSession(this.#tables, loaded) }, after_crash);
-      after = last;
     }
     this.#work.emit();
   }

@@ -221,6 +221,9 @@ export const LIVE = LIVE_STATUSES.map((status) => `'${status}'`).join(", ");
 export const NEEDED_FOR_CONTEXT = `SELECT step.pos FROM agent_steps AS step JOIN agent_state AS session USING (session_id)
   WHERE step.pos > ? AND step.pos <= ? AND session.status IN (${LIVE}) AND step.iteration >= session.base_iteration`;
 
+/** The step at a position. */
+export const STEP_AT = `SELECT ${PACKED.agent_steps} FROM agent_steps WHERE pos = ?`;
+
 /** The steps at these positions, newest first. */
 export const STEPS_AT = `SELECT ${PACKED.agent_steps} FROM agent_steps WHERE pos IN (SELECT value FROM json_each(?)) ORDER BY pos DESC`;
 

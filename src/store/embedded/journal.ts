@@ -17,6 +17,7 @@ import {
   NUMBER_AT,
   PACKED,
   RECORD_ARCHIVED,
+  STEP_AT,
   STEPS_AT,
   SUM_OF,
   UPDATE_SESSION,
@@ -253,7 +254,13 @@ export class Journal {
     if (base === null) return null;
     const positions = this.#positions.agent_steps.of("session_id", session[0] as string);
     const stored: StoredState[] = [];
-    for (const packed of this.#database.each(STEPS_AT, JSON.stringify(positions))) {
+    // Most have one, and a start reads those of every live session.
+    const [only, ...more] = positions;
+    const steps =
+      only !== undefined && more.length === 0
+        ? this.#database.rows(STEP_AT, only)
+        : this.#database.each(STEPS_AT, JSON.stringify(positions));
+    for (const packed of steps) {
       const { values } = this.#verified("agent_steps", packed);
       if (values[STEP.status] !== "ok") continue;
       if (Number(values[STEP.iteration]) < base) break;

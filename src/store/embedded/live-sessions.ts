@@ -8,8 +8,10 @@ export type ReadSession = { session: Session; chain: Chain | null; error_rows: n
 
 /** Every live session, with its owner if it has one. Nobody else writes the folder, so memory is what counts. */
 export class LiveSessions extends OwnedSessions {
-  /** Live sessions without an owner, in the order they may be claimed. */
+  /** Live sessions without an owner. */
   readonly #free = new Set<string>();
+  /** The same in order, where it was asked for since one was added; those that were claimed since are still in it. */
+  #oldestLast: string[] | null = null;
   /** Reads of sessions that are not in memory, with whether one ended here since its read began. */
   readonly #reads = new Set<{ session_id: string; isOutdated: boolean }>();
   /** Never the same twice, so that an owner of long ago cannot pass for the one of today. */
@@ -20,7 +22,7 @@ export class LiveSessions extends OwnedSessions {
     const found = asFound(session);
     this.entries.set(session.session_id, { session: found, chain, error_rows, after_crash, ...unowned });
     this.wakes.changed(found);
-    if (isLive(session.status)) this.#free.add(session.session_id);
+    if (isLive(session.status)) this.#addFree(session.session_id);
   }
 
   /**
@@ -43,11 +45,29 @@ export class LiveSessions extends OwnedSessions {
   }
 
   claimFree(worker: string, limit: number): OwnedSession[] {
-    const free = [...this.#free].map((id) => (this.entries.get(id) as SessionEntry).session);
-    const oldest = free
-      .sort((a, b) => (a.created_at < b.created_at ? -1 : a.created_at > b.created_at ? 1 : 0))
-      .slice(0, limit);
-    return oldest.map(({ session_id }) => this.claim(session_id, worker) as OwnedSession);
+    const claimed: OwnedSession[] = [];
+    this.#oldestLast ??= this.#sortFree();
+    while (claimed.length < limit && this.#oldestLast.length > 0) {
+      const session_id = this.#oldestLast.pop() as string;
+      // Others may have been claimed by their ids meanwhile.
+      if (this.#free.has(session_id)) claimed.push(this.claim(session_id, worker) as OwnedSession);
+    }
+    return claimed;
+  }
+
+  #sortFree(): string[] {
+    const createdAt = (id: string): string => (this.entries.get(id) as SessionEntry).session.created_at;
+    const free = [...this.#free].map((id) => ({ id, created_at: createdAt(id) }));
+    // Of those of the same time the one that was added first comes first.
+    const oldestLast = free
+      .toReversed()
+      .sort((a, b) => (a.created_at < b.created_at ? 1 : a.created_at > b.created_at ? -1 : 0));
+    return oldestLast.map(({ id }) => id);
+  }
+
+  #addFree(session_id: string): void {
+    this.#free.add(session_id);
+    this.#oldestLast = null;
   }
 
   /** Null where the session is not in memory or has another owner. */
@@ -75,7 +95,7 @@ export class LiveSessions extends OwnedSessions {
     if (!entry) return;
     entry.worker = null;
     entry.after_crash = false;
-    if (isLive(entry.session.status)) this.#free.add(session_id);
+    if (isLive(entry.session.status)) this.#addFree(session_id);
     else this.entries.delete(session_id);
   }
 
@@ -86,7 +106,7 @@ export class LiveSessions extends OwnedSessions {
 
   protected override created(entry: SessionEntry): void {
     this.entries.set(entry.session.session_id, entry);
-    if (entry.worker === null) this.#free.add(entry.session.session_id);
+    if (entry.worker === null) this.#addFree(entry.session.session_id);
   }
 
   protected override ended(session_id: string): void {

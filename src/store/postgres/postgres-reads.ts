@@ -153,8 +153,9 @@ export class PostgresReads {
   }
 
   async unusedGuidance(session_id: string): Promise<GuidanceAmount> {
+    // As many as their actions: guidance that `jsonb` cannot hold is not stored as a list.
     const [row] = await this.#pool.query(
-      `select q.count + coalesce(jsonb_array_length(s.pending_guidance), 0) as count,
+      `select q.count + coalesce(jsonb_array_length(s.pending_action_ids), 0) as count,
          (q.bytes + coalesce(octet_length(s.pending_guidance::text), 0))::double precision as bytes
        from (select count(*)::integer as count, coalesce(sum(octet_length(payload::text)), 0) as bytes from queue
          where session_id = $1 and not processed and action_type in (${GUIDANCE})) q

@@ -147,7 +147,7 @@ export function claimFollowing(open: OpenStore): void {
       assert.deepEqual((await store.unusedGuidance("nobody")).count, 0);
       const owned = await mustCreate(store);
       const { session_id } = owned.session;
-      const words = told(4, { session_id, payload: { guidance: "ü".repeat(500) } });
+      const words = told(4, { session_id, payload: { guidance: `${"ü".repeat(500)}\u0000` } });
       await mustCommit(store, { actions: [...words, anAction({ session_id, action_type: "agent_pause" })] });
       await mustCommit(store, deliver(owned, words[0] as Action).batch);
       for (const opened of [async () => store, reopen]) {
