@@ -7,6 +7,7 @@ import { Empty } from "../ui/empty.tsx";
 import { Link } from "../ui/link.tsx";
 import { Toasts } from "../ui/toast.tsx";
 import { ConnectionBanner } from "./connection-banner.tsx";
+import { HoldBanner } from "./hold-banner.tsx";
 import { Navigation } from "./navigation.tsx";
 import { usePathParts } from "./router.ts";
 import { Shortcuts } from "./shortcuts.tsx";
@@ -56,6 +57,7 @@ export function App() {
         <Navigation />
         <div className="flex min-h-0 min-w-0 flex-1 flex-col">
           <ConnectionBanner />
+          <HoldBanner />
           <Main />
         </div>
       </div>

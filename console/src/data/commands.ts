@@ -22,5 +22,11 @@ export const guide = (session_id: string, guidance: unknown, mode: "next" | "now
 export const answer = (session_id: string, question_id: string, said: unknown) =>
   act("answer", session_id, { answer: said, question_id });
 
-export const fork = (session_id: string, iteration: number, guidance: string) =>
-  act("fork", session_id, { iteration, ...(guidance ? { guidance } : {}) });
+/** What a fork has other than its parent. */
+export type ForkChanges = { guidance?: string; state?: object; params?: object; options?: object; moniker?: string };
+
+export const fork = (session_id: string, iteration: number, changes: ForkChanges) =>
+  act("fork", session_id, { iteration, ...changes });
+
+/** Lets sessions go on that are held since the server started. */
+export const release = (which: { all: true }) => post<{ released: number }>("/api/system/release", which);

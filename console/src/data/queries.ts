@@ -1,4 +1,4 @@
-import { QueryClient, useInfiniteQuery, useQuery } from "@tanstack/react-query";
+import { keepPreviousData, QueryClient, useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import type { Action } from "../../../src/domain/action.ts";
 import type { Agent } from "../../../src/domain/agent.ts";
 import type { Conversation, Message, Participant } from "../../../src/domain/conversation.ts";
@@ -77,6 +77,7 @@ export type SystemState = {
     running_steps: number;
     waiting_steps: number;
     max_running_steps: number;
+    holds_sessions: boolean;
   }[];
   /** The processes that share the store, on PostgreSQL. */
   workers?: {
@@ -140,13 +141,22 @@ export const useActions = (session_id: string) =>
   });
 
 /** A step with the state before it: the two neighbours are one request. */
-export const useStepPair = (session_id: string, iteration: number) =>
+const stepPair = (session_id: string, iteration: number) => ({
+  queryKey: ["step", session_id, iteration],
+  queryFn: async ({ signal }: { signal: AbortSignal }) => {
+    const range = { session_id, min_iteration: Math.max(0, iteration - 1), max_iteration: iteration };
+    return (await get<{ steps: Step[] }>("/api/agent-steps", range, signal)).steps;
+  },
+});
+
+export const useStepPair = (session_id: string, iteration: number) => useQuery(stepPair(session_id, iteration));
+
+/** The state after a step; that of the step before it was asked for until it is read. */
+export const useStateAfter = (session_id: string, iteration: number) =>
   useQuery({
-    queryKey: ["step", session_id, iteration],
-    queryFn: async ({ signal }) => {
-      const range = { session_id, min_iteration: Math.max(0, iteration - 1), max_iteration: iteration };
-      return (await get<{ steps: Step[] }>("/api/agent-steps", range, signal)).steps;
-    },
+    ...stepPair(session_id, iteration),
+    placeholderData: keepPreviousData,
+    select: (steps) => steps.findLast(({ status }) => status === "ok")?.state ?? {},
   });
 
 export const useMonikers = () =>
@@ -197,4 +207,13 @@ export const useSystem = () =>
     queryKey: ["system"],
     refetchInterval: 2000,
     queryFn: ({ signal }) => get<SystemState>("/api/system", {}, signal),
+  });
+
+/** Whether the server holds the sessions that were there at its start; while it does, it may be told elsewhere to let them go. */
+export const useIsHolding = () =>
+  useQuery({
+    queryKey: ["holding"],
+    refetchInterval: ({ state }) => (state.data ? 5000 : false),
+    queryFn: async ({ signal }) =>
+      (await get<SystemState>("/api/system", {}, signal)).runtimes.some((runtime) => runtime.holds_sessions),
   });

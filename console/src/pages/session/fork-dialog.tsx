@@ -1,36 +1,41 @@
-import { useState } from "react";
+import { type FormEvent, useState } from "react";
 import { go, sessionHref } from "../../app/router.ts";
-import { fork } from "../../data/commands.ts";
+import { ApiError } from "../../data/api.ts";
+import { type ForkChanges, fork } from "../../data/commands.ts";
 import type { Session } from "../../data/queries.ts";
 import { Button } from "../../ui/button.tsx";
 import { Dialog } from "../../ui/dialog.tsx";
-import { attempt } from "../../ui/toast.tsx";
+import { ForkFields, NO_CHANGES } from "./fork-fields.tsx";
 
 type ForkDialogProps = { session: Session; iteration: number; onClose: () => void };
 
-/** A second life from one of the steps, with a word that only the fork hears. */
+/** A second life from one of the steps, with a word that only the fork hears, and with another beginning if wanted. */
 export function ForkDialog({ session, iteration, onClose }: ForkDialogProps) {
   const [from, setFrom] = useState(iteration);
   const [guidance, setGuidance] = useState("");
-  const run = () =>
-    attempt(async () => {
-      const { session_id } = await fork(session.session_id, from, guidance.trim());
+  // Null while something in them cannot be sent.
+  const [changes, setChanges] = useState<ForkChanges | null>(NO_CHANGES);
+  const [error, setError] = useState<unknown>(null);
+  const run = async (event: FormEvent) => {
+    event.preventDefault();
+    if (changes === null) return;
+    const said = guidance.trim();
+    try {
+      const { session_id } = await fork(session.session_id, from, { ...changes, ...(said && { guidance: said }) });
       onClose();
       go(sessionHref(session_id));
-    });
+    } catch (refusal) {
+      setError(refusal);
+    }
+  };
   return (
     <Dialog
       title="Fork this session"
       description="A new session goes on from the step you choose. This one is not changed."
       onClose={onClose}
+      wide
     >
-      <form
-        className="flex flex-col gap-3"
-        onSubmit={(event) => {
-          event.preventDefault();
-          void run();
-        }}
-      >
+      <form className="flex flex-col gap-3" onSubmit={(event) => void run(event)}>
         <label>
           <span className="mb-1 block font-medium">From step</span>
           <input
@@ -46,13 +51,35 @@ export function ForkDialog({ session, iteration, onClose }: ForkDialogProps) {
           <span className="mb-1 block font-medium">Guidance for its first step (optional)</span>
           <textarea className="field min-h-20" value={guidance} onChange={(event) => setGuidance(event.target.value)} />
         </label>
+        <ForkFields
+          session={session}
+          iteration={from}
+          onChange={setChanges}
+          problemAt={(name) => problemAt(error, name)}
+        />
+        {error !== null && (
+          <p role="alert" className="text-bad wrap-anywhere">
+            {error instanceof Error ? error.message : String(error)}
+          </p>
+        )}
         <div className="flex justify-end gap-2">
           <Button onClick={onClose}>Cancel</Button>
-          <Button type="submit" look="primary">
+          <Button type="submit" look="primary" disabled={changes === null}>
             Fork from step {from}
           </Button>
         </div>
       </form>
     </Dialog>
   );
+}
+
+/** What the server says of a field or of what is in it. */
+function problemAt(error: unknown, name: string): string | undefined {
+  if (!(error instanceof ApiError)) return undefined;
+  const found = error.errors.filter(({ path }) => path === name || path.startsWith(`${name}.`));
+  return found.length === 0
+    ? undefined
+    : found
+        .map(({ path, message }) => (path === name ? message : `${path.slice(name.length + 1)}: ${message}`))
+        .join("; ");
 }
