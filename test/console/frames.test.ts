@@ -40,6 +40,7 @@ describe("a session that rests or acts by its frames", WITH_BROWSER, () => {
     await world.status(`${session_id}.1.0`, "done");
     await world.status(`${session_id}.1.1`, "done");
     await open(`/sessions/${session_id}`);
+    await page.getByTestId("step-row").getByText("counter-3 ended, done: 3").waitFor();
     await page.getByRole("tab", { name: "Children" }).click();
     const rows = page.getByTestId("child");
     await rows.nth(1).waitFor();

@@ -63,9 +63,15 @@ describe("the main views", WITH_BROWSER, () => {
   });
 });
 
-const viewsOf = ({ session_id, fork_id, conversation_id }: Scene): [view: string, path: string, shown: string][] => [
+const viewsOf = ({
+  session_id,
+  fork_id,
+  asking_id,
+  conversation_id,
+}: Scene): [view: string, path: string, shown: string][] => [
   ["sessions", "/", "[data-testid=session-row]"],
   ["session", `/sessions/${session_id}?step=3`, "[data-testid=changes]"],
+  ["question", `/sessions/${asking_id}`, "[data-testid=question]"],
   ["receipts", `/sessions/${session_id}?tab=receipts`, "[data-testid=receipt]"],
   ["plots", `/sessions/${session_id}?tab=plots`, ".u-wrap"],
   ["compare", `/compare/${session_id}/${fork_id}`, "[data-differs=true]"],

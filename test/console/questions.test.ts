@@ -84,6 +84,21 @@ describe("what a session asks", WITH_BROWSER, () => {
     await page.getByTestId("question").waitFor({ state: "detached" });
   });
 
+  test("about a call that may have happened is answered with its result", TIMEOUT, async (t) => {
+    const { page, world, open } = await visit(t);
+    const choices = [{ value: "again" }, { value: "skip" }, { value: "result" }];
+    const about = { kind: "in_doubt", tool: "bank/pay", args: { amount: 3 } };
+    const session_id = await asking(world, { text: "Was it paid?", choices, about });
+    await open("/inbox");
+    await item(page, session_id).getByRole("button", { name: "result" }).click();
+    await item(page, session_id).getByText("Say what the call gave.").waitFor();
+    assert.deepEqual(await brokenRules(page), []);
+    await item(page, session_id).getByLabel("Its result, if you know it").fill('{"paid": true}');
+    await item(page, session_id).getByRole("button", { name: "result" }).click();
+    const answer = { choice: "result", result: { paid: true } };
+    assert.deepEqual(await answered(world, session_id), { answer, user_id: "operator" });
+  });
+
   test(
     "is answered with a form, by the keyboard, and the server's objections stand at the fields",
     TIMEOUT,
@@ -91,7 +106,7 @@ describe("what a session asks", WITH_BROWSER, () => {
       const { page, world, open } = await visit(t, { timezoneId: "Asia/Tokyo" });
       const session_id = await asking(world, ORDER);
       await open(`/sessions/${session_id}`);
-      const form = page.getByRole("form", { name: "Answer" });
+      const form = page.getByTestId("question").locator("form");
       await form.waitFor();
       await page.keyboard.press("a");
       await page.keyboard.type("A");

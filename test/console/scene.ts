@@ -1,7 +1,8 @@
+import type { JsonValue } from "../../src/domain/json.ts";
 import { pathOf, read, SHAPES } from "../server/api.ts";
 import type { World } from "../server/world.ts";
 
-export type Scene = { session_id: string; fork_id: string; conversation_id: string };
+export type Scene = { session_id: string; fork_id: string; asking_id: string; conversation_id: string };
 
 const STEP = { step_interval_ms: 0, max_steps: 60 };
 const NO_RETRY = { retry: { max_attempts: 1, backoff_ms: 0 } };
@@ -32,7 +33,8 @@ export async function setScene(world: World): Promise<Scene> {
   const done = await api.create("count", { agent_id: "migration", params: { to: 12 } });
   await world.status(done.session_id, "done");
   await asking(world);
-  return { session_id, fork_id, conversation_id: await conversation(world) };
+  const asking_id = await approval(world);
+  return { session_id, fork_id, asking_id, conversation_id: await conversation(world) };
 }
 
 async function guidedJoker(world: World): Promise<string> {
@@ -58,6 +60,22 @@ async function asking(world: World): Promise<void> {
     const sent = await world.api.post(pathOf("sessions", session_id, "interrupt"), { guidance });
     await world.consumed(read(sent, 202, SHAPES.accepted).action_id);
   }
+}
+
+/** A deployer that wants a call of a tool approved before tomorrow. */
+async function approval(world: World): Promise<string> {
+  const until = new Date(Date.now() + 86_400_000).toISOString();
+  const about = { kind: "tool", tool: "cluster/deploy", args: { service: "web", version: "2.4.0", replicas: 3 } };
+  const choices = [
+    { value: "approve", label: "Approve" },
+    { value: "always", label: "Always approve" },
+    { value: "deny", label: "Deny" },
+  ];
+  const ask = { text: "May I deploy version 2.4.0?", choices, about };
+  const frames: JsonValue = [{ text: "The tests of 2.4.0 pass.", ask, wait: { until } }, { text: "Deployed." }];
+  const { session_id } = await world.api.create("script", { agent_id: "deployer", params: { frames } });
+  await world.session(session_id, ({ question }) => question !== null);
+  return session_id;
 }
 
 async function conversation(world: World): Promise<string> {

@@ -15,12 +15,22 @@ export function milliseconds(ms: number): string {
 
 export const bytes = (value: number): string => `${(value / 1024 / 1024).toFixed(0)} MB`;
 
-/** What was said, as text: a plain string, the text of an object, an answer, or JSON. */
+/** What was said, as text: a plain string, the text of an object, an answer, the end of a child, or JSON. */
 export function spoken(guidance: unknown): string {
   if (typeof guidance === "string") return guidance;
   if (typeof guidance === "object" && guidance !== null) {
     if ("text" in guidance && typeof guidance.text === "string") return guidance.text;
     if ("answer" in guidance && "question_id" in guidance) return spoken(guidance.answer);
+    if ("child" in guidance) return childEnd(guidance.child) ?? JSON.stringify(guidance);
   }
   return JSON.stringify(guidance);
+}
+
+/** How a session that this one started ended. */
+function childEnd(child: unknown): string | null {
+  if (typeof child !== "object" || child === null) return null;
+  const { agent_id, status, result, error } = child as Record<string, unknown>;
+  if (typeof agent_id !== "string" || typeof status !== "string") return null;
+  const said = error ?? result ?? null;
+  return `${agent_id} ended, ${status}${said === null ? "" : `: ${spoken(said)}`}`;
 }

@@ -13,7 +13,7 @@ export type Question = NonNullable<Session["question"]>;
 export function QuestionView({ session: { session_id, question, wake_at } }: { session: Asking }) {
   if (question === null) return null;
   return (
-    <section aria-label="Question" data-testid="question" className="flex flex-col gap-3">
+    <div role="group" aria-label="Question" data-testid="question" className="flex flex-col gap-3">
       <div className="rounded-md bg-warn-soft px-3 py-2">
         <p className="whitespace-pre-wrap text-ink wrap-anywhere">{question.text}</p>
         {wake_at !== null && (
@@ -25,7 +25,7 @@ export function QuestionView({ session: { session_id, question, wake_at } }: { s
       </div>
       {/* Another question starts with an empty form. */}
       <AnswerForm key={question.question_id} session_id={session_id} question={question} />
-    </section>
+    </div>
   );
 }
 

@@ -20,7 +20,7 @@ export function SchemaForm({ schema, answering }: { schema: JsonSchema; answerin
     else void answering.send(answer);
   };
   return (
-    <form ref={form} className="flex flex-col gap-3.5" noValidate onSubmit={submit} aria-label="Answer">
+    <form ref={form} className="flex flex-col gap-3.5" noValidate onSubmit={submit}>
       {Object.entries(properties).map(([name, field]) => (
         <Field
           key={name}

@@ -15,7 +15,7 @@ export function ForkDialog({ session, iteration, onClose }: ForkDialogProps) {
   const [guidance, setGuidance] = useState("");
   // Null while something in them cannot be sent.
   const [changes, setChanges] = useState<ForkChanges | null>(NO_CHANGES);
-  const [error, setError] = useState<unknown>(null);
+  const [error, setError] = useState<Error | null>(null);
   const run = async (event: FormEvent) => {
     event.preventDefault();
     if (changes === null) return;
@@ -25,7 +25,7 @@ export function ForkDialog({ session, iteration, onClose }: ForkDialogProps) {
       onClose();
       go(sessionHref(session_id));
     } catch (refusal) {
-      setError(refusal);
+      setError(refusal instanceof Error ? refusal : new Error(String(refusal)));
     }
   };
   return (
@@ -57,9 +57,9 @@ export function ForkDialog({ session, iteration, onClose }: ForkDialogProps) {
           onChange={setChanges}
           problemAt={(name) => problemAt(error, name)}
         />
-        {error !== null && (
+        {error !== null && !FIELDS.some((name) => problemAt(error, name)) && (
           <p role="alert" className="text-bad wrap-anywhere">
-            {error instanceof Error ? error.message : String(error)}
+            {error.message}
           </p>
         )}
         <div className="flex justify-end gap-2">
@@ -73,8 +73,11 @@ export function ForkDialog({ session, iteration, onClose }: ForkDialogProps) {
   );
 }
 
+/** They show what is wrong with them. */
+const FIELDS = ["state", "params", "options", "moniker"];
+
 /** What the server says of a field or of what is in it. */
-function problemAt(error: unknown, name: string): string | undefined {
+function problemAt(error: Error | null, name: string): string | undefined {
   if (!(error instanceof ApiError)) return undefined;
   const found = error.errors.filter(({ path }) => path === name || path.startsWith(`${name}.`));
   return found.length === 0

@@ -1,6 +1,6 @@
 import type { Action } from "../../data/queries.ts";
 
-/** Who said it: the person named in it or beside it, an agent that was listened to, or nobody in particular. */
+/** Who said it: the person named in it or beside it, an agent that was listened to, a child that ended, or nobody in particular. */
 export function senderOf(said: unknown, action: Action | undefined): string {
   const named = [said, action?.metadata].map(nameIn).find((name) => name !== null);
   return named ?? "someone through the API";
@@ -8,7 +8,7 @@ export function senderOf(said: unknown, action: Action | undefined): string {
 
 function nameIn(value: unknown): string | null {
   if (typeof value !== "object" || value === null) return null;
-  const { user_id, agent_id } = value as { user_id?: unknown; agent_id?: unknown };
+  const { user_id, agent_id, child } = value as { user_id?: unknown; agent_id?: unknown; child?: unknown };
   if (typeof user_id === "string") return user_id;
-  return typeof agent_id === "string" ? `agent ${agent_id}` : null;
+  return typeof agent_id === "string" ? `agent ${agent_id}` : nameIn(child);
 }
