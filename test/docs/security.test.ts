@@ -8,7 +8,7 @@ const read = (path: string): Promise<string> => readFile(join(REPOSITORY, path),
 
 /** Settings that bound something, by how they are named and what they are set to. */
 const isLimit = (name: string, value: string): boolean =>
-  /^\d+$/.test(value) && !["EVERSTEP_PORT", "EVERSTEP_SUPERVISE"].includes(name);
+  /^\d+$/.test(value) && !["EVERSTEP_PORT", "EVERSTEP_START_HELD", "EVERSTEP_SUPERVISE"].includes(name);
 
 describe("docs/security.md", () => {
   test("lists every limit that can be set, with the default that holds", async () => {
