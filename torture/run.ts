@@ -59,6 +59,7 @@ async function main(): Promise<number> {
     return 0;
   }
   await writeFile(`${name}-violations.txt`, `${report.violations.join("\n")}\n`);
+  await writeFile(`${name}-log.txt`, report.log);
   console.error(`${report.violations.length} promises were broken; the same plan again: ${replay}`);
   return 1;
 }

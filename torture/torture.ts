@@ -16,7 +16,13 @@ import { Violations } from "./violations.ts";
 
 const STAGES: Stages = { lancedb: openEmbeddedStage, postgres: openSharedStage };
 
-export type Report = { violations: string[]; faults: Map<string, number>; counts: Record<string, number> };
+export type Report = {
+  violations: string[];
+  faults: Map<string, number>;
+  counts: Record<string, number>;
+  /** Of all processes. */
+  log: string;
+};
 
 /** Carries out the plan, lets everything come to rest, and looks at what is left. */
 export async function torture(plan: Plan): Promise<Report> {
@@ -38,7 +44,8 @@ export async function torture(plan: Plan): Promise<Report> {
   await Promise.all(stage.members.map((member) => member.stop()));
   const kept = await readFromStore(stage.store_url);
   violations.add(...differences(seen, kept), ...check(kept, ledger, plan));
-  return { violations: violations.all, faults, counts: { ...caller.counts, ...countsOf(kept, followers) } };
+  const counts = { ...caller.counts, ...countsOf(kept, followers) };
+  return { violations: violations.all, faults, counts, log: stage.members.map(({ said }) => said).join("\n\n") };
 }
 
 /** The conversations and their agents are there before anything goes wrong. */

@@ -14,6 +14,7 @@ export class Supervised {
   /** Whether something else is broken on purpose right now, so that a process may fail to start or end with an error. */
   readonly #isExcused: () => boolean;
   readonly #violations: Violations;
+  readonly #lives: Member[] = [];
   #member: Member | undefined;
   #turn: Promise<void> = Promise.resolve();
   #hasEnded = false;
@@ -23,6 +24,11 @@ export class Supervised {
     this.#start = start;
     this.#isExcused = isExcused;
     this.#violations = violations;
+  }
+
+  /** What it logged in all its lives. */
+  get said(): string {
+    return this.#lives.map(({ pid, said }) => `${this.name}, process ${pid}\n${said}`).join("\n");
   }
 
   start(): Promise<void> {
@@ -118,6 +124,7 @@ export class Supervised {
 
   #watch(member: Member): void {
     this.#member = member;
+    this.#lives.push(member);
     void member.exited.then(([code, signal]) => {
       if (this.#member !== member || this.#hasEnded) return;
       this.#violations.add(`${this.name} ended by itself with ${code ?? signal}: ${tail(member)}`);

@@ -1,0 +1,173 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { Action } from "../../src/domain/action.ts";
+import { ActionClaims } from "../../src/store/postgres/action-claims.ts";
+import { Pool } from "../../src/store/postgres/connections.ts";
+import { openPostgresStore } from "../../src/store/postgres/open-postgres-store.ts";
+import { Tables } from "../../src/store/postgres/tables.ts";
+import { SCHEMA } from "../../src/store/schema.ts";
+import { administer } from "../postgres-process.ts";
+import { onPostgres, postgresHome } from "../postgres-server.ts";
+import { eventually } from "../server/server-fixture.ts";
+import { anAction, aSession, mustCommit, mustCreate, WORKER } from "./fixtures.ts";
+
+const MOST = { worker: WORKER, limit: 100 };
+const NOTHING_MORE = { numbers: new Map<string, number>(), claimed: new Set<string>(), more: new Set<string>() };
+
+/** Processes that claim from one queue, without anything else of a store: the test tells them what was committed. */
+class Scene implements AsyncDisposable {
+  readonly #url: string;
+  readonly #pool: Pool;
+  readonly #remove: () => Promise<void>;
+  readonly #processes: ActionClaims[] = [];
+  readonly taken = new Map<number, string[]>();
+  wakes = 0;
+
+  private constructor(url: string, remove: () => Promise<void>) {
+    this.#url = url;
+    this.#pool = new Pool(url, 4);
+    this.#remove = remove;
+  }
+
+  /** With these actions in the queue, of sessions that nobody owns. */
+  static async open(actions: Action[]): Promise<Scene> {
+    const { url, remove } = await postgresHome();
+    const store = await openPostgresStore({ url });
+    for (const session_id of new Set(actions.map((action) => action.session_id)))
+      await mustCreate(store, aSession({ session_id }));
+    await mustCommit(store, { actions });
+    await store.releaseSessions({ worker: WORKER });
+    await store.close();
+    const scene = new Scene(url, remove);
+    await scene.run("update queue set claimed_by = null");
+    await scene.run("update agent_state set owner = null, node_no = null");
+    return scene;
+  }
+
+  async process(node_no: number): Promise<ActionClaims> {
+    const life = "now() + interval '1 hour', 0";
+    await this.run(
+      `insert into workers (node_no, name, expires_at, blocked_ms) values (${node_no}, 'p${node_no}', ${life})`,
+    );
+    const taken: string[] = [];
+    this.taken.set(node_no, taken);
+    const claims = new ActionClaims(this.#pool, new Tables(SCHEMA), node_no, {
+      owns: (session_id) => taken.includes(session_id),
+      others: () => this.#processes.length - 1,
+      taken: async (_worker, session_ids) => void taken.push(...session_ids),
+      wake: () => {
+        this.wakes += 1;
+      },
+    });
+    this.#processes.push(claims);
+    return claims;
+  }
+
+  run(statement: string): Promise<void> {
+    return administer(this.#url, statement);
+  }
+
+  /** As the statement that writes its outcome does. */
+  settle({ action_id }: Action): Promise<void> {
+    return this.run(`update queue set processed = true, claimed_by = null where action_id = '${action_id}'`);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const claims of this.#processes) claims.stop();
+    await this.#pool.close();
+    await this.#remove();
+  }
+}
+
+const idsOf = (actions: Action[]): string[] => actions.map(({ action_id }) => action_id);
+
+await onPostgres(() => {
+  test("of a session the most urgent action is handed out, then the oldest, one at a time (CLAIMS-2)", async () => {
+    const [old, urgent, young] = [0, 9, 0].map((urgency) => anAction({ session_id: "s", urgency })) as [
+      Action,
+      Action,
+      Action,
+    ];
+    await using scene = await Scene.open([old, urgent, young]);
+    const claims = await scene.process(101);
+    const order: string[] = [];
+    for (let at = 0; at < 3; at += 1) {
+      const [action, more] = await claims.claim(MOST);
+      assert.ok(action && !more);
+      order.push(action.action_id);
+      claims.mayHave(["s"]);
+      assert.deepEqual(await claims.claim(MOST), [], "none of a session while one is under way");
+      await scene.settle(action);
+      claims.committed([{ ...action, processed: true }], { ...NOTHING_MORE, more: new Set(["s"]) });
+    }
+    assert.deepEqual(order, idsOf([urgent, old, young]));
+    assert.deepEqual(scene.taken.get(101), ["s"], "the session is taken with its first action");
+  });
+
+  test("processes that claim at once never get the same action, and each owns the sessions of its own (CLAIMS-1)", async () => {
+    const actions = Array.from({ length: 60 }, (_, at) => anAction({ session_id: `s${at}` }));
+    await using scene = await Scene.open(actions);
+    const processes = [await scene.process(101), await scene.process(102), await scene.process(103)];
+    const claimed = processes.map(() => [] as Action[]);
+    for (let round = 0; round < 40 && claimed.flat().length < actions.length; round += 1)
+      await Promise.all(
+        processes.map(async (claims, at) => {
+          claims.lookThrough();
+          claimed[at]?.push(...(await claims.claim({ worker: WORKER, limit: 7 })));
+        }),
+      );
+    assert.deepEqual(idsOf(claimed.flat()).sort(), idsOf(actions).sort());
+    for (const [at, own] of claimed.entries())
+      assert.deepEqual(own.map(({ session_id }) => session_id).sort(), scene.taken.get(101 + at)?.sort());
+  });
+
+  test("a claim whose answer was lost is given back before the next one (CLAIMS-4)", async () => {
+    const [known, lost] = [anAction({ session_id: "a" }), anAction({ session_id: "b" })];
+    await using scene = await Scene.open([known, lost]);
+    const claims = await scene.process(101);
+    await scene.run(`update queue set run_at = now() + interval '1 hour' where action_id = '${lost.action_id}'`);
+    assert.deepEqual(idsOf(await claims.claim(MOST)), [known.action_id]);
+    // The statement went through, and nobody here heard of it.
+    await scene.run(`update queue set run_at = null, claimed_by = 101 where action_id = '${lost.action_id}'`);
+    claims.lookThrough();
+    assert.deepEqual(await claims.claim(MOST), [], "it is claimed, for all that anybody knows");
+    claims.dropped([]);
+    claims.lookThrough();
+    assert.deepEqual(idsOf(await claims.claim(MOST)), [lost.action_id], "and what is under way stays so");
+  });
+
+  test("news that comes while an action is under way is kept until it ends (CLAIMS-5)", async () => {
+    const [first, second] = [anAction({ session_id: "s" }), anAction({ session_id: "s" })];
+    await using scene = await Scene.open([first, second]);
+    const claims = await scene.process(101);
+    const [action] = await claims.claim(MOST);
+    assert.ok(action);
+    claims.mayHave(["s"]);
+    assert.deepEqual(await claims.claim(MOST), []);
+    await scene.settle(action);
+    claims.committed([{ ...action, processed: true }], NOTHING_MORE);
+    assert.deepEqual(idsOf(await claims.claim(MOST)), [second.action_id], "though the statement saw nothing more");
+  });
+
+  test("an action is not handed out before its time, and then somebody is woken", async () => {
+    const action = anAction({ session_id: "s" });
+    await using scene = await Scene.open([action]);
+    await scene.run("update queue set run_at = now() + interval '400 milliseconds'");
+    const claims = await scene.process(101);
+    assert.deepEqual(await claims.claim(MOST), []);
+    const before = scene.wakes;
+    await eventually("it is time", async () => scene.wakes > before);
+    assert.deepEqual(idsOf(await claims.claim(MOST)), [action.action_id]);
+  });
+
+  test("an action that was claimed as it was written is given back where a more urgent one comes (CLAIMS-6)", async () => {
+    const [usual, urgent] = [anAction({ session_id: "s" }), anAction({ session_id: "s", urgency: 9 })];
+    await using scene = await Scene.open([usual, urgent]);
+    const claims = await scene.process(101);
+    await scene.run(`update agent_state set owner = '${WORKER}', node_no = 101`);
+    await scene.run(`update queue set claimed_by = 101 where action_id = '${usual.action_id}'`);
+    claims.committed([usual], { ...NOTHING_MORE, claimed: new Set([usual.action_id]) });
+    claims.committed([urgent], NOTHING_MORE);
+    assert.deepEqual(idsOf(await claims.claim(MOST)), [urgent.action_id]);
+  });
+});
