@@ -152,8 +152,8 @@ await onPostgres(() => {
   test("an action is not handed out before its time, and then somebody is woken", async () => {
     const action = anAction({ session_id: "s" });
     await using scene = await Scene.open([action]);
-    await scene.run("update queue set run_at = now() + interval '400 milliseconds'");
     const claims = await scene.process(101);
+    await scene.run("update queue set run_at = now() + interval '2 seconds'");
     assert.deepEqual(await claims.claim(MOST), []);
     const before = scene.wakes;
     await eventually("it is time", async () => scene.wakes > before);

@@ -134,7 +134,7 @@ describe("the commit queue", () => {
 
   test("gives a commit back that was not begun for too long, and only that", async () => {
     const writer = new HeldWriter();
-    const queue = queueOn([writer], { longest_wait_ms: 30 });
+    const queue = queueOn([writer], { longest_wait_ms: 1000 });
     const begun = queue.commit(batch("begun"), () => {});
     await turn();
     const waiting = queue.commit(batch("waiting"), () => {});
