@@ -1,5 +1,6 @@
 import { once } from "node:events";
 import { connect, createServer, type Server, type Socket } from "node:net";
+import { setTimeout as wait } from "node:timers/promises";
 
 /** What becomes of a connection at its next chunk of data. */
 export type Cut =
@@ -98,7 +99,8 @@ export class FaultyProxy implements AsyncDisposable {
       [far, near, "to_client"],
     ] as const) {
       this.#sockets.add(from);
-      from.on("data", (chunk) => this.#pass(chunk, from, to, way));
+      const late = new LateWrites();
+      from.on("data", (chunk) => this.#pass(chunk, from, to, way, late));
       from.on("error", () => to.destroy());
       from.on("close", () => {
         this.#sockets.delete(from);
@@ -108,7 +110,7 @@ export class FaultyProxy implements AsyncDisposable {
     }
   }
 
-  #pass(chunk: Buffer, from: Socket, to: Socket, way: Way): void {
+  #pass(chunk: Buffer, from: Socket, to: Socket, way: Way, late: LateWrites): void {
     const at = this.#nextCuts.findIndex((cut) => WAY_OF_CUT[cut] === way);
     const [cut] = at < 0 ? [] : this.#nextCuts.splice(at, 1);
     const passed = cut === undefined ? chunk : chunk.subarray(0, cut === "lost_answer" ? 0 : chunk.length / 2);
@@ -119,7 +121,23 @@ export class FaultyProxy implements AsyncDisposable {
       to.end();
       from.destroy();
     };
-    if (this.#delay_ms > 0) setTimeout(write, this.#delay_ms);
-    else write();
+    late.add(this.#delay_ms, write);
+  }
+}
+
+/** Writes of one direction, in order also where the delay changes: a bad network is slow, and never mixes up a stream. */
+class LateWrites {
+  #last = Promise.resolve();
+  #waiting = 0;
+
+  add(delay_ms: number, write: () => void): void {
+    if (delay_ms === 0 && this.#waiting === 0) return write();
+    this.#waiting += 1;
+    const due = wait(delay_ms);
+    this.#last = this.#last.then(async () => {
+      await due;
+      this.#waiting -= 1;
+      write();
+    });
   }
 }
