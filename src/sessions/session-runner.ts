@@ -84,9 +84,9 @@ const WRITING: Activity = { kind: "writing", delay: undefined };
  *           and is held when it did so repeatedly (crash-guard.ts).
  * RUNNER-8  A step is run and committed by one version of its moniker, the newest when it starts. What another version left as the
  *           state is migrated for the step; only what the step returns is stored, so that a step that runs again migrates again.
- * RUNNER-8  When a step began is written only once it has run for a while, so that a short one costs nothing more.
  * RUNNER-9  The start of a step marked `once` is committed, under the ownership of this runner, before the moniker is called, so
  *           that whoever calls it again can tell.
+ * RUNNER-10 When a step began is written only once it has run for a while, so that a short one costs nothing more.
  */
 export class SessionRunner {
   readonly #dependencies: RunnerDependencies;
@@ -326,7 +326,7 @@ export class SessionRunner {
     return stepping;
   }
 
-  /** RUNNER-8. */
+  /** RUNNER-10. */
   #noteStartLater(): NodeJS.Timeout {
     const step_started_at = now();
     const timer = setTimeout(() => {
@@ -344,13 +344,13 @@ export class SessionRunner {
   /** RUNNER-7, RUNNER-9. Writes what must be known of a step before it begins. Answers whether it may run. */
   async #markStart(): Promise<boolean> {
     const { may_have_crashed, failures, tokens } = this.#earlier;
-    const found = may_have_crashed ? afterCrash(this.#session) : this.#session;
-    const known = may_have_crashed ? { ...earlierAttempts(found, false), failures, tokens } : this.#earlier;
-    const begun = known.begun + 1;
-    const begins = found.status === "running" && startedAttempt(found)?.once;
-    const marked = begins ? beginOnce(found, begun, now()) : found;
+    const session = may_have_crashed ? afterCrash(this.#session) : this.#session;
+    const earlier = may_have_crashed ? { ...earlierAttempts(session, false), failures, tokens } : this.#earlier;
+    const begun = earlier.begun + 1;
+    const begins = session.status === "running" && startedAttempt(session)?.once;
+    const marked = begins ? beginOnce(session, begun, now()) : session;
     if (marked !== this.#session) await this.#insist(() => this.#commit(marked, {}));
-    this.#earlier = { ...known, begun, may_have_crashed: false };
+    this.#earlier = { ...earlier, begun, may_have_crashed: false };
     // It may have been fenced meanwhile.
     return !this.isOver && this.#session.status === "running";
   }
