@@ -44,8 +44,8 @@ export const WORTH_A_SYNC = 16;
  * Group commit: what arrives while a group is being written forms the next one. A lone commit waits for nothing. Many
  * commits go as several groups, so that one is written while the answers to another are taken in.
  *
- * QUEUE-1  A group has batches of one kind, the kind of the one that waits longest.
- * QUEUE-2  What concerns the same session, conversation or agent is written in the order it was given, and never by two
+ * COMMIT-1  A group has batches of one kind, the kind of the one that waits longest.
+ * COMMIT-2  What concerns the same session, conversation or agent is written in the order it was given, and never by two
  *          groups at once.
  */
 export class CommitQueue<Batch extends QueuedBatch, Feedback> {
@@ -124,8 +124,8 @@ export class CommitQueue<Batch extends QueuedBatch, Feedback> {
   }
 
   /**
-   * What waits, up to a size. What writes the same rows as another of the group, is of another kind (QUEUE-1), or concerns
-   * what is under way (QUEUE-2), waits for a later group, and so do those after it that do.
+   * What waits, up to a size. What writes the same rows as another of the group, is of another kind (COMMIT-1), or concerns
+   * what is under way (COMMIT-2), waits for a later group, and so do those after it that do.
    */
   #nextGroup(): Waiting<Batch, Feedback>[] {
     const { most } = this.#options;

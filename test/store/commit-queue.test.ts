@@ -151,12 +151,12 @@ describe("the commit queue", () => {
     const written: Batch[] = [];
     const writer: GroupWriter<Batch, null> = {
       async write(batches) {
-        assert.equal(new Set(batches.map(({ kind }) => kind)).size, 1, "QUEUE-1");
+        assert.equal(new Set(batches.map(({ kind }) => kind)).size, 1, "COMMIT-1");
         const keys = batches.flatMap((each) => each.keys);
         assert.equal(new Set(keys).size, keys.length, "no key twice in a group");
         const scopes = new Set(batches.flatMap((each) => each.scopes));
         for (const scope of scopes) {
-          assert.equal(underWay.get(scope) ?? 0, 0, "QUEUE-2");
+          assert.equal(underWay.get(scope) ?? 0, 0, "COMMIT-2");
           underWay.set(scope, 1);
         }
         for (let turns = random.integer(4); turns > 0; turns -= 1) await turn();
@@ -187,6 +187,6 @@ describe("the commit queue", () => {
     const orderOf = (batches: Batch[], scope: string): string[] =>
       batches.filter(({ scopes }) => scopes.includes(scope)).map(({ name }) => name);
     for (let at = 0; at < 12; at += 1)
-      assert.deepEqual(orderOf(written, `session ${at}`), orderOf(given, `session ${at}`), "QUEUE-2");
+      assert.deepEqual(orderOf(written, `session ${at}`), orderOf(given, `session ${at}`), "COMMIT-2");
   });
 });
