@@ -84,6 +84,16 @@ describe("the source tree", () => {
     assert.deepEqual(broken, []);
   });
 
+  test("gives each rule that a file keeps an id of its own", async () => {
+    const ids = (await readFolder("src")).flatMap(({ path, text }) =>
+      [...text.matchAll(/^ \* ([A-Z]+-?\d+) {2}\S/gm)].map(([, id]) => ({ id, path })),
+    );
+    assert.ok(ids.length > 50, `only ${ids.length} ids were found`);
+    const taken = new Set<string | undefined>();
+    const repeated = ids.filter(({ id }) => taken.size === taken.add(id).size);
+    assert.deepEqual(repeated, []);
+  });
+
   test("names no machine's folders and no package host", async () => {
     const files = await readFolders(["src", "test", "bench", "torture", "docs"]);
     assert.ok(files.length > 0, "no file was read");

@@ -86,7 +86,7 @@ const WRITING: Activity = { kind: "writing", delay: undefined };
  *           state is migrated for the step; only what the step returns is stored, so that a step that runs again migrates again.
  * RUNNER-9  The start of a step marked `once` is committed, under the ownership of this runner, before the moniker is called, so
  *           that whoever calls it again can tell.
- * RUNNER-10 When a step began is written only once it has run for a while, so that a short one costs nothing more.
+ * RUNNER-10  When a step began is written only once it has run for a while, so that a short one costs nothing more.
  */
 export class SessionRunner {
   readonly #dependencies: RunnerDependencies;
