@@ -12,6 +12,7 @@ import { settle } from "./settle.ts";
 import { openEmbeddedStage } from "./stage/embedded-stage.ts";
 import { openSharedStage } from "./stage/shared-stage.ts";
 import type { Stage, Stages } from "./stage/stage.ts";
+import { disturb } from "./stranger.ts";
 import { Violations } from "./violations.ts";
 
 const STAGES: Stages = { lancedb: openEmbeddedStage, postgres: openSharedStage };
@@ -33,7 +34,11 @@ export async function torture(plan: Plan): Promise<Report> {
   const ledger = new Ledger();
   const client = new Client(caller, ledger, followers, violations);
   await prepare(plan, caller, client, followers);
+  const over = new AbortController();
+  const disturbing = disturb(stage.urls, randomFrom(plan.seed), violations, over.signal);
   const faults = await load(plan, stage, client);
+  over.abort();
+  const { requests: malformed_requests, frames: malformed_frames } = await disturbing;
   console.log(`the plan is carried out: ${ledger.entries.length} operations; all comes to rest`);
   const [url] = stage.urls as [string];
   await settle(url, violations);
@@ -44,7 +49,7 @@ export async function torture(plan: Plan): Promise<Report> {
   await Promise.all(stage.members.map((member) => member.stop()));
   const kept = await readFromStore(stage.store_url);
   violations.add(...differences(seen, kept), ...check(kept, ledger, plan));
-  const counts = { ...caller.counts, ...countsOf(kept, followers) };
+  const counts = { ...caller.counts, ...countsOf(kept, followers), malformed_requests, malformed_frames };
   return { violations: violations.all, faults, counts, log: stage.members.map(({ said }) => said).join("\n\n") };
 }
 
