@@ -1,5 +1,8 @@
+import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
 import { mkdir, readFile, symlink, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import { promisify } from "node:util";
 import { REPOSITORY, readFolder } from "../repository-files.ts";
 
 export type CodeBlock = { path: string | null; code: string };
@@ -23,6 +26,16 @@ export async function writeCode(folder: string, blocks: readonly CodeBlock[]): P
   const { compilerOptions } = JSON.parse(await readFile(join(REPOSITORY, "tsconfig.json"), "utf8")) as TsConfig;
   const typeRoots = [join(REPOSITORY, "node_modules/@types")];
   await write(join(folder, "tsconfig.json"), JSON.stringify({ compilerOptions: { ...compilerOptions, typeRoots } }));
+}
+
+/** Compiles what `writeCode` laid out. */
+export async function assertTypes(folder: string): Promise<void> {
+  const compiler = join(REPOSITORY, "node_modules/typescript/bin/tsc");
+  // Two kinds of zod in one program would keep the compiler busy for minutes, and it does not listen to SIGTERM.
+  const limits = { timeout: 50_000, killSignal: "SIGKILL" } as const;
+  await promisify(execFile)(process.execPath, [compiler, "--project", folder], limits).catch((error: unknown) => {
+    assert.fail((error as { stdout?: string }).stdout || String(error));
+  });
 }
 
 type TsConfig = { compilerOptions: object };

@@ -5,82 +5,29 @@ import { readFile, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
-import { after, before, describe, test } from "node:test";
+import { describe, test } from "node:test";
 import { promisify } from "node:util";
 import type { JsonObject, JsonValue } from "../../src/domain/json.ts";
 import type { Session, SessionOptions } from "../../src/domain/session.ts";
 import type { Step } from "../../src/domain/step.ts";
-import { Runtime } from "../../src/main/runtime.ts";
-import { type Catalog, MonikerLoader } from "../../src/monikers/catalog.ts";
-import { openEmbeddedStore } from "../../src/store/embedded/embedded-store.ts";
-import type { Store } from "../../src/store/store.ts";
-import { REPOSITORY } from "../repository-files.ts";
-import { type ScratchFolder, scratchFolder } from "../store/scratch-folder.ts";
-import { type CodeBlock, codeBlocks, writeCode } from "./page-code.ts";
+import { assertTypes } from "./page-code.ts";
+import { type PageWorld, pageWorld } from "./page-world.ts";
 
 const TIMEOUT = { timeout: 180_000 };
 const run = promisify(execFile);
 
 describe("the code of docs/writing-a-moniker.md", () => {
-  let blocks: CodeBlock[];
-  let scratch: ScratchFolder;
-  let catalog: Catalog;
-  let loader: MonikerLoader;
-  let store: Store;
-  let runtime: Runtime;
-
-  before(async () => {
-    blocks = await codeBlocks("writing-a-moniker.md");
-    scratch = await scratchFolder();
-    await writeCode(scratch.path, blocks);
-    loader = await MonikerLoader.open(join(scratch.path, "monikers"));
-    ({ catalog } = loader);
-    store = await openEmbeddedStore({ folder: join(scratch.path, "data") });
-    runtime = new Runtime({ store, catalog, workspace: join(scratch.path, "workspace") });
-    await runtime.start();
-  });
-  after(async () => {
-    await runtime?.stop();
-    await store?.close();
-    await scratch?.[Symbol.asyncDispose]();
-  });
-
-  const create = async (moniker: string, params: JsonObject, options: SessionOptions = {}): Promise<string> => {
-    const payload = { moniker, params, options };
-    const outcome = await runtime.queue.submit({ action_type: "agent_create", agent_id: "reader", payload });
-    assert.equal(outcome.kind, "accepted", JSON.stringify(outcome));
-    return (outcome as { session_id: string }).session_id;
-  };
-  const tell = async (session_id: string, guidance: JsonValue): Promise<void> => {
-    await runtime.queue.submit({ action_type: "agent_interrupt", session_id, payload: { guidance } });
-  };
-  const stepsOf = (session_id: string): Promise<Step[]> => store.listSteps({ session_id, limit: 100, offset: 0 });
-
-  /** The session once it is as wished, and the text that it showed on the way. */
-  const awaited = async (session_id: string, isWished: (session: Session) => boolean, start = async () => {}) => {
-    const leaving = new AbortController();
-    const news = runtime.events.follow({ session_id }, leaving.signal);
-    try {
-      let shown = "";
-      let next = news.next();
-      const found = await store.getSession(session_id);
-      if (found && isWished(found)) return { session: found, shown };
-      await start();
-      for (;;) {
-        const { value, done } = await next;
-        assert.ok(!done, "the news ended");
-        if (value.kind === "delta") shown += value.delta.text;
-        if (value.kind === "session" && isWished(value.session)) return { session: value.session, shown };
-        next = news.next();
-      }
-    } finally {
-      leaving.abort();
-    }
-  };
+  const world = pageWorld("writing-a-moniker.md");
+  const create = (moniker: string, params: JsonObject, options?: SessionOptions): Promise<string> =>
+    world().create(moniker, params, options);
+  const tell = (session_id: string, guidance: JsonValue): Promise<void> => world().tell(session_id, guidance);
+  const stepsOf = (session_id: string): Promise<Step[]> => world().steps(session_id);
+  const awaited = (...wish: Parameters<PageWorld["awaited"]>): ReturnType<PageWorld["awaited"]> =>
+    world().awaited(...wish);
 
   test("is all in files whose first line names them", () => {
     assert.deepEqual(
-      blocks.map((block) => block.path),
+      world().blocks.map((block) => block.path),
       [
         "monikers/countdown.ts",
         "monikers/notebook.ts",
@@ -91,17 +38,10 @@ describe("the code of docs/writing-a-moniker.md", () => {
     );
   });
 
-  test("has the right types", TIMEOUT, async () => {
-    const compiler = join(REPOSITORY, "node_modules/typescript/bin/tsc");
-    // Two kinds of zod in one program would keep the compiler busy for minutes, and it does not listen to SIGTERM.
-    const limits = { timeout: 50_000, killSignal: "SIGKILL" } as const;
-    await run(process.execPath, [compiler, "--project", scratch.path], limits).catch((error: unknown) => {
-      assert.fail((error as { stdout?: string }).stdout || String(error));
-    });
-  });
+  test("has the right types", TIMEOUT, () => assertTypes(world().folder));
 
   test("is a moniker of ten lines that counts down and is done", TIMEOUT, async () => {
-    const tenLines = blocks[0]?.code.split("export default ")[1]?.trimEnd().split("\n");
+    const tenLines = world().blocks[0]?.code.split("export default ")[1]?.trimEnd().split("\n");
     assert.equal(tenLines?.length, 10);
     const session_id = await create("countdown", { from: 2 });
     const { session } = await awaited(session_id, ({ status }) => status === "done");
@@ -115,7 +55,7 @@ describe("the code of docs/writing-a-moniker.md", () => {
   test("refuses parameters that the page's schema does not allow", async () => {
     const request = { action_type: "agent_create", agent_id: "reader", payload: { moniker: "countdown" } };
     const payload = { ...request.payload, params: { from: 0 } };
-    const outcome = await runtime.queue.submit({ ...request, payload });
+    const outcome = await world().runtime.queue.submit({ ...request, payload });
     assert.equal(outcome.kind === "invalid" && outcome.errors[0]?.path, "params.from");
   });
 
@@ -170,7 +110,7 @@ describe("the code of docs/writing-a-moniker.md", () => {
   });
 
   test("is a moniker that brings the state of its older code up to date", TIMEOUT, async () => {
-    const file = join(scratch.path, "monikers/tally.ts");
+    const file = join(world().folder, "monikers/tally.ts");
     const today = await readFile(file, "utf8");
     const older = `import { defineMoniker, z } from "everstep/moniker";
 export default defineMoniker({
@@ -179,7 +119,7 @@ export default defineMoniker({
     ({ step, next_step: step, state: { words: [...((state["words"] as string[]) ?? []), ...guidance] }, done: false }),
 });`;
     await writeFile(file, older);
-    assert.deepEqual((await loader.reload()).failed, []);
+    assert.deepEqual((await world().loader.reload()).failed, []);
     const session_id = await create("tally", {});
     await awaited(
       session_id,
@@ -187,7 +127,7 @@ export default defineMoniker({
       () => tell(session_id, "tea"),
     );
     await writeFile(file, today);
-    assert.deepEqual((await loader.reload()).failed, []);
+    assert.deepEqual((await world().loader.reload()).failed, []);
     await awaited(
       session_id,
       ({ iteration }) => iteration === 1,
@@ -201,7 +141,7 @@ export default defineMoniker({
   test("is a test that passes", TIMEOUT, async () => {
     // The variable would make it a part of this run instead of one of its own.
     const { NODE_TEST_CONTEXT: _, ...env } = process.env;
-    const file = join(scratch.path, "test/countdown.test.ts");
+    const file = join(world().folder, "test/countdown.test.ts");
     const { stdout } = await run(process.execPath, ["--test", "--test-reporter=tap", file], { env });
     assert.match(stdout, /^# pass 2$/m);
     assert.match(stdout, /^# fail 0$/m);
