@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import postgres from "postgres";
 import { Pool } from "../../src/store/postgres/connections.ts";
-import { ListUpkeep, UPKEEP_TUNING } from "../../src/store/postgres/upkeep.ts";
+import { ListUpkeep, UPKEEP_TUNING } from "../../src/store/postgres/session-lists.ts";
 
 /** Agents with many sessions; every other session's agent has no second one. */
 const LARGE_AGENTS = 4;

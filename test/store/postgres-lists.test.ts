@@ -4,7 +4,7 @@ import { newId } from "../../src/domain/ids.ts";
 import { SESSION_STATUSES } from "../../src/domain/session.ts";
 import { Pool } from "../../src/store/postgres/connections.ts";
 import { openPostgresStore } from "../../src/store/postgres/open-postgres-store.ts";
-import { ListUpkeep, UPKEEP_TUNING } from "../../src/store/postgres/upkeep.ts";
+import { ListUpkeep, UPKEEP_TUNING } from "../../src/store/postgres/session-lists.ts";
 import type { Store } from "../../src/store/store.ts";
 import { onPostgres, postgresHome } from "../postgres-server.ts";
 import { advance, aSession, mustAdvance, mustCommit, mustCreate } from "./fixtures.ts";

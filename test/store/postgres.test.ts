@@ -1,6 +1,6 @@
 import { Pool } from "../../src/store/postgres/connections.ts";
 import { openPostgresStore } from "../../src/store/postgres/open-postgres-store.ts";
-import { ListUpkeep, UPKEEP_TUNING } from "../../src/store/postgres/upkeep.ts";
+import { ListUpkeep, UPKEEP_TUNING } from "../../src/store/postgres/session-lists.ts";
 import { onPostgres, postgresHome } from "../postgres-server.ts";
 import type { OpenedStore } from "./conformance/opened-store.ts";
 import { storeConformance, storeVolume } from "./conformance.ts";

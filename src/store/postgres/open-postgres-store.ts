@@ -7,7 +7,7 @@ import { firstConnection, isNotLetIn, openClient, run, toStoreError } from "./co
 import { MEMBERSHIP_TUNING, type MembershipTuning } from "./membership.ts";
 import { type AddedMigration, migrate } from "./migrations.ts";
 import { PostgresStore } from "./postgres-store.ts";
-import { UPKEEP_TUNING, type UpkeepTuning } from "./upkeep.ts";
+import { UPKEEP_TUNING, type UpkeepTuning } from "./session-lists.ts";
 
 type PostgresTuning = MembershipTuning &
   UpkeepTuning & {

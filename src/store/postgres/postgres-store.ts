@@ -22,9 +22,9 @@ import { NotificationRouter } from "./notification-router.ts";
 import { NotifyConnection } from "./notify-connection.ts";
 import { PostgresReads } from "./postgres-reads.ts";
 import { SessionClaims } from "./session-claims.ts";
+import { ListUpkeep, prune, type UpkeepTuning } from "./session-lists.ts";
 import { SharedLocks } from "./shared-locks.ts";
 import { Tables } from "./tables.ts";
-import { ListUpkeep, prune, type UpkeepTuning } from "./upkeep.ts";
 
 /** One group is written while the answers to the other are taken in. */
 const WRITERS = 2;
