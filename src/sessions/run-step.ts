@@ -198,11 +198,12 @@ function deadline({ options, created_at }: Session, abort: (reason: Error) => vo
   const leftMs = runtimeLeftMs({ options, created_at }, Date.now());
   const soonest = Math.min(stepMs, leftMs);
   if (soonest > LONGEST_TIMER_MS) return undefined;
-  const reason =
+  // Made only when it is needed: an error takes its stack along, and most steps are in time.
+  const reason = (): Error =>
     leftMs <= stepMs
       ? new Cut("out_of_time")
       : new StepError("timeout", `the step took longer than ${step_timeout_s} s`, { retryable: true });
-  return setTimeout(() => abort(reason), soonest);
+  return setTimeout(() => abort(reason()), soonest);
 }
 
 /** Milliseconds that a step has after it was cut short to report the tokens it used. */

@@ -328,8 +328,9 @@ export class SessionRunner {
 
   /** RUNNER-10. */
   #noteStartLater(): NodeJS.Timeout {
-    const step_started_at = now();
+    const started = Date.now();
     const timer = setTimeout(() => {
+      const step_started_at = new Date(started).toISOString();
       const noting = this.#mutex.run(async () => {
         const isRunning = this.#activity.kind === "stepping" && this.#activity.noteTimer === timer;
         if (isRunning && this.#standing === "owner")
