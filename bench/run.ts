@@ -4,25 +4,19 @@ import { availableParallelism, loadavg, tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import type { Bench } from "./bench.ts";
-import { clusterBench } from "./cluster.ts";
 import { type Figure, keepsBar } from "./figure.ts";
-import { matrixBench } from "./matrix.ts";
-import { modelBench } from "./model.ts";
-import { peersBench } from "./peers.ts";
 import { writeResults } from "./results.ts";
-import { runtimeBench } from "./runtime.ts";
-import { serverBench } from "./server.ts";
-import { storeBench } from "./store.ts";
 import { figureTable } from "./table.ts";
 
-const BENCHES: Readonly<Record<string, Bench>> = {
-  store: storeBench,
-  runtime: runtimeBench,
-  server: serverBench,
-  model: modelBench,
-  matrix: matrixBench,
-  cluster: clusterBench,
-  peers: peersBench,
+/** Only the one that is run is loaded: some load Node's test runner, whose hooks would make every promise of the others slow. */
+const BENCHES: Readonly<Record<string, () => Promise<Bench>>> = {
+  store: async () => (await import("./store.ts")).storeBench,
+  runtime: async () => (await import("./runtime.ts")).runtimeBench,
+  server: async () => (await import("./server.ts")).serverBench,
+  model: async () => (await import("./model.ts")).modelBench,
+  matrix: async () => (await import("./matrix.ts")).matrixBench,
+  cluster: async () => (await import("./cluster.ts")).clusterBench,
+  peers: async () => (await import("./peers.ts")).peersBench,
 };
 
 const USAGE = `npm run bench -- NAME [--quick] [--only PART[,PART]] [--folder FOLDER] [--json FILE]
@@ -46,12 +40,12 @@ type Request = {
   json: string | undefined;
 };
 
-function readRequest(): Request | "list" {
+async function readRequest(): Promise<Request | "list"> {
   const { values, positionals } = parse();
   const [name, ...others] = positionals;
   if (name === undefined) return "list";
   if (others.length > 0) throw new UsageError(`one bench at a time, not also "${others.join(" ")}"`);
-  const bench = Object.hasOwn(BENCHES, name) ? BENCHES[name] : undefined;
+  const bench = Object.hasOwn(BENCHES, name) ? await BENCHES[name]?.() : undefined;
   if (!bench) throw new UsageError(`there is no bench "${name}"; there is ${Object.keys(BENCHES).join(", ")}`);
   const known = Object.keys(bench.parts);
   const parts = values.only?.split(",") ?? known;
@@ -70,11 +64,13 @@ function parse() {
   }
 }
 
-function list(): string {
-  const lines = Object.entries(BENCHES).flatMap(([name, bench]) => [
-    `  ${name}: ${bench.measures}`,
-    ...Object.entries(bench.parts).map(([part, { measures }]) => `    ${part.padEnd(8)} ${measures}`),
-  ]);
+async function list(): Promise<string> {
+  const lines: string[] = [];
+  for (const [name, load] of Object.entries(BENCHES)) {
+    const { measures: whole, parts } = await load();
+    lines.push(`  ${name}: ${whole}`);
+    for (const [part, { measures }] of Object.entries(parts)) lines.push(`    ${part.padEnd(8)} ${measures}`);
+  }
   return `${USAGE}\n\nBenches and their parts:\n${lines.join("\n")}`;
 }
 
@@ -107,11 +103,11 @@ async function run({ bench, name, parts, quick, folder: parent, json }: Request)
 }
 
 try {
-  const request = readRequest();
-  if (request === "list") console.log(list());
+  const request = await readRequest();
+  if (request === "list") console.log(await list());
   else process.exitCode = (await run(request)) ? 0 : 1;
 } catch (error) {
   if (!(error instanceof UsageError)) throw error;
-  console.error(`${error.message}\n\n${list()}`);
+  console.error(`${error.message}\n\n${await list()}`);
   process.exitCode = 2;
 }
