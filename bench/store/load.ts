@@ -1,7 +1,7 @@
 import type { Action } from "../../src/domain/action.ts";
 import type { Message } from "../../src/domain/conversation.ts";
 import type { JsonObject } from "../../src/domain/json.ts";
-import type { Session } from "../../src/domain/session.ts";
+import { NOTHING_HAPPENED, type Session } from "../../src/domain/session.ts";
 import type { Step } from "../../src/domain/step.ts";
 import type { Batch, Ownership, Store } from "../../src/store/store.ts";
 import { randomText, seededRandom } from "../stats.ts";
@@ -65,16 +65,7 @@ export function newLoadSession(): LoadSession {
       created_action_id: `action-${session_id}`,
       created_at,
       updated_at: created_at,
-      ended_at: null,
-      pause_reason: null,
-      started_attempt: null,
-      question: null,
-      wake_at: null,
-      rests_since: null,
-      spawned_by: null,
-      retry_at: null,
-      cost_usd: 0,
-      step_started_at: null,
+      ...NOTHING_HAPPENED,
     },
   };
 }

@@ -2,7 +2,7 @@ import type { AgentConfig } from "../domain/agent.ts";
 import { newId, now } from "../domain/ids.ts";
 import type { JsonObject } from "../domain/json.ts";
 import { askedInState } from "../domain/question.ts";
-import type { Session, SessionOptions, SessionStatus } from "../domain/session.ts";
+import { NOTHING_HAPPENED, type Session, type SessionOptions, type SessionStatus } from "../domain/session.ts";
 import type { Step } from "../domain/step.ts";
 import type { Catalog } from "../monikers/catalog.ts";
 import type { Moniker } from "../monikers/moniker.ts";
@@ -57,16 +57,7 @@ export function newSession(
       parent_iteration: null,
       created_at: at,
       updated_at: at,
-      ended_at: null,
-      pause_reason: null,
-      started_attempt: null,
-      question: null,
-      wake_at: null,
-      rests_since: null,
-      spawned_by: null,
-      retry_at: null,
-      cost_usd: 0,
-      step_started_at: null,
+      ...NOTHING_HAPPENED,
     },
   };
 }
@@ -132,13 +123,8 @@ export function newFork(
     parent_iteration: step.iteration,
     created_at: at,
     updated_at: at,
-    ended_at: null,
-    pause_reason: null,
+    ...NOTHING_HAPPENED,
     ...rest,
-    spawned_by: null,
-    retry_at: null,
-    cost_usd: 0,
-    step_started_at: null,
   };
 }
 

@@ -87,12 +87,18 @@ export function answerFromText({ choices, schema }: Pick<Question, "choices" | "
   return form?.success ? fieldsFrom(form.data, typed) : text;
 }
 
+/** A choice's value as people see and type it. */
+export const choiceText = (value: JsonValue): string => (typeof value === "string" ? value : JSON.stringify(value));
+
+/** The fields of a question's form; none where it has no form. */
+export const formFields = (schema: Question["schema"]): string[] =>
+  Object.keys((schema?.["properties"] ?? {}) as object);
+
 function choiceFrom(choices: NonNullable<Question["choices"]>, typed: string): JsonValue {
-  const asText = (value: JsonValue): string => (typeof value === "string" ? value : JSON.stringify(value));
   const isTyped = (candidate: string | undefined): boolean => candidate?.toLowerCase() === typed.toLowerCase();
   const choice =
-    choices.find(({ value }) => asText(value) === typed) ??
-    choices.find(({ value, label }) => isTyped(asText(value)) || isTyped(label)) ??
+    choices.find(({ value }) => choiceText(value) === typed) ??
+    choices.find(({ value, label }) => isTyped(choiceText(value)) || isTyped(label)) ??
     (/^\d{1,3}$/.test(typed) ? choices[Number(typed) - 1] : undefined);
   return choice ? choice.value : typed;
 }

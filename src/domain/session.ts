@@ -148,6 +148,20 @@ export const sessionSchema = z.object({
 });
 export type Session = z.infer<typeof sessionSchema>;
 
+/** What a session has of its life when it is made, whether anew or as a fork. */
+export const NOTHING_HAPPENED = {
+  ended_at: null,
+  pause_reason: null,
+  started_attempt: null,
+  question: null,
+  wake_at: null,
+  rests_since: null,
+  spawned_by: null,
+  retry_at: null,
+  cost_usd: 0,
+  step_started_at: null,
+} as const satisfies Partial<Session>;
+
 /** The one way to change a status, with all that goes with it. */
 export function changeStatus(
   session: Session,

@@ -1,7 +1,7 @@
 import { setTimeout as wait } from "node:timers/promises";
 import { z } from "zod";
 import { EverstepError } from "../domain/errors.ts";
-import type { Session } from "../domain/session.ts";
+import type { SessionSummary } from "../domain/session-summary.ts";
 import type { Catalog } from "../monikers/catalog.ts";
 import { type Moniker, StepError } from "../monikers/moniker.ts";
 import type { ListPlace, OwnedSession } from "../store/store.ts";
@@ -171,12 +171,12 @@ export class SessionRegistry {
   }
 
   /** Looks again at sessions that run and were held until now. Answers how many of them go on here. */
-  async goOnReleased(isReleased: (session: Session) => boolean): Promise<number> {
+  async goOnReleased(isReleased: (session: SessionSummary) => boolean): Promise<number> {
     const { store } = this.#dependencies;
     let count = 0;
     for (let after: ListPlace | undefined; !this.#stopped; ) {
-      const page = await store.listSessions({
-        status: "running",
+      const { sessions: page } = await store.summarizeSessions({
+        statuses: ["running"],
         limit: CLAIM_PAGE,
         offset: 0,
         ...(after && { after }),

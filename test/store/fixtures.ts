@@ -6,7 +6,7 @@ import type { StepDelta } from "../../src/domain/event.ts";
 import { newId } from "../../src/domain/ids.ts";
 import type { JsonObject, JsonValue } from "../../src/domain/json.ts";
 import type { Question } from "../../src/domain/question.ts";
-import type { Session } from "../../src/domain/session.ts";
+import { NOTHING_HAPPENED, type Session } from "../../src/domain/session.ts";
 import type { Step } from "../../src/domain/step.ts";
 import type { Batch, OwnedSession, Store } from "../../src/store/store.ts";
 
@@ -44,16 +44,7 @@ export function aSession(overrides: Partial<Session> = {}): Session {
     parent_iteration: null,
     created_at,
     updated_at: created_at,
-    ended_at: null,
-    pause_reason: null,
-    started_attempt: null,
-    question: null,
-    wake_at: null,
-    rests_since: null,
-    spawned_by: null,
-    retry_at: null,
-    cost_usd: 0,
-    step_started_at: null,
+    ...NOTHING_HAPPENED,
     ...overrides,
   };
 }

@@ -1,4 +1,4 @@
-import { answerFromText } from "../../../domain/answer.ts";
+import { answerFromText, choiceText, formFields } from "../../../domain/answer.ts";
 import type { Question } from "../../../domain/question.ts";
 import { type ApiClient, CommandError } from "../client.ts";
 import { findSession } from "../sessions.ts";
@@ -24,9 +24,9 @@ export async function answer(
 export function questionText({ text, choices, schema }: Pick<Question, "text" | "choices" | "schema">): string {
   const lines = [text];
   for (const [at, { value, label }] of (choices ?? []).entries()) {
-    const shown = typeof value === "string" ? value : JSON.stringify(value);
+    const shown = choiceText(value);
     lines.push(`  ${at + 1}  ${label === undefined || label === shown ? shown : `${shown}  ${label}`}`);
   }
-  if (schema !== null) lines.push(`  fields: ${Object.keys((schema["properties"] ?? {}) as object).join(", ")}`);
+  if (schema !== null) lines.push(`  fields: ${formFields(schema).join(", ")}`);
   return lines.join("\n");
 }
