@@ -84,7 +84,7 @@ export function holding(makeHome: MakeHome): void {
     const create = (agent_id: string) => world.create("held", { agent_id });
     const [first, second, third] = [await create("a"), await create("b"), await create("b")];
     for (const id of [first, second, third]) await world.held.next(id);
-    const until = new Date(Date.now() + 100).toISOString();
+    const until = new Date(Date.now() + 2000).toISOString();
     const timed = await world.create("held");
     (await world.held.next(timed)).finish({ wait: { until } });
     await world.untilStatus(timed, "waiting");
