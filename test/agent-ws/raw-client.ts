@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { type ClientOptions, WebSocket } from "ws";
 import { type ServerFrame, serverFrameSchema } from "../../src/agent-api/messages.ts";
-import { within } from "../server/server-fixture.ts";
+import { within } from "../within.ts";
 
 const WAIT_MS = 60_000;
 export type Answer = { text: string; tokens_used: number; chunks: string[] };

@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { before, describe, test } from "node:test";
-import { ServerProcess, sharedServer, TIMEOUT, within } from "../server/server-fixture.ts";
+import { ServerProcess, sharedServer, TIMEOUT } from "../server/server-fixture.ts";
+import { within } from "../within.ts";
 import { DeafClient } from "./deaf-client.ts";
 import { RawClient } from "./raw-client.ts";
 

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import type { ChildProcess } from "node:child_process";
 import { once } from "node:events";
-import { spawnEverstep, within } from "../server/server-fixture.ts";
+import { spawnEverstep } from "../server/server-fixture.ts";
+import { within } from "../within.ts";
 
 export type Role = "worker" | "server" | "serve";
 

@@ -2,8 +2,9 @@ import assert from "node:assert/strict";
 import type { ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
-import { type Environment, spawnEverstep, within } from "../server/server-fixture.ts";
+import { type Environment, spawnEverstep } from "../server/server-fixture.ts";
 import { type ScratchFolder, scratchFolder } from "../store/scratch-folder.ts";
+import { within } from "../within.ts";
 
 const START_MS = 60_000;
 

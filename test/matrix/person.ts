@@ -10,7 +10,7 @@ import {
   SyncState,
 } from "matrix-js-sdk";
 import { logger } from "matrix-js-sdk/lib/logger.js";
-import { within } from "../server/server-fixture.ts";
+import { within } from "../within.ts";
 
 const WAIT_MS = 90_000;
 

@@ -1,6 +1,6 @@
 import type { ServerFrame } from "../../src/agent-api/messages.ts";
 import { StandInAgent } from "../agent-ws/stand-in-agent.ts";
-import { within } from "../server/server-fixture.ts";
+import { within } from "../within.ts";
 
 type Request = { text: string; request_id?: string };
 

@@ -2,6 +2,7 @@ import type { Action } from "../../src/domain/action.ts";
 import type { CommittedEvent } from "../../src/domain/event.ts";
 import type { Session } from "../../src/domain/session.ts";
 import type { Store } from "../../src/store/store.ts";
+import { PATIENCE_MS, within } from "../within.ts";
 
 /** Resolves with the session as soon as it fits, at once if it does already. */
 export async function sessionThat(
@@ -37,14 +38,22 @@ type Awaited<Row> = {
 async function rowThat<Row>(store: Store, session_id: string, { read, pick, fits }: Awaited<Row>): Promise<Row> {
   const leaving = new AbortController();
   const events = store.follow({ session_id }, leaving.signal);
-  try {
-    const row = await read();
-    if (row && fits(row)) return row;
+  let last: Row | null = null;
+  const awaited = async (): Promise<Row> => {
+    last = await read();
+    if (last && fits(last)) return last;
     for await (const event of events) {
-      const changed = pick(event);
-      if (changed && fits(changed)) return changed;
+      last = pick(event) ?? last;
+      if (last && fits(last)) return last;
     }
     throw new Error("the store stopped telling news");
+  };
+  try {
+    return await within(
+      PATIENCE_MS,
+      awaited(),
+      () => `never came; at last it was ${JSON.stringify(last)?.slice(0, 2000)}`,
+    );
   } finally {
     leaving.abort();
   }

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import type { FrameIn, FrameOut } from "../../src/domain/step-frame.ts";
 import type { Moniker, MonikerKind, StepContext } from "../../src/monikers/moniker.ts";
+import { PATIENCE_MS, within } from "../within.ts";
 
 /** A step that is under way and ends when the test says so. It does not care for its signal. */
 export type HeldStep = {
@@ -32,7 +33,8 @@ export class HeldSteps {
     for (;;) {
       const step = this.#started.get(session_id)?.[index];
       if (step) return step;
-      await new Promise<void>((resolve) => this.#waiting.set(session_id, resolve));
+      const started = new Promise<void>((resolve) => this.#waiting.set(session_id, resolve));
+      await within(PATIENCE_MS, started, () => `no step ${index} of ${session_id} started`);
     }
   }
 

@@ -3,9 +3,10 @@ import { once } from "node:events";
 import { describe, test } from "node:test";
 import { newId } from "../../src/domain/ids.ts";
 import type { Step } from "../../src/domain/step.ts";
+import { within } from "../within.ts";
 import { SHAPES } from "./api.ts";
 import { commandFor } from "./command.ts";
-import { spawnEverstep, TIMEOUT, within } from "./server-fixture.ts";
+import { spawnEverstep, TIMEOUT } from "./server-fixture.ts";
 import { sharedWorld } from "./world.ts";
 
 const world = sharedWorld();

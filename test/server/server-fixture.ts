@@ -6,6 +6,7 @@ import { after, before } from "node:test";
 import { setTimeout as wait } from "node:timers/promises";
 import { REPOSITORY } from "../repository-files.ts";
 import { type StoreHome, storeHome } from "../store-home.ts";
+import { within } from "../within.ts";
 
 /** A test that waits longer than this, in milliseconds, waits for something that never comes. */
 export const TIMEOUT = { timeout: 180_000 };
@@ -167,20 +168,6 @@ export function sharedServer(environment: Environment = {}): () => ServerProcess
   });
   after(async () => server?.finish());
   return () => server ?? assert.fail("the server is started before the tests run");
-}
-
-/** The promise's value, or an error that says what did not come in time. */
-export async function within<Value>(ms: number, promise: Promise<Value>, what: () => string): Promise<Value> {
-  const leaving = new AbortController();
-  const late = wait(ms, undefined, { signal: leaving.signal }).then(() => {
-    throw new Error(`${what()} (waited ${ms} ms)`);
-  });
-  late.catch(() => {});
-  try {
-    return await Promise.race([promise, late]);
-  } finally {
-    leaving.abort();
-  }
 }
 
 /** Asks again and again until there is an answer. For what no event tells. */

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { io, type ManagerOptions, type Socket, type SocketOptions } from "socket.io-client";
-import { within } from "./server-fixture.ts";
+import { within } from "../within.ts";
 
 export type Topic = Record<string, unknown>;
 export type Acknowledgement = { ok: boolean; error?: string };

@@ -1,6 +1,6 @@
 import { setTimeout as wait } from "node:timers/promises";
 import type { Member } from "../../test/cluster/member.ts";
-import { within } from "../../test/server/server-fixture.ts";
+import { within } from "../../test/within.ts";
 import type { Violations } from "../violations.ts";
 
 /** How long a process may take to come back once nothing stands in its way, or to end when it is asked to. */

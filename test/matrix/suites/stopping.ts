@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { TIMEOUT, within } from "../../server/server-fixture.ts";
+import { TIMEOUT } from "../../server/server-fixture.ts";
+import { within } from "../../within.ts";
 import { beginTale } from "../begun-tale.ts";
 import { sharedHomeserver, skipWithoutHomeserver } from "../homeserver.ts";
 
