@@ -1,0 +1,43 @@
+import type { JsonObject, JsonValue } from "../domain/json.ts";
+import type { Ask } from "../domain/question.ts";
+import type { FrameAction } from "../domain/step-frame.ts";
+import type { Workspace } from "../monikers/tools/workspace.ts";
+
+/** What happens when the model asks for a tool: it runs, a person is asked first, or it is refused. */
+export type ToolPolicy = "run" | "ask" | "deny";
+
+/** A tool as people and models see it. */
+export type ToolInfo = {
+  /** `<server>/<tool>`. */
+  name: string;
+  description: string;
+  input_schema: JsonObject;
+  /** Changes nothing. */
+  read_only: boolean;
+  /** A second call with the same arguments changes nothing more. */
+  idempotent: boolean;
+  /** May overwrite or delete what is there. */
+  destructive: boolean;
+};
+export type OfferedTool = ToolInfo & { policy: ToolPolicy };
+
+/** What came of a call. */
+export type ToolOutcome =
+  /** Text for the model, and what is to be written together with the step. A tool's own error is a result. */
+  | { kind: "result"; text: string; is_error: boolean; actions?: FrameAction[] }
+  /** A person's answer is the result. `resume` is handed back with it where the tool has to be called again; null: it need not. */
+  | { kind: "ask"; ask: Ask; until?: string; resume: JsonValue }
+  /** The session rests until the time comes or these sessions of its own have ended, or somebody says something. */
+  | { kind: "wait"; until?: string; session_ids?: string[] };
+
+/** The tools of one session in one step. */
+export type SessionTools = {
+  readonly workspace: Workspace;
+  /** Those that there are, by name; the policy is the session's. */
+  list(): Promise<OfferedTool[]>;
+  /**
+   * Calls a tool, whatever its policy says: who calls asked before. Arguments that do not fit, a tool that is unknown and a
+   * server that is gone are results with `is_error`. An abort of the step's signal throws its reason.
+   */
+  call(name: string, args: JsonObject, answered?: { answer: JsonValue; resume: JsonValue }): Promise<ToolOutcome>;
+};
