@@ -2,6 +2,7 @@ import { newSession } from "../../src/actions/new-session.ts";
 import { newId } from "../../src/domain/ids.ts";
 import type { Session } from "../../src/domain/session.ts";
 import { loadCatalog } from "../../src/monikers/catalog.ts";
+import { nothingSpent } from "../../src/sessions/spending.ts";
 import { stepCommit } from "../../src/sessions/step-commit.ts";
 import { openEmbeddedStore } from "../../src/store/embedded/embedded-store.ts";
 import type { Batch } from "../../src/store/store.ts";
@@ -35,7 +36,7 @@ function waiting(session: Session) {
     frame,
     slice,
     latency_ms: 1,
-    tokens: 0,
+    spent: nothingSpent(),
     attempts: 1,
   });
 }

@@ -9,14 +9,24 @@ export type StepStatus = z.infer<typeof stepStatusSchema>;
 /** A call of a model or a tool within a step. */
 const stepCallSchema = z.object({
   kind: z.enum(["model", "tool"]),
+  /** The model that answered as `provider/model`, or the tool as `server/tool`. */
   name: z.string(),
+  /** What was asked, and what came back; null where that is not kept (`EVERSTEP_KEEP_CALLS=off`). */
   input: jsonSchema,
   output: jsonSchema,
   tokens: z.int().min(0).optional(),
+  /** Of a model; `cached_tokens` are those of `input_tokens` that the provider had kept from an earlier call. */
+  input_tokens: z.int().min(0).optional(),
+  output_tokens: z.int().min(0).optional(),
+  cached_tokens: z.int().min(0).optional(),
+  /** The provider gave no figure. */
+  estimated: z.boolean().optional(),
+  /** Absent where no price is known. */
   cost_usd: z.number().min(0).optional(),
   latency_ms: z.number().min(0),
   error: z.string().optional(),
 });
+export type StepCall = z.infer<typeof stepCallSchema>;
 
 /** A row of the append-only table `agent_steps`. An `error` row names the iteration that failed and does not use it up. */
 export const stepSchema = z.object({

@@ -25,6 +25,7 @@ const configSchema = z.object({
   AZURE_OPENAI_API_KEY: secret,
   AZURE_OPENAI_BASE_URL: z.url().optional(),
   AZURE_OPENAI_API_VERSION: z.string().min(1).optional(),
+  EVERSTEP_KEEP_CALLS: z.enum(["on", "off"]).default("on"),
   EVERSTEP_MAX_RUNNING_STEPS: z.coerce.number().int().min(1).default(500),
   EVERSTEP_MAX_PENDING_GUIDANCE: z.coerce.number().int().min(1).default(DEFAULT_GUIDANCE_LIMIT.count),
   EVERSTEP_MAX_PENDING_GUIDANCE_BYTES: z.coerce.number().int().min(1).default(DEFAULT_GUIDANCE_LIMIT.bytes),

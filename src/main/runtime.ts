@@ -24,6 +24,8 @@ export type RuntimeOptions = {
   workspace: string;
   /** The language model; without one the monikers work offline. */
   llm?: Llm | null;
+  /** Whether steps' rows keep what models and tools were asked and answered. True by default. */
+  keep_calls?: boolean;
   /** What bounds the guidance that no step used yet. */
   limit?: GuidanceLimit;
   /** Steps that may run at once. 500 by default. */
@@ -75,6 +77,7 @@ export class Runtime {
       tools: { workspace: new Workspace(workspace) },
       onDelta: ({ session, ...delta }) => this.events.publishDelta(session, delta),
       watch: options.watch ?? (() => () => {}),
+      keep_calls: options.keep_calls ?? true,
       observer: options.observer ?? { stepCommitted() {}, committed() {}, retried() {} },
       limit,
       hold,

@@ -184,6 +184,7 @@ function newRuntime(config: Config, { metrics, log, llm, watchdog, ...parts }: R
     workspace: config.EVERSTEP_WORKSPACE,
     llm,
     watch: watchdog.watch,
+    keep_calls: config.EVERSTEP_KEEP_CALLS === "on",
     max_running_steps: config.EVERSTEP_MAX_RUNNING_STEPS,
     start_held: config.EVERSTEP_START_HELD === "1",
     observer: {

@@ -2,6 +2,7 @@ import type { z } from "zod";
 import type { Message } from "../domain/conversation.ts";
 import type { JsonObject } from "../domain/json.ts";
 import type { SessionOptions } from "../domain/session.ts";
+import type { StepCall } from "../domain/step.ts";
 import type { FrameIn, FrameOut } from "../domain/step-frame.ts";
 import type { Llm } from "./llm/llm.ts";
 import type { Workspace } from "./tools/workspace.ts";
@@ -57,11 +58,19 @@ export type StepContext<Params = unknown> = {
  */
 export type Attempt = { number: number; after: null | "error" | "interrupt" | "timeout" | "crash" };
 
-/** What a step tells while it runs: text as it grows, tools that it uses, tokens that it spent. */
+/** What a step tells while it runs: text as it grows, tools that it uses, tokens that it spent, calls that it made. */
 export type StepNews =
   | { kind: "delta"; text: string }
   | { kind: "tool"; name: string }
-  | { kind: "usage"; tokens: number /** Where the provider gave no figure. */; estimated?: boolean };
+  | {
+      kind: "usage";
+      tokens: number;
+      /** Where the provider gave no figure. */
+      estimated?: boolean;
+      cost_usd?: number;
+    }
+  /** A call of a model or a tool that is over, for the step's row. It adds nothing to what the step used: `usage` does. */
+  | { kind: "call"; call: StepCall };
 
 /** Keeps the parameters' type while a moniker is written, and makes it fit the catalog. */
 export const defineMoniker = <Params>(moniker: Moniker<Params>): Moniker => moniker;

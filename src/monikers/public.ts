@@ -1,5 +1,6 @@
 /** What a moniker outside this repository imports, as `everstep/moniker`. */
 export { z } from "zod";
+export type { StepCall } from "../domain/step.ts";
 export type { FrameIn, FrameOut } from "../domain/step-frame.ts";
 export { guidanceText } from "./guidance.ts";
 export { defineMoniker, type Moniker, type StepContext, StepError, type StepNews } from "./moniker.ts";

@@ -1,5 +1,6 @@
 import type { Session, StartedAttempt } from "../domain/session.ts";
 import { type Attempt, StepError } from "../monikers/moniker.ts";
+import { nothingSpent, type Spending } from "./spending.ts";
 
 /** How the attempt before ended; null where there was none. */
 type AttemptEnd = NonNullable<Attempt["after"]>;
@@ -8,8 +9,8 @@ type AttemptEnd = NonNullable<Attempt["after"]>;
 export type EarlierAttempts = {
   /** Those that ended with an error here, in a row. */
   failures: number;
-  /** The tokens they used; the next row counts them. */
-  tokens: number;
+  /** What they used; the next row counts it. */
+  spent: Spending;
   /** All of them. */
   begun: number;
   ended: AttemptEnd | null;
@@ -27,7 +28,7 @@ export function earlierAttempts(session: Session, after_crash: boolean): Earlier
   const begun = started?.begun ?? started?.attempts ?? 0;
   return {
     failures: 0,
-    tokens: 0,
+    spent: nothingSpent(),
     begun,
     ended: begun === 0 ? null : (started?.ended ?? "crash"),
     may_have_crashed: after_crash && session.status === "running",
@@ -36,7 +37,7 @@ export function earlierAttempts(session: Session, after_crash: boolean): Earlier
 
 export const noAttempts = (): EarlierAttempts => ({
   failures: 0,
-  tokens: 0,
+  spent: nothingSpent(),
   begun: 0,
   ended: null,
   may_have_crashed: false,

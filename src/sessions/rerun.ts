@@ -104,6 +104,7 @@ export class Rerunner {
       tools: newTools(),
       attempt: { number: 1, after: null },
       watch,
+      keep_calls: false,
       unreadMessages,
       // A state that somebody gave is as they want it.
       stateVersion: async () => (request.state === undefined ? state_version : undefined),
@@ -171,7 +172,7 @@ function messagesBetween(
 }
 
 function compared(recorded: Step, outcome: StepOutcome) {
-  const tokens_used = outcome.tokens;
+  const tokens_used = outcome.spent.tokens;
   if (outcome.kind === "done") {
     const { frame, latency_ms } = outcome;
     const differences = recorded.status === "error" ? ["error"] : differencesFrom(recorded, frame);

@@ -10,6 +10,7 @@ import { checkFrame } from "./check-frame.ts";
 import { firstSlice, type GuidanceSlice } from "./guidance-slice.ts";
 import { runtimeLeftMs } from "./limits.ts";
 import type { RunnerDependencies } from "./runner-dependencies.ts";
+import { addCall, addCost, costOf, keptCall, nothingSpent, type Spending, tokenCount } from "./spending.ts";
 import { countRunning, inStepScope, outsideStepScope, type StepScope } from "./step-scope.ts";
 import type { UnreadMessages } from "./unread-messages.ts";
 
@@ -22,16 +23,16 @@ export type StepOutcome =
       frame: FrameOut;
       slice: GuidanceSlice;
       latency_ms: number;
-      tokens: number;
+      spent: Spending;
       cursor: SessionCursor | null;
     }
-  | { kind: "failed"; error: unknown; latency_ms: number; tokens: number }
-  | { kind: "cut"; reason: CutReason; tokens: number };
+  | { kind: "failed"; error: unknown; latency_ms: number; spent: Spending }
+  | { kind: "cut"; reason: CutReason; spent: Spending };
 
 export type RunningStep = { outcome: Promise<StepOutcome>; cut: (reason: CutReason) => void };
 
 export type StepEnvironment = Pick<StepContext, "llm" | "tools" | "attempt"> &
-  Pick<RunnerDependencies, "watch"> & {
+  Pick<RunnerDependencies, "watch" | "keep_calls"> & {
     unreadMessages: Pick<UnreadMessages, "unread" | "cursor">;
     onShown: (shown: Shown) => void;
     /** Which version made the state; undefined where it needs no migration. */
@@ -63,7 +64,7 @@ class StepRun {
   readonly #controller = new AbortController();
   readonly #aborted = Promise.withResolvers<never>();
   readonly #started = performance.now();
-  #tokens = 0;
+  readonly #spent = nothingSpent();
   #isOver = false;
 
   constructor(session: Session, environment: StepEnvironment) {
@@ -93,14 +94,14 @@ class StepRun {
       const latency_ms = this.#latency();
       const frame = checkFrame(returned);
       const { cursor } = unreadMessages;
-      return { kind: "done", frame, slice: this.#slice, latency_ms, tokens: this.#tokens, cursor };
+      return { kind: "done", frame, slice: this.#slice, latency_ms, spent: this.#spent, cursor };
     } catch (error) {
       const { signal } = this.#controller;
       // A model that is cut off tells what it cost a moment later.
       if (llm && signal.aborted) await settled(step, LAST_WORDS_MS);
       const cause: unknown = signal.aborted ? signal.reason : error;
-      if (cause instanceof Cut) return { kind: "cut", reason: cause.reason, tokens: this.#tokens };
-      return { kind: "failed", error: cause, latency_ms: this.#latency(), tokens: this.#tokens };
+      if (cause instanceof Cut) return { kind: "cut", reason: cause.reason, spent: this.#spent };
+      return { kind: "failed", error: cause, latency_ms: this.#latency(), spent: this.#spent };
     } finally {
       this.#isOver = true;
       unwatch();
@@ -148,7 +149,12 @@ class StepRun {
   #emit(progress: Parameters<StepContext["emit"]>[0]): void {
     if (this.#isOver) return;
     if (progress.kind === "usage") {
-      this.#tokens += tokenCount(progress.tokens);
+      this.#spent.tokens += tokenCount(progress.tokens);
+      this.#spent.cost_usd = addCost(this.#spent.cost_usd, costOf(progress.cost_usd));
+      return;
+    }
+    if (progress.kind === "call") {
+      addCall(this.#spent, keptCall(progress.call, this.#environment.keep_calls));
       return;
     }
     const { action_ids } = this.#slice;
@@ -176,9 +182,6 @@ const strayError = (error: unknown): StepError => {
   const message = `the step left an error behind that it did not catch: ${text}`;
   return new StepError("stray_error", message, { retryable: true, cause: error });
 };
-
-/** A moniker is not checked by a compiler; a value that is no count must not spoil the sum. */
-const tokenCount = (tokens: number): number => (Number.isFinite(tokens) && tokens > 0 ? Math.round(tokens) : 0);
 
 /** A state as today's version of the moniker has it. What it makes of the same state once, it makes again: so it is not retried. */
 async function migrate(moniker: VersionedMoniker, state: JsonObject, from: string | null): Promise<JsonObject> {

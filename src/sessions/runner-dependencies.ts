@@ -45,6 +45,8 @@ export type RunnerDependencies = {
   hold: Pick<StartHold, "holds">;
   /** A step of the session begins; what is returned is called at its end. */
   watch: (session_id: string) => () => void;
+  /** Whether a step's row keeps what models and tools were asked and answered, not only that they were. */
+  keep_calls: boolean;
   /** Milliseconds that a destroyed session's step may take to finish. */
   destroy_grace_ms: number;
 };

@@ -27,6 +27,7 @@ import { reachedLimit, waitWithin } from "./limits.ts";
 import { describeError, nextAttemptIn } from "./retry.ts";
 import { type RunningStep, runStep, type StepOutcome } from "./run-step.ts";
 import type { RunnerDependencies, StepRows } from "./runner-dependencies.ts";
+import { addSpending, charged, type Spending } from "./spending.ts";
 import { stateVersion } from "./state-version.ts";
 import { errorCommit, type StepFailure, stepCommit } from "./step-commit.ts";
 import type { Slot, StepSlots } from "./step-slots.ts";
@@ -344,9 +345,9 @@ export class SessionRunner {
 
   /** RUNNER-7, RUNNER-9. Writes what must be known of a step before it begins. Answers whether it may run. */
   async #markStart(): Promise<boolean> {
-    const { may_have_crashed, failures, tokens } = this.#earlier;
+    const { may_have_crashed, failures, spent } = this.#earlier;
     const session = may_have_crashed ? afterCrash(this.#session) : this.#session;
-    const earlier = may_have_crashed ? { ...earlierAttempts(session, false), failures, tokens } : this.#earlier;
+    const earlier = may_have_crashed ? { ...earlierAttempts(session, false), failures, spent } : this.#earlier;
     const begun = earlier.begun + 1;
     const begins = session.status === "running" && startedAttempt(session)?.once;
     const marked = begins ? beginOnce(session, begun, now()) : session;
@@ -358,7 +359,7 @@ export class SessionRunner {
 
   #runStep(): RunningStep {
     const session = this.#session;
-    const { store, llm, tools, watch, onDelta } = this.#dependencies;
+    const { store, llm, tools, watch, keep_calls, onDelta } = this.#dependencies;
     let event_seq = 0;
     this.#moniker = this.#currentMoniker();
     return runStep(session, this.#moniker, {
@@ -366,6 +367,7 @@ export class SessionRunner {
       tools,
       attempt: { number: this.#earlier.begun, after: this.#earlier.ended },
       watch,
+      keep_calls,
       unreadMessages: new UnreadMessages(store, session),
       stateVersion: async () => {
         this.#stateVersion ??= { version: await stateVersion(store, session) };
@@ -378,7 +380,7 @@ export class SessionRunner {
   /** Writes what came of a step, if there was one. Answers how long to wait before the next one, in milliseconds. */
   async #settle(outcome: StepOutcome | null): Promise<number | null> {
     if (!outcome) return null;
-    const tokens = this.#earlier.tokens + outcome.tokens;
+    const spent = addSpending(this.#earlier.spent, outcome.spent);
     switch (outcome.kind) {
       case "done": {
         const { frame, latency_ms } = outcome;
@@ -387,8 +389,8 @@ export class SessionRunner {
         const earlier = { ...this.#earlier, ended: "error" as const };
         this.#earlier = noAttempts();
         const failed = (error: unknown) =>
-          this.#commitError({ error: describeError(error), latency_ms, tokens, earlier });
-        const done = { ...outcome, tokens, attempts: earlier.begun };
+          this.#commitError({ error: describeError(error), latency_ms, spent, earlier });
+        const done = { ...outcome, spent, attempts: earlier.begun };
         const write = async (): Promise<void> => {
           if (rows.kind === "failed") throw rows.error;
           const { written } = rows;
@@ -406,12 +408,12 @@ export class SessionRunner {
         return this.#session.options.step_interval_ms ?? 0;
       }
       case "failed":
-        this.#earlier = { ...this.#earlier, tokens, ended: endOfFailure(outcome.error) };
+        this.#earlier = { ...this.#earlier, spent, ended: endOfFailure(outcome.error) };
         return this.#retryOrFail(outcome.error, outcome.latency_ms);
       case "cut":
-        this.#earlier = { ...this.#earlier, tokens, ended: "interrupt" };
+        this.#earlier = { ...this.#earlier, spent, ended: "interrupt" };
         if (outcome.reason === "out_of_time") await this.#mutex.run(() => this.#end("max_runtime_s"));
-        if (outcome.reason === "shutdown") await this.#mutex.run(() => this.#commitCut(tokens));
+        if (outcome.reason === "shutdown") await this.#mutex.run(() => this.#commitCut(spent));
         return 0;
     }
     return outcome satisfies never;
@@ -453,12 +455,13 @@ export class SessionRunner {
     });
   }
 
-  /** Nobody knows of the tokens once the process is gone, nor that a step marked `once` was ended in order. */
-  async #commitCut(tokens: number): Promise<void> {
+  /** Nobody knows of what was used once the process is gone, nor that a step marked `once` was ended in order. */
+  async #commitCut(spent: Spending): Promise<void> {
     const isOnce = startedAttempt(this.#session)?.once;
-    if (tokens === 0 && !isOnce) return;
+    if (spent.tokens === 0 && spent.cost_usd === 0 && !isOnce) return;
     const started_attempt = isOnce ? attemptAfter(this.#session, this.#earlier) : this.#session.started_attempt;
-    await this.#insist(() => this.#commit({ ...this.#withTokens(tokens), started_attempt, step_started_at: null }, {}));
+    const cut = { ...charged(this.#session, spent), started_attempt, step_started_at: null };
+    await this.#insist(() => this.#commit(cut, {}));
   }
 
   async #retryOrFail(error: unknown, latency_ms: number): Promise<number> {
@@ -475,10 +478,10 @@ export class SessionRunner {
       if (this.#session.status === "stopping") return;
       const earlier = this.#earlier;
       this.#earlier = noAttempts();
-      const { tokens } = earlier;
+      const { spent } = earlier;
       await this.#insist(
-        () => this.#commitError({ error: describeError(error), latency_ms, tokens, earlier }),
-        (refusal) => this.#commitError({ error: describeError(refusal), latency_ms, tokens, earlier }),
+        () => this.#commitError({ error: describeError(error), latency_ms, spent, earlier }),
+        (refusal) => this.#commitError({ error: describeError(refusal), latency_ms, spent, earlier }),
       );
     });
     return 0;
@@ -499,22 +502,17 @@ export class SessionRunner {
 
   async #commitError(failure: StepFailure): Promise<void> {
     if (this.#session.status === "stopping")
-      return void (await this.#commit(this.#stopped("destroyed", failure.tokens), {}));
+      return void (await this.#commit(this.#stopped("destroyed", failure.spent), {}));
     const { session, step } = errorCommit(this.#session, this.#moniker, failure);
     await this.#commit(session, { steps: [step] });
   }
 
   async #end(reason: NonNullable<Session["stop_reason"]>): Promise<void> {
-    await this.#insist(() => this.#commit(this.#stopped(reason, this.#earlier.tokens), {}));
+    await this.#insist(() => this.#commit(this.#stopped(reason, this.#earlier.spent), {}));
   }
 
-  #stopped(reason: NonNullable<Session["stop_reason"]>, tokens: number): Session {
-    return changeStatus(this.#withTokens(tokens), "stopped", reason);
-  }
-
-  /** The session with the tokens of attempts that came to nothing. */
-  #withTokens(tokens: number): Session {
-    return { ...this.#session, tokens_used: this.#session.tokens_used + tokens };
+  #stopped(reason: NonNullable<Session["stop_reason"]>, spent: Spending): Session {
+    return changeStatus(charged(this.#session, spent), "stopped", reason);
   }
 
   /**

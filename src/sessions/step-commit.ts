@@ -10,16 +10,17 @@ import { attemptAfter, type EarlierAttempts } from "./attempts.ts";
 import type { GuidanceSlice } from "./guidance-slice.ts";
 import { reachedLimit } from "./limits.ts";
 import { restAfter } from "./rest-after.ts";
+import { charged, rowCalls, type Spending } from "./spending.ts";
 
 export type StepResult = {
   frame: FrameOut;
   slice: GuidanceSlice;
   latency_ms: number;
-  tokens: number;
+  spent: Spending;
   attempts: number;
 };
 
-export type StepFailure = { error: string; latency_ms: number; tokens: number; earlier: EarlierAttempts };
+export type StepFailure = { error: string; latency_ms: number; spent: Spending; earlier: EarlierAttempts };
 
 export type StepCommit = { session: Session; step: Step; message: Message | null };
 
@@ -27,12 +28,12 @@ export type StepCommit = { session: Session; step: Step; message: Message | null
 export function stepCommit(
   session: Session,
   moniker: VersionedMoniker,
-  { frame, slice, latency_ms, tokens, attempts }: StepResult,
+  { frame, slice, latency_ms, spent, attempts }: StepResult,
 ): StepCommit {
   const iteration = session.iteration + 1;
   const at = now();
   const step: Step = {
-    ...stepBase(session, moniker, at, latency_ms, attempts),
+    ...stepBase(session, moniker, at, { latency_ms, spent, attempts }),
     iteration,
     next_step_token: frame.next_step,
     status: "ok",
@@ -41,13 +42,12 @@ export function stepCommit(
     state: frame.state,
     guidance: slice.guidance,
     notes: frame.notes ?? null,
-    tokens_used: tokens,
     action_ids: slice.action_ids,
     directives: directivesOf(frame),
   };
   const rest = restAfter(step.directives, { at, iteration }, askedInState(frame.state));
   const advanced: Session = {
-    ...session,
+    ...charged(session, spent),
     iteration,
     step_token: step.step_token,
     next_step_token: frame.next_step,
@@ -60,7 +60,6 @@ export function stepCommit(
     ...rest,
     retry_at: null,
     step_started_at: null,
-    tokens_used: session.tokens_used + tokens,
     updated_at: at,
   };
   const next = ended(frame, advanced) ?? { status: restingStatus(advanced, moniker.kind), stop_reason: null };
@@ -79,11 +78,11 @@ const toldAlready = (session: Session): Session => ({ ...session, wake_at: null,
 export function errorCommit(
   session: Session,
   moniker: VersionedMoniker,
-  { error, latency_ms, tokens, earlier }: StepFailure,
+  { error, latency_ms, spent, earlier }: StepFailure,
 ): StepCommit {
   const at = now();
   const step: Step = {
-    ...stepBase(session, moniker, at, latency_ms, Math.max(1, earlier.begun)),
+    ...stepBase(session, moniker, at, { latency_ms, spent, attempts: Math.max(1, earlier.begun) }),
     iteration: session.iteration + 1,
     next_step_token: session.next_step_token,
     status: "error",
@@ -92,14 +91,12 @@ export function errorCommit(
     state: session.context,
     guidance: [],
     notes: null,
-    tokens_used: tokens,
     error,
     action_ids: [],
   };
-  const tokens_used = session.tokens_used + tokens;
   const started_attempt = attemptAfter(session, earlier, 0);
   return {
-    session: { ...changeStatus(session, "error", null, at), last_error: error, started_attempt, tokens_used },
+    session: { ...charged(changeStatus(session, "error", null, at), spent), last_error: error, started_attempt },
     step,
     message: null,
   };
@@ -109,8 +106,7 @@ const stepBase = (
   session: Session,
   { version }: VersionedMoniker,
   created_at: string,
-  latency_ms: number,
-  attempts: number,
+  { latency_ms, spent, attempts }: Pick<StepResult, "latency_ms" | "spent" | "attempts">,
 ) => ({
   id: newId(),
   created_at,
@@ -120,9 +116,10 @@ const stepBase = (
   latency_ms: Math.round(latency_ms * 1000) / 1000,
   error: null,
   moniker_version: version ?? null,
-  cost_usd: 0,
+  tokens_used: spent.tokens,
+  cost_usd: spent.cost_usd,
   attempts,
-  calls: [],
+  calls: rowCalls(spent.calls),
   directives: null,
 });
 

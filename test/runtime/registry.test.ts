@@ -52,6 +52,7 @@ function newRegistry(store: Store, held: HeldSteps): SessionRegistry {
     probation: new StepSlots(1),
     llm: null,
     tools: { workspace: new Workspace("/nowhere") },
+    keep_calls: true,
     watch: () => () => {},
     onDelta() {},
     observer: { stepCommitted() {}, committed() {}, retried() {} },

@@ -24,6 +24,7 @@ import { pausing } from "./promises/pausing.ts";
 import { rehydration } from "./promises/rehydration.ts";
 import { schedules } from "./promises/schedules.ts";
 import { shutdown } from "./promises/shutdown.ts";
+import { spending } from "./promises/spending.ts";
 import { statusMachine } from "./promises/status-machine.ts";
 import { storeOutages } from "./promises/store-outages.ts";
 import { storeRefusals } from "./promises/store-refusals.ts";
@@ -46,6 +47,7 @@ const PROMISES = [
   limits,
   errors,
   attempts,
+  spending,
   waiting,
   asking,
   once,
