@@ -22,6 +22,7 @@ const RULES: ImportRules = {
     // Surfaces submit actions; only the runtime has them carried out.
     "actions/dispatcher.ts": ["actions", "domain", "store", "sessions"],
     sessions: ["domain", "concurrency", "store", "monikers", "monikers/catalog.ts"],
+    tools: ["domain", "monikers"],
     monikers: ["domain"],
     "monikers/catalog.ts": ["domain", "concurrency", "monikers"],
     events: ["domain", "store"],

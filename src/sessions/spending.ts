@@ -42,14 +42,14 @@ export function keptCall(call: StepCall, keeps_content: boolean): StepCall {
   const counts = Object.entries({ tokens, input_tokens, output_tokens, cached_tokens });
   return {
     kind: call.kind === "tool" ? "tool" : "model",
-    name: String(call.name),
+    name: call.name,
     input: keeps_content ? cut(call.input) : null,
     output: keeps_content ? cut(call.output) : null,
     ...Object.fromEntries(counts.flatMap(([name, count]) => (count === undefined ? [] : [[name, tokenCount(count)]]))),
     ...(call.estimated ? { estimated: true } : {}),
     ...(cost_usd === undefined ? {} : { cost_usd: costOf(cost_usd) }),
     latency_ms: Math.max(0, Math.round(latency_ms * 1000) / 1000) || 0,
-    ...(call.error === undefined ? {} : { error: String(call.error).slice(0, LONGEST_ERROR) }),
+    ...(call.error === undefined ? {} : { error: call.error.slice(0, LONGEST_ERROR) }),
   };
 }
 
