@@ -106,7 +106,12 @@ export function newFork(
     ...parent,
     session_id: session_id ?? newId(),
     conversation_id: null,
-    status: rest.rests_since !== null ? "waiting" : moniker ? firstStatus(moniker) : "running",
+    status:
+      rest.rests_since !== null
+        ? "waiting"
+        : moniker && !rest.started_attempt?.is_due
+          ? firstStatus(moniker)
+          : "running",
     stop_reason: null,
     iteration: step.iteration,
     step_token: step.step_token,

@@ -42,4 +42,5 @@ export const recordedFrame = (step: Step): Record<string, JsonValue> => ({
   wait: (step.directives?.wait as JsonValue | undefined) ?? null,
   ask: (step.directives?.ask as JsonValue | undefined) ?? null,
   once: step.directives?.once ?? null,
+  go_on: step.directives?.go_on ?? null,
 });

@@ -93,7 +93,7 @@ const startedAttemptSchema = z.object({
   ended: attemptEndSchema.optional(),
   /** A person let it pass a breakpoint. */
   is_released: z.literal(true).optional(),
-  /** The time came until which the session waited: it is to run, though nothing was said. */
+  /** The session is to run, though nothing was said: the time came until which it waited, or its last step said so. */
   is_due: z.literal(true).optional(),
 });
 export type StartedAttempt = z.infer<typeof startedAttemptSchema>;

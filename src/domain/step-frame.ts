@@ -20,13 +20,15 @@ export const directivesSchema = z.object({
   ask: askSchema.optional(),
   /** The next step must not run twice unasked: its start is written before it runs. */
   once: z.boolean().optional(),
+  /** The next step of a reactive moniker runs at once, though nobody said anything. */
+  go_on: z.boolean().optional(),
 });
 export type Directives = z.infer<typeof directivesSchema>;
 
 /** What a frame says about the next step; null where it says nothing. */
-export function directivesOf({ wait, ask, once }: Directives): Directives | null {
-  if (!wait && !ask && !once) return null;
-  return { ...(wait && { wait }), ...(ask && { ask }), ...(once && { once }) };
+export function directivesOf({ wait, ask, once, go_on }: Directives): Directives | null {
+  if (!wait && !ask && !once && !go_on) return null;
+  return { ...(wait && { wait }), ...(ask && { ask }), ...(once && { once }), ...(go_on && { go_on }) };
 }
 
 /** A request that a step makes; it is written together with the step. */

@@ -14,12 +14,15 @@ export function restAfter(
   { at, iteration }: { at: string; iteration: number },
   alsoAsked: Ask | null = null,
 ): Rest {
-  const { wait, ask, once } = directives ?? {};
+  const { wait, ask, once, go_on } = directives ?? {};
   const asked = ask ?? alsoAsked;
   return {
     question: asked && questionOf(asked, { question_id: newId(), asked_at: at, iteration }),
     wake_at: wait?.until === undefined ? null : new Date(wait.until).toISOString(),
     rests_since: wait || ask ? at : null,
-    started_attempt: once ? { iteration: iteration + 1, attempts: 0, once } : null,
+    started_attempt:
+      once || go_on
+        ? { iteration: iteration + 1, attempts: 0, ...(once && { once }), ...(go_on && { is_due: true as const }) }
+        : null,
   };
 }

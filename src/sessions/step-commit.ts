@@ -132,7 +132,7 @@ function ended(frame: FrameOut, session: Session): { status: SessionStatus; stop
 
 /** A session whose step said so waits, and a reactive one with nothing to do. What it was told meanwhile ends that at once. */
 function restingStatus(session: Session, kind: MonikerKind): SessionStatus {
-  const mayWait = kind === "reactive" || session.rests_since !== null;
+  const mayWait = (kind === "reactive" && !session.started_attempt?.is_due) || session.rests_since !== null;
   return mayWait && session.status === "running" && session.pending_guidance.length === 0 ? "waiting" : session.status;
 }
 

@@ -36,6 +36,24 @@ export function kinds(makeHome: MakeHome): void {
       assert.deepEqual((await world().untilStatus(session_id, "done")).result, { found: 3 });
     });
 
+    test("reactive: goes on by itself where a step says so, also after a pause and a restart", TIMEOUT, async () => {
+      const session_id = await world().create("held_reactive");
+      await world().tell(session_id, "work");
+      (await world().held.next(session_id)).finish({ go_on: true });
+      const second = await world().held.next(session_id);
+      assert.equal(second.frame.guidance, undefined);
+      await world().do("agent_pause", session_id);
+      second.finish({ go_on: true });
+      await world().until(session_id, ({ iteration }) => iteration === 1);
+      await world().do("agent_resume", session_id);
+      await world().held.next(session_id);
+      await world().restart();
+      (await world().held.next(session_id)).finish();
+      assert.equal((await world().untilStatus(session_id, "waiting")).iteration, 2);
+      const fork = await world().submit({ action_type: "agent_fork", session_id, payload: { iteration: 0 } });
+      assert.equal((await world().held.next(fork.session_id)).context.ids.iteration, 1);
+    });
+
     test("reactive: waits, steps only with guidance, waits again", TIMEOUT, async () => {
       const session_id = await world().create("held_reactive");
       assert.equal((await world().session(session_id)).status, "waiting");
