@@ -48,6 +48,15 @@ export const retrySchema = z.object({
   backoff_ms: z.int().min(0).max(3_600_000).default(500),
 });
 
+const toolGlobsSchema = z.array(z.string().min(1).max(200)).max(200);
+/** What happens when a session's moniker asks for a tool, by globs over names (`<server>/<tool>`): the first list that fits decides. */
+const toolPolicySchema = z.strictObject({
+  deny: toolGlobsSchema.optional(),
+  ask: toolGlobsSchema.optional(),
+  run: toolGlobsSchema.optional(),
+});
+export type ToolGlobs = z.infer<typeof toolPolicySchema>;
+
 /** Seconds that a step may take where its session says nothing else. */
 export const DEFAULT_STEP_TIMEOUT_S = 600;
 
@@ -67,6 +76,9 @@ export const sessionOptionsSchema = z.object({
   outlives_parent: z.boolean().optional(),
   /** Globs over step tokens: before such a step the session is held until a person resumes it. */
   hold_before: z.array(z.string().min(1).max(500)).max(100).optional(),
+  tools: toolPolicySchema
+    .optional()
+    .describe("Globs over tools' names; the first list that fits, in the order deny, ask, run, decides."),
 });
 export type SessionOptions = z.infer<typeof sessionOptionsSchema>;
 

@@ -6,13 +6,14 @@ import { newId, now } from "../domain/ids.ts";
 import { Events } from "../events/events.ts";
 import type { Catalog } from "../monikers/catalog.ts";
 import type { Llm } from "../monikers/llm/llm.ts";
-import { Workspace } from "../monikers/tools/workspace.ts";
 import { SessionRegistry } from "../sessions/registry.ts";
 import type { RunnerDependencies, RunnerObserver } from "../sessions/runner-dependencies.ts";
 import { StartHold } from "../sessions/start-hold.ts";
 import { StepSlots } from "../sessions/step-slots.ts";
 import { WakeTimer } from "../sessions/wake-timer.ts";
 import type { SessionRelease, Store } from "../store/store.ts";
+import type { ToolFactory } from "../tools/tool.ts";
+import { newToolRegistry } from "./tools.ts";
 
 export type RuntimeOptions = {
   store: Store;
@@ -21,7 +22,10 @@ export type RuntimeOptions = {
   /** Told when a step begins; what is returned is called at its end. */
   watch?: RunnerDependencies["watch"];
   catalog: Catalog;
+  /** The folder that agents' files are in. */
   workspace: string;
+  /** The tools of each step; by default those that are always there. */
+  tools?: ToolFactory;
   /** The language model; without one the monikers work offline. */
   llm?: Llm | null;
   /** Whether steps' rows keep what models and tools were asked and answered. True by default. */
@@ -74,7 +78,7 @@ export class Runtime {
       slots,
       probation: new StepSlots(1),
       llm: options.llm ?? null,
-      tools: { workspace: new Workspace(workspace) },
+      tools: options.tools ?? newToolRegistry({ store, catalog, limit, workspace }).forStep,
       onDelta: ({ session, ...delta }) => this.events.publishDelta(session, delta),
       watch: options.watch ?? (() => () => {}),
       keep_calls: options.keep_calls ?? true,

@@ -10,7 +10,6 @@ import { Events } from "../events/events.ts";
 import { MonikerLoader } from "../monikers/catalog.ts";
 import { ownFileOf } from "../monikers/import-own.ts";
 import type { Llm } from "../monikers/llm/llm.ts";
-import { OverlayWorkspace } from "../monikers/tools/overlay-workspace.ts";
 import { Rerunner } from "../sessions/rerun.ts";
 import { currentStep, runningSteps } from "../sessions/step-scope.ts";
 import { describeStore, isShared } from "../store/open-store.ts";
@@ -23,6 +22,7 @@ import { Metrics } from "../surfaces/http/metrics.ts";
 import { buildServer } from "../surfaces/http/server.ts";
 import { SocketServer } from "../surfaces/socket/socket-server.ts";
 import { TokenCheck } from "../surfaces/token-check.ts";
+import type { ToolRegistry } from "../tools/tool-registry.ts";
 import type { Config } from "./config.ts";
 import { Models } from "./models.ts";
 import { MonikerReloads } from "./moniker-reloads.ts";
@@ -30,6 +30,7 @@ import { Runtime, type RuntimeOptions } from "./runtime.ts";
 import { stopRequested } from "./stop-requested.ts";
 import { StrayErrors } from "./stray-errors.ts";
 import { UP } from "./supervise.ts";
+import { newToolRegistry } from "./tools.ts";
 import { Watchdog } from "./watchdog.ts";
 
 const CONSOLE = fileURLToPath(new URL("../../console/dist", import.meta.url));
@@ -87,13 +88,14 @@ async function serveUntilStopped(role: Role, config: Config, { opening, notices,
   atStop("the watchdog", () => watchdog.stop());
   const parts = { store, catalog, limit, metrics, log, watchdog };
   const models = new Models(config);
-  const runtime = role === "server" ? null : newRuntime(config, { ...parts, llm: await models.get() });
+  const tools = newToolRegistry({ store, catalog, limit, workspace: config.EVERSTEP_WORKSPACE });
+  const runtime = role === "server" ? null : newRuntime(config, { ...parts, tools, llm: await models.get() });
   atStop("the work under way", () => runtime?.stop());
   const { queue, events } = runtime ?? {
     queue: new ActionQueue(store, catalog, { limit }),
     events: new Events(store),
   };
-  const { rerun } = newRerunner(config, { ...parts, models });
+  const { rerun } = newRerunner({ ...parts, tools, models });
   const runtimes = () => (runtime ? [runtime.describe()] : []);
   const release = releasing(store, runtime);
   const address =
@@ -176,11 +178,13 @@ type RuntimeParts = Required<Pick<RuntimeOptions, "store" | "catalog" | "limit">
   log: Logger;
   llm: Llm | null;
   watchdog: Watchdog;
+  tools: ToolRegistry;
 };
 
-function newRuntime(config: Config, { metrics, log, llm, watchdog, ...parts }: RuntimeParts): Runtime {
+function newRuntime(config: Config, { metrics, log, llm, watchdog, tools, ...parts }: RuntimeParts): Runtime {
   return new Runtime({
     ...parts,
+    tools: tools.forStep,
     workspace: config.EVERSTEP_WORKSPACE,
     llm,
     watch: watchdog.watch,
@@ -200,15 +204,15 @@ function newRuntime(config: Config, { metrics, log, llm, watchdog, ...parts }: R
   });
 }
 
-type RerunParts = Pick<RuntimeParts, "store" | "catalog" | "watchdog"> & { models: Models };
+type RerunParts = Pick<RuntimeParts, "store" | "catalog" | "watchdog" | "tools"> & { models: Models };
 
-function newRerunner({ EVERSTEP_WORKSPACE }: Config, { store, catalog, watchdog, models }: RerunParts): Rerunner {
+function newRerunner({ store, catalog, watchdog, tools, models }: RerunParts): Rerunner {
   return new Rerunner({
     store,
     catalog,
     watch: watchdog.watch,
     model: (name) => models.get(name),
-    newTools: () => ({ workspace: new OverlayWorkspace(EVERSTEP_WORKSPACE) }),
+    tools: tools.forStep,
   });
 }
 

@@ -4,8 +4,8 @@ import type { JsonObject } from "../domain/json.ts";
 import type { SessionOptions } from "../domain/session.ts";
 import type { StepCall } from "../domain/step.ts";
 import type { FrameIn, FrameOut } from "../domain/step-frame.ts";
+import type { SessionTools } from "../tools/tool.ts";
 import type { Llm } from "./llm/llm.ts";
-import type { Workspace } from "./tools/workspace.ts";
 
 /**
  * A moniker is a task as a step function. It is stateless: all that it knows comes in the frame, all that it wants to
@@ -44,7 +44,7 @@ export type StepContext<Params = unknown> = {
   attempt: Attempt;
   /** The language model; null where none is configured. */
   llm: Llm | null;
-  tools: { workspace: Workspace };
+  tools: SessionTools;
   /** Others' messages in the session's conversation since its last step that asked, oldest first. */
   unread: (limit?: number) => Promise<Message[]>;
   emit: (news: StepNews) => void;

@@ -10,6 +10,7 @@ import type { FrameOut } from "../domain/step-frame.ts";
 import type { Catalog } from "../monikers/catalog.ts";
 import type { StepContext } from "../monikers/moniker.ts";
 import type { Store } from "../store/store.ts";
+import type { ToolFactory } from "../tools/tool.ts";
 import { describeError } from "./retry.ts";
 import { runStep, type StepOutcome } from "./run-step.ts";
 import type { RunnerDependencies } from "./runner-dependencies.ts";
@@ -24,8 +25,8 @@ export type RerunDependencies = Pick<RunnerDependencies, "watch"> & {
   catalog: Catalog;
   /** The model of that name, or the configured one. */
   model: (name: string | undefined) => Promise<StepContext["llm"]>;
-  /** Tools that leave no trace. */
-  newTools: () => StepContext["tools"];
+  /** They leave no trace in a step that runs again. */
+  tools: ToolFactory;
 };
 
 /** What is known of a step that is to run again. */
@@ -42,8 +43,8 @@ type Recorded = {
 /**
  * Runs recorded steps once more on today's code.
  *
- * RERUN-1  Nothing is written and nothing is told: no row, no file of the workspace, no event. What the moniker does to the world beyond
- *          its tools it does again, unless it heeds `is_rerun`.
+ * RERUN-1  Nothing is written and nothing is told: no row, no file of the workspace, no event. Tools that would change something
+ *          else refuse to (REGISTRY-3 in `tool-registry.ts`). What the moniker does to the world beyond its tools it does again, unless it heeds `is_rerun`.
  * RERUN-2  The step gets what it got when it was recorded, save for what the request replaces: the token, the state of the step
  *          before, the guidance, the parameters, the messages that had come since the step before.
  * RERUN-3  It runs beside the session, whatever that does meanwhile.
@@ -82,7 +83,7 @@ export class Rerunner {
     request: RerunRequest,
     { moniker, llm, signal }: { moniker: Parameters<typeof runStep>[1]; llm: StepContext["llm"]; signal: AbortSignal },
   ): Promise<StepOutcome> {
-    const { store, watch, newTools } = this.#dependencies;
+    const { store, watch, tools } = this.#dependencies;
     const given = request.guidance === undefined ? guidance : [request.guidance].flat();
     // RERUN-2. Its session may have reached its end long ago; the step is given its own time.
     const { max_runtime_s: _, ...options } = owner.options;
@@ -101,7 +102,7 @@ export class Rerunner {
     const unreadMessages = { unread, cursor: null };
     const running = runStep(session, moniker, {
       llm,
-      tools: newTools(),
+      tools,
       attempt: { number: 1, after: null },
       watch,
       keep_calls: false,

@@ -4,8 +4,9 @@ import { copyJson, type JsonObject } from "../domain/json.ts";
 import { DEFAULT_STEP_TIMEOUT_S, type Session } from "../domain/session.ts";
 import type { FrameIn, FrameOut } from "../domain/step-frame.ts";
 import type { VersionedMoniker } from "../monikers/catalog.ts";
-import type { StepContext } from "../monikers/moniker.ts";
+import type { StepContext, StepNews } from "../monikers/moniker.ts";
 import { StepError } from "../monikers/moniker.ts";
+import type { ToolFactory } from "../tools/tool.ts";
 import { checkFrame } from "./check-frame.ts";
 import { firstSlice, type GuidanceSlice } from "./guidance-slice.ts";
 import { runtimeLeftMs } from "./limits.ts";
@@ -31,8 +32,9 @@ export type StepOutcome =
 
 export type RunningStep = { outcome: Promise<StepOutcome>; cut: (reason: CutReason) => void };
 
-export type StepEnvironment = Pick<StepContext, "llm" | "tools" | "attempt"> &
+export type StepEnvironment = Pick<StepContext, "llm" | "attempt"> &
   Pick<RunnerDependencies, "watch" | "keep_calls"> & {
+    tools: ToolFactory;
     unreadMessages: Pick<UnreadMessages, "unread" | "cursor">;
     onShown: (shown: Shown) => void;
     /** Which version made the state; undefined where it needs no migration. */
@@ -131,22 +133,25 @@ class StepRun {
   }
 
   #context(): StepContext {
-    const { agent_id, session_id, conversation_id, iteration, params } = this.#session;
+    const { agent_id, session_id, conversation_id, iteration, params, options } = this.#session;
     const { llm, tools, attempt, unreadMessages, is_rerun } = this.#environment;
-    return {
-      params: copyJson(params),
+    const step = {
       signal: this.#controller.signal,
       ids: { agent_id, session_id, conversation_id, iteration: iteration + 1 },
+      emit: (progress: StepNews) => this.#emit(progress),
+      ...(is_rerun && { is_rerun }),
+    };
+    return {
+      ...step,
+      params: copyJson(params),
       attempt,
       llm,
-      tools,
+      tools: tools({ ...step, options }),
       unread: (limit) => unreadMessages.unread(limit),
-      emit: (progress) => this.#emit(progress),
-      ...(is_rerun && { is_rerun }),
     };
   }
 
-  #emit(progress: Parameters<StepContext["emit"]>[0]): void {
+  #emit(progress: StepNews): void {
     if (this.#isOver) return;
     if (progress.kind === "usage") {
       this.#spent.tokens += tokenCount(progress.tokens);

@@ -6,6 +6,7 @@ import type { Step } from "../domain/step.ts";
 import type { FrameAction } from "../domain/step-frame.ts";
 import type { StepContext } from "../monikers/moniker.ts";
 import type { Store } from "../store/store.ts";
+import type { ToolFactory } from "../tools/tool.ts";
 import type { StartHold } from "./start-hold.ts";
 import type { StepSlots } from "./step-slots.ts";
 
@@ -26,7 +27,7 @@ export type RunnerDependencies = {
   /** One slot, for steps that may have brought the process down. */
   probation: StepSlots;
   llm: StepContext["llm"];
-  tools: StepContext["tools"];
+  tools: ToolFactory;
   onDelta: (delta: Omit<StepDelta, "session_id" | "conversation_id"> & { session: Session }) => void;
   observer: RunnerObserver;
   /** Takes room for guidance that a session is told, until it is written. */

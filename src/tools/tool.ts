@@ -1,6 +1,8 @@
 import type { JsonObject, JsonValue } from "../domain/json.ts";
 import type { Ask } from "../domain/question.ts";
+import type { SessionOptions } from "../domain/session.ts";
 import type { FrameAction } from "../domain/step-frame.ts";
+import type { StepContext } from "../monikers/moniker.ts";
 import type { Workspace } from "../monikers/tools/workspace.ts";
 
 /** What happens when the model asks for a tool: it runs, a person is asked first, or it is refused. */
@@ -36,8 +38,17 @@ export type SessionTools = {
   /** Those that there are, by name; the policy is the session's. */
   list(): Promise<OfferedTool[]>;
   /**
-   * Calls a tool, whatever its policy says: who calls asked before. Arguments that do not fit, a tool that is unknown and a
-   * server that is gone are results with `is_error`. An abort of the step's signal throws its reason.
+   * Calls a tool. Where its policy is `ask`, who calls asked before; one that is denied is refused. Arguments that do not fit, a tool
+   * that is unknown and a server that is gone are results with `is_error`. An abort of the step's signal throws its reason.
    */
   call(name: string, args: JsonObject, answered?: { answer: JsonValue; resume: JsonValue }): Promise<ToolOutcome>;
+  /** Instructions that can be read when they are needed, by name. */
+  skills(): Promise<Skill[]>;
 };
+
+/** Instructions for one kind of work, kept in a folder. `path` is the folder, as agents name it. */
+export type Skill = { name: string; description: string; path: string };
+
+/** The step that tools are made for. */
+export type ToolStep = Pick<StepContext, "ids" | "signal" | "emit" | "is_rerun"> & { options: SessionOptions };
+export type ToolFactory = (step: ToolStep) => SessionTools;

@@ -9,7 +9,7 @@ import { joke } from "../../src/monikers/builtin/joke.ts";
 import { research } from "../../src/monikers/builtin/research.ts";
 import { summarize } from "../../src/monikers/builtin/summarize.ts";
 import type { Moniker } from "../../src/monikers/moniker.ts";
-import { Workspace } from "../../src/monikers/tools/workspace.ts";
+import { ToolRegistry } from "../../src/tools/tool-registry.ts";
 import { scratchFolder } from "../store/scratch-folder.ts";
 
 const SIZE = 1024 * 1024;
@@ -81,20 +81,24 @@ describe("a megabyte of guidance", () => {
 
   for (const [name, moniker, frame, params] of FRAMES)
     test(`does not hold the event loop for ${MOST_MS} ms in one go in a step of ${name}`, async () => {
+      const step = {
+        signal: new AbortController().signal,
+        ids: { agent_id: "a", session_id: "s", conversation_id: null, iteration: 0 },
+        emit: () => {},
+      };
+      const tools = new ToolRegistry({ workspace: folder.path, servers: [] }).forStep({ ...step, options: {} });
       for (const [what, text] of Object.entries(TEXTS)) {
         const turns: number[] = [];
         while (turns.length < TRIES && !turns.some((ms) => ms < MOST_MS))
           turns.push(
             await longestTurn(() =>
               moniker.step(frame(text), {
+                ...step,
                 params: params(text),
-                signal: new AbortController().signal,
-                ids: { agent_id: "a", session_id: "s", conversation_id: null, iteration: 0 },
                 attempt: { number: 1, after: null },
                 llm: null,
-                tools: { workspace: new Workspace(folder.path) },
+                tools,
                 unread: async () => [],
-                emit: () => {},
               }),
             ),
           );

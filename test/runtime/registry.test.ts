@@ -2,11 +2,11 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { addGuidance } from "../../src/actions/add-guidance.ts";
 import { GuidanceLimit } from "../../src/actions/guidance-limit.ts";
-import { Workspace } from "../../src/monikers/tools/workspace.ts";
 import { SessionRegistry } from "../../src/sessions/registry.ts";
 import { StepSlots } from "../../src/sessions/step-slots.ts";
 import { openStore } from "../../src/store/open-store.ts";
 import type { OwnedSession, Store } from "../../src/store/store.ts";
+import { ToolRegistry } from "../../src/tools/tool-registry.ts";
 import { anAction, aSession, mustCommit, settled, WORKER } from "../store/fixtures.ts";
 import { embeddedHome } from "./embedded-home.ts";
 import { HeldSteps } from "./held-steps.ts";
@@ -51,7 +51,7 @@ function newRegistry(store: Store, held: HeldSteps): SessionRegistry {
     slots: new StepSlots(10),
     probation: new StepSlots(1),
     llm: null,
-    tools: { workspace: new Workspace("/nowhere") },
+    tools: new ToolRegistry({ workspace: "/nowhere", servers: [] }).forStep,
     keep_calls: true,
     watch: () => () => {},
     onDelta() {},

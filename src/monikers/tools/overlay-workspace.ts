@@ -1,15 +1,17 @@
-import { Workspace } from "./workspace.ts";
+import { type FileContent, RUNTIME_FOLDER, Workspace } from "./workspace.ts";
 
 /** A workspace that keeps what is written to it in memory, where its own reads find it. The folder stays as it is. */
 export class OverlayWorkspace extends Workspace {
-  readonly #written = new Map<string, string>();
+  readonly #written = new Map<string, FileContent>();
 
-  override async write(path: string, text: string): Promise<void> {
-    this.#written.set(this.writable(path, text), text);
+  override async write(path: string, content: FileContent): Promise<void> {
+    this.#written.set(this.writable(path, content), content);
   }
 
   override async read(path: string): Promise<string> {
-    return this.#written.get(this.locate(path)) ?? super.read(path);
+    const written = this.#written.get(this.locate(path));
+    if (written === undefined) return super.read(path);
+    return typeof written === "string" ? written : Buffer.from(written).toString("utf8");
   }
 
   override async has(path: string): Promise<boolean> {
@@ -20,7 +22,9 @@ export class OverlayWorkspace extends Workspace {
 
   override async list(path = "."): Promise<string[]> {
     const at = this.locate(path);
-    const written = [...this.#written.keys()].filter((file) => at === "" || file.startsWith(`${at}/`));
+    const written = [...this.#written.keys()].filter((file) =>
+      at === "" ? !file.startsWith(`${RUNTIME_FOLDER}/`) : file.startsWith(`${at}/`),
+    );
     const present = written.length > 0 && !(await super.has(path)) ? [] : await super.list(path);
     return [...new Set([...present, ...written])].sort();
   }

@@ -9,12 +9,15 @@ import { linePieces, MOST_WORDS } from "./line-pieces.ts";
 
 /** The name by which agents and people call the workspace, whatever folder it is. */
 const PREFIX = "/workspace";
+/** A folder in it that is the runtime's own: it is listed and searched only where it is named. */
+export const RUNTIME_FOLDER = ".everstep";
 const LONGEST_PATH = 1024;
-const LARGEST_FILE = 4 * 1024 * 1024;
+export const LARGEST_FILE = 4 * 1024 * 1024;
 const MOST_FILES = 10_000;
 const { O_CREAT, O_EXCL, O_NOFOLLOW, O_WRONLY } = constants;
 const WRITE_NEW = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW;
 
+export type FileContent = string | Uint8Array;
 export type Passage = { path: string; line: number; text: string };
 
 /**
@@ -22,7 +25,7 @@ export type Passage = { path: string; line: number; text: string };
  *
  * W1  A path that leads out, by `..`, as an absolute path or through a symbolic link, is refused, also where links are exchanged
  *     meanwhile (`confined-folder.ts`).
- * W2  Files are text of a bounded size; others are refused. A file is written whole or not at all.
+ * W2  Files that are read are text of a bounded size; others are refused. A file is written whole or not at all.
  */
 export class Workspace {
   readonly #root: string;
@@ -52,9 +55,9 @@ export class Workspace {
     );
   }
 
-  async write(path: string, text: string): Promise<void> {
-    const target = join(this.#root, this.writable(path, text));
-    await refusing(path, () => this.#write(target, path, text));
+  async write(path: string, content: FileContent): Promise<void> {
+    const target = join(this.#root, this.writable(path, content));
+    await refusing(path, () => this.#write(target, path, content));
   }
 
   /** Where a path leads, from the workspace's folder, with forward slashes. */
@@ -63,14 +66,14 @@ export class Workspace {
   }
 
   /** The same for a file that is to be written, or an error. */
-  protected writable(path: string, text: string): string {
-    if (Buffer.byteLength(text) > LARGEST_FILE) throw refused(`a file has at most ${LARGEST_FILE} bytes`);
+  protected writable(path: string, content: FileContent): string {
+    if (Buffer.byteLength(content) > LARGEST_FILE) throw refused(`a file has at most ${LARGEST_FILE} bytes`);
     const at = this.locate(path);
     if (at === "") throw refused(`${path} is not a file`);
     return at;
   }
 
-  async #write(target: string, path: string, text: string): Promise<void> {
+  async #write(target: string, path: string, content: FileContent): Promise<void> {
     await mkdir(this.#root, { recursive: true });
     const names = relative(this.#root, dirname(target)).split(sep).filter(Boolean);
     await using folder = await this.#confined.makeFolder(names);
@@ -79,7 +82,7 @@ export class Workspace {
     const draft = folder.entry(`${name}.${newId()}.tmp`);
     try {
       await using file = await open(draft, WRITE_NEW);
-      await file.writeFile(text);
+      await file.writeFile(content);
       await file.sync();
       await rename(draft, folder.entry(name)); // W2
       await folder.handle.sync();
@@ -99,7 +102,7 @@ export class Workspace {
     if (!meant.isFile()) throw refused(`${path} is not a file`);
   }
 
-  /** Paths of all files, sorted. */
+  /** Paths of all files, sorted; those of the runtime only from within its folder. */
   async list(path = "."): Promise<string[]> {
     const files: string[] = [];
     const first = this.#within(path);
@@ -113,7 +116,8 @@ export class Workspace {
       if (folder === null) continue;
       await using opened = folder;
       for (const entry of await ConfinedFolder.entries(opened)) {
-        if (entry.isDirectory()) folders.push(join(within, entry.name));
+        const isOwn = within === this.#root && entry.name === RUNTIME_FOLDER;
+        if (entry.isDirectory() && !isOwn) folders.push(join(within, entry.name));
         else if (entry.isFile() && !entry.name.endsWith(".tmp")) files.push(join(within, entry.name));
       }
     }

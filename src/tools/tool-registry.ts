@@ -1,0 +1,192 @@
+import type { JsonObject, JsonValue } from "../domain/json.ts";
+import type { SessionOptions, ToolGlobs } from "../domain/session.ts";
+import type { StepCall } from "../domain/step.ts";
+import { fitsGlob } from "../domain/step-globs.ts";
+import { StepError } from "../monikers/moniker.ts";
+import { OverlayWorkspace } from "../monikers/tools/overlay-workspace.ts";
+import { Workspace } from "../monikers/tools/workspace.ts";
+import { policyOf } from "./policy.ts";
+import type { OfferedTool, SessionTools, Skill, ToolFactory, ToolInfo, ToolOutcome, ToolStep } from "./tool.ts";
+import { ToolOutputs } from "./tool-outputs.ts";
+import { type ServerStatus, type ServerTool, type ToolCallContext, type ToolServer, toolError } from "./tool-server.ts";
+
+/** What the file of servers says about tools, whatever their servers say. */
+export type ToolRules = ToolGlobs & { read_only?: string[] | undefined; idempotent?: string[] | undefined };
+
+export type RegistryOptions = {
+  /** The folder of the workspace. */
+  workspace: string;
+  servers: readonly ToolServer[];
+  rules?: ToolRules;
+  skills?: () => Promise<Skill[]>;
+  /** Told of every call, for figures and logs. */
+  observer?: ToolObserver;
+};
+
+export type ToolObserver = (call: { name: string; session_id: string; ms: number; is_error: boolean }) => void;
+
+/**
+ * All tools of this process, and what of them a step is given.
+ *
+ * REGISTRY-1  A tool is named `<server>/<tool>`; servers have different names, so tools have too.
+ * REGISTRY-2  A tool that is denied is not called, whoever asks for it.
+ * REGISTRY-3  In a step that runs again only to be looked at, a tool is called only if it changes nothing: files are written to
+ *             memory, and what the frame asks for is not done.
+ */
+export class ToolRegistry {
+  readonly #workspace: Workspace;
+  readonly #options: RegistryOptions;
+  readonly #servers: ReadonlyMap<string, ToolServer>;
+
+  constructor(options: RegistryOptions) {
+    this.#options = options;
+    this.#workspace = new Workspace(options.workspace);
+    this.#servers = new Map(options.servers.map((server) => [server.name, server])); // REGISTRY-1
+  }
+
+  readonly forStep: ToolFactory = (step) => {
+    const workspace = step.is_rerun ? new OverlayWorkspace(this.#options.workspace) : this.#workspace;
+    return new StepTools(this, workspace, step);
+  };
+
+  /** All tools as a session with these options has them, by name. */
+  async list({ tools: globs }: Pick<SessionOptions, "tools"> = {}): Promise<OfferedTool[]> {
+    const lists = await Promise.all(
+      [...this.#servers.values()].map(async (server) =>
+        (await server.tools()).map((tool) => this.#offered(server.name, tool, globs)),
+      ),
+    );
+    return lists.flat().sort((a, b) => (a.name < b.name ? -1 : 1));
+  }
+
+  servers(): ServerStatus[] {
+    return [...this.#servers.values()].map(({ status }) => status);
+  }
+
+  async skills(): Promise<Skill[]> {
+    return (await this.#options.skills?.()) ?? [];
+  }
+
+  async call(name: string, args: JsonObject, context: ToolCallContext): Promise<ToolOutcome> {
+    const started = performance.now();
+    const outcome = await this.#call(name, args, context);
+    const is_error = outcome.kind === "result" && outcome.is_error;
+    const { session_id } = context.ids;
+    this.#options.observer?.({ name, session_id, ms: performance.now() - started, is_error });
+    return outcome;
+  }
+
+  async #call(name: string, args: JsonObject, context: ToolCallContext): Promise<ToolOutcome> {
+    const slash = name.indexOf("/");
+    const server = this.#servers.get(name.slice(0, slash));
+    if (slash < 0 || !server) return toolError(`There is no tool named ${name}.`);
+    const own = name.slice(slash + 1);
+    const tool = (await untilAborted(server.tools(), context.signal)).find((known) => known.name === own);
+    if (!tool) return toolError(noSuchTool(name, server.status));
+    const info = this.#offered(server.name, tool, context.options.tools);
+    // REGISTRY-2.
+    if (info.policy === "deny") return toolError(`${name} may not be used here: it is denied.`);
+    // REGISTRY-3.
+    if (context.is_rerun && !info.read_only && !tool.leaves_no_trace)
+      return toolError(
+        `${name} was not called: this step runs again only to be looked at, and the tool may change things.`,
+      );
+    const outputs = new ToolOutputs(context.workspace, context.ids, { number: context.call_number, tool: name });
+    return outputs.bounded(await refusalsAsResults(() => server.call(own, args, context), context.signal));
+  }
+
+  #offered(server: string, { leaves_no_trace: _, ...tool }: ServerTool, globs: ToolGlobs | undefined): OfferedTool {
+    const { rules = {} } = this.#options;
+    const name = `${server}/${tool.name}`;
+    const fits = (list: string[] | undefined): boolean => list?.some((glob) => fitsGlob(glob, name)) ?? false;
+    const read_only = tool.read_only || fits(rules.read_only);
+    const info: ToolInfo = {
+      ...tool,
+      name,
+      read_only,
+      idempotent: read_only || tool.idempotent || fits(rules.idempotent),
+      destructive: tool.destructive && !read_only,
+    };
+    return { ...info, policy: policyOf(info, globs, rules) };
+  }
+}
+
+class StepTools implements SessionTools {
+  readonly workspace: Workspace;
+  readonly #registry: ToolRegistry;
+  readonly #step: ToolStep;
+  #calls = 0;
+
+  constructor(registry: ToolRegistry, workspace: Workspace, step: ToolStep) {
+    this.#registry = registry;
+    this.#step = step;
+    this.workspace = workspace;
+  }
+
+  list(): Promise<OfferedTool[]> {
+    return untilAborted(this.#registry.list(this.#step.options), this.#step.signal);
+  }
+
+  async call(
+    name: string,
+    args: JsonObject,
+    answered?: { answer: JsonValue; resume: JsonValue },
+  ): Promise<ToolOutcome> {
+    this.#step.signal.throwIfAborted();
+    this.#step.emit({ kind: "tool", name });
+    const context = { ...this.#step, workspace: this.workspace, call_number: this.#calls++ };
+    const started = performance.now();
+    const told = (end: Pick<StepCall, "output" | "error">): void =>
+      this.#step.emit({
+        kind: "call",
+        call: { kind: "tool", name, input: args, ...end, latency_ms: performance.now() - started },
+      });
+    try {
+      const outcome = await this.#registry.call(name, args, answered === undefined ? context : { ...context, answered });
+      told(callEnd(outcome));
+      return outcome;
+    } catch (error) {
+      told({ output: null, error: error instanceof Error ? error.message : String(error) });
+      throw error;
+    }
+  }
+
+  skills(): Promise<Skill[]> {
+    return this.#registry.skills();
+  }
+}
+
+/** What a step's row keeps of a call's outcome. */
+function callEnd(outcome: ToolOutcome): Pick<StepCall, "output" | "error"> {
+  if (outcome.kind !== "result") return { output: JSON.parse(JSON.stringify(outcome)) as JsonValue };
+  return outcome.is_error ? { output: outcome.text, error: outcome.text } : { output: outcome.text };
+}
+
+function noSuchTool(name: string, { name: server, status, error }: ServerStatus): string {
+  if (status === "ready") return `There is no tool named ${name}.`;
+  return `${name} cannot be called now: the server ${server} is not connected${error === null ? "" : ` (${error})`}.`;
+}
+
+/** What a tool refuses, such as a path that leads out of the workspace, is told to the model; nothing is wrong with the step. */
+async function refusalsAsResults(call: () => Promise<ToolOutcome>, signal: AbortSignal): Promise<ToolOutcome> {
+  try {
+    return await call();
+  } catch (error) {
+    signal.throwIfAborted();
+    if (error instanceof StepError && error.code.startsWith("file_")) return toolError(`Refused: ${error.message}.`);
+    throw error;
+  }
+}
+
+/** Does not wait longer than the step lives. */
+export async function untilAborted<Value>(promise: Promise<Value>, signal: AbortSignal): Promise<Value> {
+  signal.throwIfAborted();
+  const aborted = Promise.withResolvers<never>();
+  const abort = () => aborted.reject(signal.reason as Error);
+  signal.addEventListener("abort", abort, { once: true });
+  try {
+    return await Promise.race([promise, aborted.promise]);
+  } finally {
+    signal.removeEventListener("abort", abort);
+  }
+}
