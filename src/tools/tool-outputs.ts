@@ -46,7 +46,7 @@ export class ToolOutputs {
     for (const part of parts(text)) paths.push(await this.keep(part, "txt"));
     const end = text.slice(-LONGEST_END).toWellFormed();
     const note = `[The output has ${text.length} characters; the middle is left out here. It is kept whole in ${paths.join(", ")}; files/read reads it from any offset.]`;
-    const beginning = text.slice(0, LONGEST_RESULT - LONGEST_END - note.length).toWellFormed();
+    const beginning = text.slice(0, LONGEST_RESULT - LONGEST_END - note.length - 2).toWellFormed();
     return { ...outcome, text: `${beginning}\n${note}\n${end}` };
   }
 }

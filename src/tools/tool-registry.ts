@@ -11,7 +11,7 @@ import { ToolOutputs } from "./tool-outputs.ts";
 import { type ServerStatus, type ServerTool, type ToolCallContext, type ToolServer, toolError } from "./tool-server.ts";
 
 /** What the file of servers says about tools, whatever their servers say. */
-export type ToolRules = ToolGlobs & { read_only?: string[] | undefined; idempotent?: string[] | undefined };
+type ToolRules = ToolGlobs & { read_only?: string[] | undefined; idempotent?: string[] | undefined };
 
 export type RegistryOptions = {
   /** The folder of the workspace. */
@@ -23,7 +23,7 @@ export type RegistryOptions = {
   observer?: ToolObserver;
 };
 
-export type ToolObserver = (call: { name: string; session_id: string; ms: number; is_error: boolean }) => void;
+type ToolObserver = (call: { name: string; session_id: string; ms: number; is_error: boolean }) => void;
 
 /**
  * All tools of this process, and what of them a step is given.
@@ -142,7 +142,11 @@ class StepTools implements SessionTools {
         call: { kind: "tool", name, input: args, ...end, latency_ms: performance.now() - started },
       });
     try {
-      const outcome = await this.#registry.call(name, args, answered === undefined ? context : { ...context, answered });
+      const outcome = await this.#registry.call(
+        name,
+        args,
+        answered === undefined ? context : { ...context, answered },
+      );
       told(callEnd(outcome));
       return outcome;
     } catch (error) {
@@ -179,7 +183,7 @@ async function refusalsAsResults(call: () => Promise<ToolOutcome>, signal: Abort
 }
 
 /** Does not wait longer than the step lives. */
-export async function untilAborted<Value>(promise: Promise<Value>, signal: AbortSignal): Promise<Value> {
+async function untilAborted<Value>(promise: Promise<Value>, signal: AbortSignal): Promise<Value> {
   signal.throwIfAborted();
   const aborted = Promise.withResolvers<never>();
   const abort = () => aborted.reject(signal.reason as Error);

@@ -59,7 +59,7 @@ function infoOf({ name, description, input, ...tool }: ZodTool): ServerTool {
 }
 
 /** The JSON Schema of a tool's arguments. */
-export const inputSchemaOf = (input: z.ZodType): JsonObject => {
+const inputSchemaOf = (input: z.ZodType): JsonObject => {
   const { $schema: _, ...schema } = z.toJSONSchema(input, { io: "input", unrepresentable: "any" });
   return schema as JsonObject;
 };
