@@ -95,14 +95,15 @@ export class ToolRegistry {
     return outputs.bounded(await refusalsAsResults(() => server.call(own, args, context), context.signal));
   }
 
-  #offered(server: string, { leaves_no_trace: _, ...tool }: ServerTool, globs: ToolGlobs | undefined): OfferedTool {
+  #offered(server: string, tool: ServerTool, globs: ToolGlobs | undefined): OfferedTool {
     const { rules = {} } = this.#options;
     const name = `${server}/${tool.name}`;
     const fits = (list: string[] | undefined): boolean => list?.some((glob) => fitsGlob(glob, name)) ?? false;
     const read_only = tool.read_only || fits(rules.read_only);
     const info: ToolInfo = {
-      ...tool,
       name,
+      description: tool.description,
+      input_schema: tool.input_schema,
       read_only,
       idempotent: read_only || tool.idempotent || fits(rules.idempotent),
       destructive: tool.destructive && !read_only,

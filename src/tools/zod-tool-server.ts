@@ -16,7 +16,7 @@ export const zodTool = <Args>(
     input: z.ZodType<Args>;
     run(args: Args, context: ToolCallContext): Promise<ToolOutcome | string>;
   },
-): ZodTool => tool as ZodTool;
+): ZodTool => tool;
 
 /** A server in this process. */
 export class ZodToolServer implements ToolServer {

@@ -3,7 +3,6 @@ import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, test } from "node:test";
 import { GuidanceLimit } from "../../src/actions/guidance-limit.ts";
-import type { FrameAction } from "../../src/domain/step-frame.ts";
 import { newToolRegistry } from "../../src/main/tools.ts";
 import type { StepNews } from "../../src/monikers/moniker.ts";
 import { embeddedHome } from "../runtime/embedded-home.ts";
@@ -188,9 +187,8 @@ async function caller(on: World): Promise<string> {
     const [call] = guidance ?? [];
     const { name: tool, args } = call as { name?: string; args: Record<string, never> };
     if (tool === undefined) return { step, next_step: step, state: { ...state, told: call ?? null }, done: false };
-    const outcome = resultOf(await context.tools.call(tool, args));
-    const actions = outcome.actions as FrameAction[] | undefined;
-    return { step, next_step: step, state, text: outcome.text, done: false, ...(actions && { actions }) };
+    const { text, actions } = resultOf(await context.tools.call(tool, args));
+    return { step, next_step: step, state, text, done: false, ...(actions && { actions }) };
   });
   return on.create(name, { options: { tools: { deny: ["own/secret"] } } });
 }

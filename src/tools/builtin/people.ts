@@ -6,7 +6,7 @@ import type { ToolOutcome } from "../tool.ts";
 import { toolError } from "../tool-server.ts";
 import { ZodToolServer, zodTool } from "../zod-tool-server.ts";
 
-const ask = zodTool({
+const askTool = zodTool({
   name: "ask",
   description:
     "Asks people and waits for their answer, however long it takes. Use it where only a person can know or decide something.",
@@ -41,4 +41,4 @@ function formProblem(form: JsonObject): string | null {
 }
 
 /** The people who look after the session. */
-export const peopleServer = (): ZodToolServer => new ZodToolServer("people", [ask]);
+export const peopleServer = (): ZodToolServer => new ZodToolServer("people", [askTool]);
