@@ -28,9 +28,9 @@ type ToolObserver = (call: { name: string; session_id: string; ms: number; is_er
 /**
  * All tools of this process, and what of them a step is given.
  *
- * REGISTRY-1  A tool is named `<server>/<tool>`; servers have different names, so tools have too.
- * REGISTRY-2  A tool that is denied is not called, whoever asks for it.
- * REGISTRY-3  In a step that runs again only to be looked at, a tool is called only if it changes nothing: files are written to
+ * TOOLS-1  A tool is named `<server>/<tool>`; servers have different names, so tools have too.
+ * TOOLS-2  A tool that is denied is not called, whoever asks for it.
+ * TOOLS-3  In a step that runs again only to be looked at, a tool is called only if it changes nothing: files are written to
  *             memory, and what the frame asks for is not done.
  */
 export class ToolRegistry {
@@ -41,7 +41,7 @@ export class ToolRegistry {
   constructor(options: RegistryOptions) {
     this.#options = options;
     this.#workspace = new Workspace(options.workspace);
-    this.#servers = new Map(options.servers.map((server) => [server.name, server])); // REGISTRY-1
+    this.#servers = new Map(options.servers.map((server) => [server.name, server])); // TOOLS-1
   }
 
   readonly forStep: ToolFactory = (step) => {
@@ -84,9 +84,9 @@ export class ToolRegistry {
     const tool = (await untilAborted(server.tools(), context.signal)).find((known) => known.name === own);
     if (!tool) return toolError(noSuchTool(name, server.status));
     const info = this.#offered(server.name, tool, context.options.tools);
-    // REGISTRY-2.
+    // TOOLS-2.
     if (info.policy === "deny") return toolError(`${name} may not be used here: it is denied.`);
-    // REGISTRY-3.
+    // TOOLS-3.
     if (context.is_rerun && !info.read_only && !tool.leaves_no_trace)
       return toolError(
         `${name} was not called: this step runs again only to be looked at, and the tool may change things.`,
