@@ -6,6 +6,7 @@ import { destroy } from "./types/destroy.ts";
 import { fork } from "./types/fork.ts";
 import { input } from "./types/input.ts";
 import { interrupt } from "./types/interrupt.ts";
+import { join } from "./types/join.ts";
 import { pause } from "./types/pause.ts";
 import { resume } from "./types/resume.ts";
 
@@ -18,4 +19,5 @@ export const ACTIONS: Readonly<Record<ActionType, ActionDefinition>> = {
   agent_input: input,
   agent_fork: fork,
   agent_answer: answer,
+  agent_join: join,
 };

@@ -1,3 +1,4 @@
+import { setTimeout as wait } from "node:timers/promises";
 import { z } from "zod";
 import { KeyedMutex } from "../concurrency/mutex.ts";
 import { type Action, newAction } from "../domain/action.ts";
@@ -7,8 +8,14 @@ import { idSchema, newId, now } from "../domain/ids.ts";
 import { type JsonObject, jsonSchema } from "../domain/json.ts";
 import type { Session } from "../domain/session.ts";
 import type { Store } from "../store/store.ts";
+import type { ActionQueue } from "./action-queue.ts";
 import { GuidanceLimit } from "./guidance-limit.ts";
 import { invalidField, type Refusal } from "./refusal.ts";
+import { speaksElsewhere } from "./types/join.ts";
+
+/** Milliseconds that a session which another worker has may take to join. */
+const LONGEST_BINDING_MS = 5000;
+const BINDING_CHECK_MS = 20;
 
 export const newConversationSchema = z.object({
   conversation_id: idSchema.optional(),
@@ -59,10 +66,12 @@ export class Conversations {
   readonly #store: Store;
   /** A row that is read and then written whole must not change in between. */
   readonly #mutexes = new KeyedMutex();
+  readonly #queue: Pick<ActionQueue, "submit">;
   readonly #limit: GuidanceLimit;
 
-  constructor(store: Store, limit = new GuidanceLimit(store)) {
+  constructor(store: Store, queue: Pick<ActionQueue, "submit">, limit = new GuidanceLimit(store)) {
     this.#store = store;
+    this.#queue = queue;
     this.#limit = limit;
   }
 
@@ -112,22 +121,34 @@ export class Conversations {
     const session = request.session_id === undefined ? null : await this.#store.getSession(request.session_id);
     if (request.session_id !== undefined && (!session || (request.agent_id ?? session.agent_id) !== session.agent_id))
       return { kind: "unknown", what: "session" };
+    const refusal = session && (await this.#bind(session, conversation_id));
+    if (refusal) return refusal;
     const present = (await this.#present(conversation_id)).find(
       ({ user_id, session_id }) => (request.user_id ?? null) === user_id && (request.session_id ?? null) === session_id,
     );
     const participant: Participant = {
-      participant_id: newId(),
-      conversation_id,
-      user_id: request.user_id ?? null,
-      agent_id: session?.agent_id ?? null,
-      session_id: session?.session_id ?? null,
-      joined_at: now(),
-      left_at: null,
+      ...newParticipant(conversation_id, request, session),
       ...present,
       role: request.role ?? present?.role ?? null,
     };
     await this.#store.commit({ participants: [participant] });
     return { kind: "joined", participant };
+  }
+
+  /** A session that joins speaks there from its next step on. One that has ended is only listed. */
+  async #bind(session: Session, conversation_id: string): Promise<Refusal | null> {
+    const { session_id } = session;
+    if (session.conversation_id === conversation_id || session.status === "done" || session.status === "stopped")
+      return null;
+    if (session.conversation_id !== null) return { kind: "conflict", detail: speaksElsewhere(session) };
+    const outcome = await this.#queue.submit({ action_type: "agent_join", session_id, payload: { conversation_id } });
+    if (outcome.kind !== "accepted") return outcome;
+    for (const deadline = Date.now() + LONGEST_BINDING_MS; Date.now() < deadline; await wait(BINDING_CHECK_MS)) {
+      const action = await this.#store.getAction(outcome.action_id);
+      if (action?.processed) return action.outcome === "ok" ? null : { kind: "conflict", detail: action.error ?? "" };
+    }
+    // It joins when its worker is back.
+    return null;
   }
 
   async leave(conversation_id: string, participant_id: string): Promise<boolean> {
@@ -152,8 +173,22 @@ export class Conversations {
     return first?.conversation_id === conversation_id ? { kind: "posted", message: first } : outcome;
   }
 
-  /** Stores the message once and puts it into the queues of the sessions that it is for, in one commit. */
+  /** Stores the message once and puts it into the queues of the sessions that it is for, in one commit. Who says it joins by that. */
   async #postNew(conversation_id: string, request: NewMessage): Promise<Posted | Refusal> {
+    if ((await this.#present(conversation_id)).some(({ user_id }) => user_id === request.user_id))
+      return this.#postFrom(conversation_id, request, []);
+    return this.#exclusively(conversation_id, async () => {
+      const isPresent = (await this.#present(conversation_id)).some(({ user_id }) => user_id === request.user_id);
+      const joining = isPresent ? [] : [newParticipant(conversation_id, request, null)];
+      return this.#postFrom(conversation_id, request, joining);
+    });
+  }
+
+  async #postFrom(
+    conversation_id: string,
+    request: NewMessage,
+    participants: Participant[],
+  ): Promise<Posted | Refusal> {
     const conversation = await this.#store.getConversation(conversation_id);
     if (!conversation) return { kind: "unknown", what: "conversation" };
     if (conversation.status === "archived")
@@ -188,7 +223,7 @@ export class Conversations {
       for (const room of rooms) if (room.kind === "room") room.written();
       return full;
     }
-    const outcome = await this.#store.commit({ messages: [message], actions }).finally(() => {
+    const outcome = await this.#store.commit({ messages: [message], actions, participants }).finally(() => {
       for (const room of rooms) if (room.kind === "room") room.written();
     });
     if (outcome.kind === "committed") return { kind: "posted", message };
@@ -228,3 +263,18 @@ export class Conversations {
     return newAction({ action_type: "agent_input", agent_id, session_id, payload: guidance, metadata });
   }
 }
+
+const newParticipant = (
+  conversation_id: string,
+  { user_id }: Pick<NewParticipant, "user_id">,
+  session: Session | null,
+): Participant => ({
+  participant_id: newId(),
+  conversation_id,
+  user_id: user_id ?? null,
+  agent_id: session?.agent_id ?? null,
+  session_id: session?.session_id ?? null,
+  role: null,
+  joined_at: now(),
+  left_at: null,
+});

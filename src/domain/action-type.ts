@@ -13,6 +13,7 @@ const TYPES = {
   agent_destroy: { carries_guidance: false },
   agent_fork: { carries_guidance: false },
   agent_answer: { carries_guidance: true },
+  agent_join: { carries_guidance: false },
 } as const;
 
 export type ActionType = keyof typeof TYPES;

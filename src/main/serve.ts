@@ -225,7 +225,7 @@ async function listen(config: Config, { log, limit, ...parts }: ServerParts, atS
   atStop("the chat", () => chat.stop());
   const token_check = new TokenCheck(config.EVERSTEP_WRONG_TOKENS);
   const app = await buildServer(
-    { ...parts, conversations: new Conversations(store, limit), chat },
+    { ...parts, conversations: new Conversations(store, queue, limit), chat },
     {
       token: config.EVERSTEP_TOKEN,
       metrics_token: config.EVERSTEP_METRICS_TOKEN,

@@ -143,6 +143,37 @@ describe("a participant", () => {
     problemOf(await api.post(path, { agent_id, session_id: "nobody" }), 404);
   });
 
+  test("a session that joins answers there, and speaks in one conversation only", TIMEOUT, async () => {
+    const { api } = world();
+    const conversation_id = await api.conversation();
+    const { session_id } = await api.create("echo");
+    const join = async (id: string) => api.post(`${pathOf("conversations", id)}/participants`, { session_id });
+    assert.equal((await join(conversation_id)).status, 201);
+    assert.equal((await api.session(session_id)).conversation_id, conversation_id);
+    const said = await api.post(`${pathOf("conversations", conversation_id)}/messages`, { user_id: "ann", text: "hi" });
+    await world().consumed(read(said, 201, posted).action_ids[0] ?? "");
+    const texts = (await api.messages(conversation_id)).map(({ sender_type, text }) => [sender_type, text]);
+    assert.deepEqual(texts, [
+      ["user", "hi"],
+      ["agent", "hi"],
+    ]);
+    assert.equal((await join(conversation_id)).status, 201);
+    const problem = problemOf(await join(await api.conversation()), 409);
+    assert.match(problem.detail ?? "", /speaks in conversation/);
+  });
+
+  test("a person who says something is one from then on, once", TIMEOUT, async () => {
+    const { api } = world();
+    const path = pathOf("conversations", await api.conversation());
+    const say = (text: string) => api.post(`${path}/messages`, { user_id: "bea", text });
+    for (const answer of await Promise.all(["a", "b", "c"].map(say))) assert.equal(answer.status, 201);
+    const participants = await api.all(`${path}/participants`, "participants", SHAPES.participant);
+    assert.deepEqual(
+      participants.map(({ user_id, left_at }) => [user_id, left_at]),
+      [["bea", null]],
+    );
+  });
+
   test("who joins twice is in once, with the role that was asked for last", TIMEOUT, async () => {
     const { api } = world();
     const path = `${pathOf("conversations", await api.conversation())}/participants`;
@@ -199,7 +230,8 @@ describe("a message", () => {
     await world().consumed(first?.action_ids[0] ?? "");
     assert.deepEqual(read(await api.post(path, body), 201, posted), first);
     assert.equal((await api.steps(session_id)).length, 1);
-    assert.deepEqual(await api.messages(conversation_id), [first?.message]);
+    const [word, answer, ...more] = await api.messages(conversation_id);
+    assert.deepEqual([word, answer?.text, more], [first?.message, "hello", []]);
     const elsewhere = `${pathOf("conversations", await api.conversation())}/messages`;
     problemOf(await api.post(elsewhere, body), 409);
     await api.patch(pathOf("conversations", conversation_id), { status: "archived" });

@@ -107,8 +107,8 @@ async function verifyRows(api: Api, id: string): Promise<void> {
   assert.equal(read(await api.get(pathOf("conversations", id)), 200, SHAPES.conversation).conversation_id, id);
   const people = await api.all(pathOf("conversations", id, "participants"), "participants", SHAPES.participant);
   assert.deepEqual(
-    people.map(({ session_id }) => session_id),
-    [id],
+    people.map(({ session_id, user_id }) => session_id ?? user_id),
+    [id, id],
   );
   const messages = await api.all(pathOf("conversations", id, "messages"), "messages", SHAPES.message);
   assert.deepEqual(

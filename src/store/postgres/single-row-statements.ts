@@ -101,7 +101,6 @@ export const DEFAULT_VALUES: Partial<Record<TableName, Readonly<Record<string, S
 const SESSION_IN_STEP = {
   session_id: "immutable",
   agent_id: "immutable",
-  conversation_id: "immutable",
   moniker: "immutable",
   params: "immutable",
   created_action_id: "immutable",
@@ -109,6 +108,7 @@ const SESSION_IN_STEP = {
   parent_iteration: "immutable",
   created_at: "immutable",
   spawned_by: "immutable",
+  conversation_id: "unchanged",
   options: "unchanged",
   question: "unchanged",
   wake_at: "unchanged",

@@ -14,6 +14,7 @@ const NAMES: Readonly<Record<Action["action_type"], string>> = {
   agent_destroy: "Destroy",
   agent_fork: "Fork",
   agent_answer: "Answer",
+  agent_join: "Join a conversation",
 };
 
 type ReceiptsProps = { session_id: string; onIteration: (iteration: number) => void };

@@ -87,7 +87,7 @@ const participantRoutes: Routes = (app, { store, conversations }) => {
         summary: "Let a person or a session join",
         params,
         body: newParticipantSchema,
-        response: answers(201, participantSchema, 400, 404),
+        response: answers(201, participantSchema, 400, 404, 409),
       },
     },
     async (request, reply) => {
