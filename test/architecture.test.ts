@@ -23,7 +23,9 @@ const RULES: ImportRules = {
     "actions/dispatcher.ts": ["actions", "domain", "store", "sessions"],
     sessions: ["domain", "concurrency", "store", "monikers", "monikers/catalog.ts", "tools/tool.ts"],
     // A step is given tools, and a file of somebody's own may define one.
-    monikers: ["domain", "tools/tool.ts"],
+    monikers: ["domain", "tools/tool.ts", "monikers/llm/provider-models.ts"],
+    // The packages that it imports change often; nothing else is to know them.
+    "monikers/llm/provider-models.ts": ["monikers"],
     "monikers/catalog.ts": ["domain", "concurrency", "monikers"],
     "tools/tool.ts": ["domain", "monikers"],
     tools: ["domain", "concurrency", "store", "monikers", "monikers/catalog.ts", "tools/tool.ts"],
@@ -45,6 +47,9 @@ const RULES: ImportRules = {
     postgres: ["store/postgres"],
     "@boundaryml/baml": ["monikers"],
     "@modelcontextprotocol/client": ["tools"],
+    ai: ["monikers/llm/provider-models.ts"],
+    "@ai-sdk": ["monikers/llm/provider-models.ts"],
+    tokenlens: ["monikers"],
     "matrix-js-sdk": ["surfaces/matrix"],
     marked: ["markdown"],
   },

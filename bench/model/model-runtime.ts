@@ -1,9 +1,8 @@
 import { join } from "node:path";
 import { z } from "zod";
+import { readConfig } from "../../src/main/config.ts";
+import { Models } from "../../src/main/models.ts";
 import { Runtime } from "../../src/main/runtime.ts";
-import { BamlEngine } from "../../src/monikers/llm/baml-engine.ts";
-import { Llm } from "../../src/monikers/llm/llm.ts";
-import { readModel } from "../../src/monikers/llm/model.ts";
 import { defineMoniker } from "../../src/monikers/moniker.ts";
 import { openEmbeddedStore } from "../../src/store/embedded/embedded-store.ts";
 
@@ -26,14 +25,13 @@ export type ModelRuntime = AsyncDisposable & {
 
 /** A runtime as `everstep serve` has it, with the model at that address. */
 export async function openModelRuntime(folder: string, url: string): Promise<ModelRuntime> {
-  const model = readModel({ EVERSTEP_MODEL: "openai/bench", OPENAI_BASE_URL: url });
-  if (!model) throw new Error("the bench names a model");
+  const models = new Models(readConfig({ EVERSTEP_MODEL: "openai/bench", OPENAI_BASE_URL: url }));
   const store = await openEmbeddedStore({ folder });
   const runtime = new Runtime({
     store,
     catalog: new Map([[byModel.name, byModel]]),
     workspace: join(folder, "workspace"),
-    llm: new Llm(new BamlEngine(model)),
+    llm: (options) => models.for(options),
   });
   await runtime.start();
   return {

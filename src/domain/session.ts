@@ -57,6 +57,20 @@ const toolPolicySchema = z.strictObject({
 });
 export type ToolGlobs = z.infer<typeof toolPolicySchema>;
 
+/** How a session's model is to answer. What is absent is the provider's default. */
+const modelSettingsSchema = z.object({
+  temperature: z.number().min(0).max(2).optional(),
+  max_output_tokens: z.int().min(1).optional(),
+  /** How much the model thinks before it answers, where it can. */
+  reasoning: z.enum(["none", "minimal", "low", "medium", "high"]).optional(),
+});
+export type ModelSettings = z.infer<typeof modelSettingsSchema>;
+
+const modelNameSchema = z
+  .string()
+  .max(200)
+  .regex(/^[^/\s]+\/\S+$/, "provider/model is expected");
+
 /** Seconds that a step may take where its session says nothing else. */
 export const DEFAULT_STEP_TIMEOUT_S = 600;
 
@@ -79,6 +93,10 @@ export const sessionOptionsSchema = z.object({
   tools: toolPolicySchema
     .optional()
     .describe("Globs over tools' names; the first list that fits, in the order deny, ask, run, decides."),
+  model: modelNameSchema.optional().describe("provider/model; EVERSTEP_MODEL where it is absent."),
+  model_settings: modelSettingsSchema.optional(),
+  /** Asked in turn where the model cannot be reached or does not take the request. */
+  fallback_models: z.array(modelNameSchema).max(5).optional(),
 });
 export type SessionOptions = z.infer<typeof sessionOptionsSchema>;
 

@@ -1,41 +1,90 @@
+import { EverstepError } from "../domain/errors.ts";
+import type { SessionOptions } from "../domain/session.ts";
 import type { Llm } from "../monikers/llm/llm.ts";
-import { readModel } from "../monikers/llm/model.ts";
+import { type Model, readNamedModel } from "../monikers/llm/model.ts";
+import type { ModelParts } from "../monikers/llm/model-calls.ts";
 import type { Config } from "./config.ts";
 
-/** Models that are kept open beside the configured one. */
-const MOST_OPEN = 8;
+/** Combinations of model, settings and fallbacks that are kept at hand. */
+const MOST_OPEN = 64;
 
-/** The language models that this process uses, each opened when it is first asked for. */
+type Choice = Pick<SessionOptions, "model" | "model_settings" | "fallback_models">;
+type Loaded = {
+  parts: ModelParts;
+  newLlm: (models: readonly [Model, ...Model[]], settings: Choice["model_settings"]) => Llm;
+};
+
+/** The language models of this process, by what sessions ask for. Code that only models need is loaded with the first of them. */
 export class Models {
   readonly #config: Config;
-  readonly #open = new Map<string, Promise<Llm>>();
+  readonly #open = new Map<string, Llm>();
+  #loading: Promise<Loaded> | undefined;
+  #loaded: Loaded | undefined;
 
   constructor(config: Config) {
     this.#config = config;
   }
 
-  /** The model that `provider/model` names, or the configured one; null where none is. */
-  async get(named?: string): Promise<Llm | null> {
-    const name = named ?? this.#config.EVERSTEP_MODEL;
+  /** The model for a session with these options; null where neither they nor the configuration name one. */
+  for({ model, model_settings, fallback_models }: Choice): Llm | null | Promise<Llm | null> {
+    const name = model ?? this.#config.EVERSTEP_MODEL;
     if (name === undefined) return null;
-    const known = this.#open.get(name);
+    const key = JSON.stringify([name, model_settings, fallback_models]);
+    const known = this.#open.get(key);
     if (known) return known;
-    const opening = open({ ...this.#config, EVERSTEP_MODEL: name });
-    this.#open.set(name, opening);
-    opening.catch(() => this.#open.delete(name));
-    for (const old of this.#open.keys())
-      if (this.#open.size > MOST_OPEN && old !== name && old !== this.#config.EVERSTEP_MODEL) this.#open.delete(old);
-    return opening;
+    const setting = model === undefined ? "EVERSTEP_MODEL=" : "";
+    const models = [
+      readNamedModel(name, this.#config, setting),
+      ...(fallback_models ?? []).map((one) => readNamedModel(one, this.#config)),
+    ];
+    const open = ({ newLlm }: Loaded): Llm => {
+      const llm = newLlm(models as [Model, ...Model[]], model_settings);
+      this.#open.set(key, llm);
+      for (const old of this.#open.keys()) if (this.#open.size > MOST_OPEN && old !== key) this.#open.delete(old);
+      return llm;
+    };
+    return this.#loaded ? open(this.#loaded) : this.#load().then(open);
+  }
+
+  /** Why no session can have these options; null where one can. */
+  problemOf({ model, fallback_models = [] }: Choice): { path: string; message: string } | null {
+    const names = [
+      ...(model === undefined ? [] : [["model", model] as const]),
+      ...fallback_models.map((name, at) => [`fallback_models.${at}`, name] as const),
+    ];
+    for (const [path, name] of names) {
+      try {
+        readNamedModel(name, this.#config);
+      } catch (error) {
+        if (error instanceof EverstepError) return { path, message: error.message };
+        throw error;
+      }
+    }
+    return null;
+  }
+
+  async #load(): Promise<Loaded> {
+    this.#loading ??= load(this.#config);
+    this.#loaded = await this.#loading;
+    return this.#loaded;
   }
 }
 
-/** BAML's native part is large: it is loaded only where a model is used. */
-async function open(config: Config): Promise<Llm> {
-  const model = readModel(config);
-  if (!model) throw new TypeError("a model's name was expected");
-  const [{ BamlEngine }, { Llm: Model }] = await Promise.all([
-    import("../monikers/llm/baml-engine.ts"),
+async function load(config: Config): Promise<Loaded> {
+  const [{ Llm: Model }, { ModelCalls }, { Prices }, { ProviderGate }] = await Promise.all([
     import("../monikers/llm/llm.ts"),
+    import("../monikers/llm/model-calls.ts"),
+    import("../monikers/llm/prices.ts"),
+    import("../monikers/llm/provider-gate.ts"),
   ]);
-  return new Model(new BamlEngine(model));
+  const parts: ModelParts = {
+    gate: new ProviderGate(),
+    prices: new Prices(config.EVERSTEP_PRICES),
+    limits: {
+      first_token_ms: config.EVERSTEP_MODEL_FIRST_TOKEN_S * 1000,
+      reply_ms: config.EVERSTEP_MODEL_REPLY_S * 1000,
+    },
+    context_window: config.EVERSTEP_CONTEXT_WINDOW,
+  };
+  return { parts, newLlm: (models, settings = {}) => new Model(new ModelCalls(models, settings, parts)) };
 }

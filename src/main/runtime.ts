@@ -5,7 +5,6 @@ import { GuidanceLimit } from "../actions/guidance-limit.ts";
 import { newId, now } from "../domain/ids.ts";
 import { Events } from "../events/events.ts";
 import type { Catalog } from "../monikers/catalog.ts";
-import type { Llm } from "../monikers/llm/llm.ts";
 import { SessionRegistry } from "../sessions/registry.ts";
 import type { RunnerDependencies, RunnerObserver } from "../sessions/runner-dependencies.ts";
 import { StartHold } from "../sessions/start-hold.ts";
@@ -26,8 +25,8 @@ export type RuntimeOptions = {
   workspace: string;
   /** The tools of each step; by default those that are always there. */
   tools?: ToolFactory;
-  /** The language model; without one the monikers work offline. */
-  llm?: Llm | null;
+  /** The language model of sessions with such options; without one their monikers work offline. */
+  llm?: RunnerDependencies["llm"];
   /** Whether steps' rows keep what models and tools were asked and answered. True by default. */
   keep_calls?: boolean;
   /** What bounds the guidance that no step used yet. */
@@ -77,7 +76,7 @@ export class Runtime {
       store,
       slots,
       probation: new StepSlots(1),
-      llm: options.llm ?? null,
+      llm: options.llm ?? (() => null),
       tools: options.tools ?? newToolRegistry({ store, catalog, limit, workspace }).forStep,
       onDelta: ({ session, ...delta }) => this.events.publishDelta(session, delta),
       watch: options.watch ?? (() => () => {}),

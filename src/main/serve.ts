@@ -9,7 +9,6 @@ import { redactUrls } from "../domain/redact.ts";
 import { Events } from "../events/events.ts";
 import { MonikerLoader } from "../monikers/catalog.ts";
 import { ownFileOf } from "../monikers/import-own.ts";
-import type { Llm } from "../monikers/llm/llm.ts";
 import { Rerunner } from "../sessions/rerun.ts";
 import { currentStep, runningSteps } from "../sessions/step-scope.ts";
 import { describeStore, isShared } from "../store/open-store.ts";
@@ -88,8 +87,10 @@ async function serveUntilStopped(role: Role, config: Config, { opening, notices,
   atStop("the watchdog", () => watchdog.stop());
   const parts = { store, catalog, limit, metrics, log, watchdog };
   const models = new Models(config);
+  // A model that cannot be had is told now, and not by every step.
+  if (role !== "server") await models.for({});
   const tools = newToolRegistry({ store, catalog, limit, workspace: config.EVERSTEP_WORKSPACE });
-  const runtime = role === "server" ? null : newRuntime(config, { ...parts, tools, llm: await models.get() });
+  const runtime = role === "server" ? null : newRuntime(config, { ...parts, tools, models });
   atStop("the work under way", () => runtime?.stop());
   const { queue, events } = runtime ?? {
     queue: new ActionQueue(store, catalog, { limit }),
@@ -176,17 +177,17 @@ function newWatchdog({ EVERSTEP_BLOCKED_LIMIT_S, EVERSTEP_LOG_LEVEL }: Config): 
 type RuntimeParts = Required<Pick<RuntimeOptions, "store" | "catalog" | "limit">> & {
   metrics: Metrics;
   log: Logger;
-  llm: Llm | null;
+  models: Models;
   watchdog: Watchdog;
   tools: ToolRegistry;
 };
 
-function newRuntime(config: Config, { metrics, log, llm, watchdog, tools, ...parts }: RuntimeParts): Runtime {
+function newRuntime(config: Config, { metrics, log, models, watchdog, tools, ...parts }: RuntimeParts): Runtime {
   return new Runtime({
     ...parts,
     tools: tools.forStep,
     workspace: config.EVERSTEP_WORKSPACE,
-    llm,
+    llm: (options) => models.for(options),
     watch: watchdog.watch,
     keep_calls: config.EVERSTEP_KEEP_CALLS === "on",
     max_running_steps: config.EVERSTEP_MAX_RUNNING_STEPS,
@@ -211,7 +212,7 @@ function newRerunner({ store, catalog, watchdog, tools, models }: RerunParts): R
     store,
     catalog,
     watch: watchdog.watch,
-    model: (name) => models.get(name),
+    llm: (options) => models.for(options),
     tools: tools.forStep,
   });
 }

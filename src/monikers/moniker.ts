@@ -82,15 +82,18 @@ export class StepError extends Error {
   readonly retryable: boolean;
   /** Milliseconds before which another try is useless, where that is known. */
   readonly retry_after_ms: number | undefined;
+  /** Something that the step needs is out of reach for a while: trying again uses up no attempt, for as long as `retry.outage_s`. */
+  readonly outage: boolean;
 
   constructor(
     code: string,
     message: string,
-    options: { retryable: boolean; retry_after_ms?: number | undefined; cause?: unknown },
+    options: { retryable: boolean; retry_after_ms?: number | undefined; outage?: boolean; cause?: unknown },
   ) {
     super(message, { cause: options.cause });
     this.code = code;
     this.retryable = options.retryable;
     this.retry_after_ms = options.retry_after_ms;
+    this.outage = options.outage ?? false;
   }
 }

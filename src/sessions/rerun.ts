@@ -4,10 +4,10 @@ import type { Message } from "../domain/conversation.ts";
 import { EverstepError } from "../domain/errors.ts";
 import { isObject, type JsonObject, type JsonValue } from "../domain/json.ts";
 import { type RerunOutcome, type RerunRequest, recordedFrame } from "../domain/rerun.ts";
-import type { Session } from "../domain/session.ts";
+import type { Session, SessionOptions } from "../domain/session.ts";
 import type { Step } from "../domain/step.ts";
 import type { FrameOut } from "../domain/step-frame.ts";
-import type { Catalog } from "../monikers/catalog.ts";
+import type { Catalog, VersionedMoniker } from "../monikers/catalog.ts";
 import type { StepContext } from "../monikers/moniker.ts";
 import type { Store } from "../store/store.ts";
 import type { ToolFactory } from "../tools/tool.ts";
@@ -20,11 +20,9 @@ import { stateVersion } from "./state-version.ts";
 const MOST_AT_ONCE = 16;
 const MOST_MESSAGES = 500;
 
-export type RerunDependencies = Pick<RunnerDependencies, "watch"> & {
+export type RerunDependencies = Pick<RunnerDependencies, "watch" | "llm"> & {
   store: Store;
   catalog: Catalog;
-  /** The model of that name, or the configured one. */
-  model: (name: string | undefined) => Promise<StepContext["llm"]>;
   /** They leave no trace in a step that runs again. */
   tools: ToolFactory;
 };
@@ -71,22 +69,26 @@ export class Rerunner {
     const { owner } = recorded;
     const moniker = catalog.get(owner.moniker);
     if (!moniker) return { kind: "invalid", path: "moniker", message: `no moniker is named ${owner.moniker} here` };
-    const llm = await this.#dependencies.model(request.model).catch((error: unknown) => error as Error);
-    if (llm instanceof EverstepError) return { kind: "invalid", path: "model", message: llm.message };
-    if (llm instanceof Error) throw llm;
-    const outcome = await this.#semaphore.run(() => this.#run(recorded, request, { moniker, llm, signal }));
+    const options = withModel(owner.options, request.model);
+    try {
+      await this.#dependencies.llm(options);
+    } catch (error) {
+      if (error instanceof EverstepError) return { kind: "invalid", path: "model", message: error.message };
+      throw error;
+    }
+    const outcome = await this.#semaphore.run(() => this.#run(recorded, request, { moniker, options, signal }));
     return { kind: "ran", rerun: { ...compared(recorded.step, outcome), moniker_version: moniker.version ?? null } };
   };
 
   #run(
     { step, previous, owner, state, state_version, guidance }: Recorded,
     request: RerunRequest,
-    { moniker, llm, signal }: { moniker: Parameters<typeof runStep>[1]; llm: StepContext["llm"]; signal: AbortSignal },
+    { moniker, options: wanted, signal }: { moniker: VersionedMoniker; options: SessionOptions; signal: AbortSignal },
   ): Promise<StepOutcome> {
-    const { store, watch, tools } = this.#dependencies;
+    const { store, watch, llm, tools } = this.#dependencies;
     const given = request.guidance === undefined ? guidance : [request.guidance].flat();
     // RERUN-2. Its session may have reached its end long ago; the step is given its own time.
-    const { max_runtime_s: _, ...options } = owner.options;
+    const { max_runtime_s: _, ...options } = wanted;
     const session: Session = {
       ...owner,
       options,
@@ -116,6 +118,13 @@ export class Rerunner {
     else signal.addEventListener("abort", () => running.cut("interrupted"), { once: true });
     return running.outcome;
   }
+}
+
+/** Asked for one model, no other one is to answer. */
+function withModel(options: SessionOptions, model: string | undefined): SessionOptions {
+  if (model === undefined) return options;
+  const { fallback_models: _, ...others } = options;
+  return { ...others, model };
 }
 
 /** RERUN-2. An attempt that failed is taken where no later one succeeded. */

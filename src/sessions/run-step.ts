@@ -1,4 +1,5 @@
 import type { SessionCursor } from "../domain/conversation.ts";
+import { EverstepError } from "../domain/errors.ts";
 import type { StepDelta } from "../domain/event.ts";
 import { copyJson, type JsonObject } from "../domain/json.ts";
 import { DEFAULT_STEP_TIMEOUT_S, type Session } from "../domain/session.ts";
@@ -32,8 +33,8 @@ export type StepOutcome =
 
 export type RunningStep = { outcome: Promise<StepOutcome>; cut: (reason: CutReason) => void };
 
-export type StepEnvironment = Pick<StepContext, "llm" | "attempt"> &
-  Pick<RunnerDependencies, "watch" | "keep_calls"> & {
+export type StepEnvironment = Pick<StepContext, "attempt"> &
+  Pick<RunnerDependencies, "llm" | "watch" | "keep_calls"> & {
     tools: ToolFactory;
     unreadMessages: Pick<UnreadMessages, "unread" | "cursor">;
     onShown: (shown: Shown) => void;
@@ -67,6 +68,7 @@ class StepRun {
   readonly #aborted = Promise.withResolvers<never>();
   readonly #started = performance.now();
   readonly #spent = nothingSpent();
+  #hasModel = false;
   #isOver = false;
 
   constructor(session: Session, environment: StepEnvironment) {
@@ -82,15 +84,18 @@ class StepRun {
   }
 
   async start(moniker: VersionedMoniker): Promise<StepOutcome> {
-    const { llm, watch, unreadMessages } = this.#environment;
+    const { watch, unreadMessages } = this.#environment;
     const timer = deadline(this.#session, (reason) => this.abort(reason));
     const unwatch = watch(this.#session.session_id);
     const scope = this.#scope();
     const uncount = countRunning(scope);
     let step: unknown;
     try {
+      const llm = this.#llm();
       step = inStepScope(scope, () =>
-        moniker.migrate ? this.#migrateAndStep(moniker) : moniker.step(this.#frame(), this.#context()),
+        moniker.migrate || llm instanceof Promise
+          ? this.#prepareAndStep(moniker, llm)
+          : moniker.step(this.#frame(), this.#context(llm)),
       );
       const returned = await Promise.race([this.#aborted.promise, step]);
       const latency_ms = this.#latency();
@@ -100,7 +105,7 @@ class StepRun {
     } catch (error) {
       const { signal } = this.#controller;
       // A model that is cut off tells what it cost a moment later.
-      if (llm && signal.aborted) await settled(step, LAST_WORDS_MS);
+      if (this.#hasModel && signal.aborted) await settled(step, LAST_WORDS_MS);
       const cause: unknown = signal.aborted ? signal.reason : error;
       if (cause instanceof Cut) return { kind: "cut", reason: cause.reason, spent: this.#spent };
       return { kind: "failed", error: cause, latency_ms: this.#latency(), spent: this.#spent };
@@ -112,13 +117,30 @@ class StepRun {
     }
   }
 
-  async #migrateAndStep(moniker: VersionedMoniker): Promise<FrameOut> {
+  /** A model that cannot be had will not be there the next time either. */
+  #llm(): ReturnType<StepEnvironment["llm"]> {
+    const cannot = (error: unknown): never => {
+      if (!(error instanceof EverstepError)) throw error;
+      throw new StepError("model_missing", error.message, { retryable: false, cause: error });
+    };
+    try {
+      const llm = this.#environment.llm(this.#session.options);
+      this.#hasModel = llm !== null;
+      return llm instanceof Promise ? llm.catch(cannot) : llm;
+    } catch (error) {
+      return cannot(error);
+    }
+  }
+
+  async #prepareAndStep(moniker: VersionedMoniker, opening: ReturnType<StepEnvironment["llm"]>): Promise<FrameOut> {
+    const llm = await opening;
+    if (!moniker.migrate) return moniker.step(this.#frame(), this.#context(llm));
     const from = await this.#environment.stateVersion();
     const version = moniker.version ?? null;
     const frame = this.#frame();
     const isCurrent = from === undefined || from === version;
     const state = isCurrent ? frame.state : await migrate(moniker, frame.state, from);
-    return moniker.step({ ...frame, state }, this.#context());
+    return moniker.step({ ...frame, state }, this.#context(llm));
   }
 
   /** The moniker gets a copy of the state: what it does to it in place must not reach the stored one. */
@@ -132,9 +154,9 @@ class StepRun {
     return performance.now() - this.#started;
   }
 
-  #context(): StepContext {
+  #context(llm: StepContext["llm"]): StepContext {
     const { agent_id, session_id, conversation_id, iteration, params, options } = this.#session;
-    const { llm, tools, attempt, unreadMessages, is_rerun } = this.#environment;
+    const { tools, attempt, unreadMessages, is_rerun } = this.#environment;
     const step = {
       signal: this.#controller.signal,
       ids: { agent_id, session_id, conversation_id, iteration: iteration + 1 },

@@ -1,7 +1,7 @@
 import type { Action } from "../domain/action.ts";
 import type { Participant } from "../domain/conversation.ts";
 import type { StepDelta } from "../domain/event.ts";
-import type { Session } from "../domain/session.ts";
+import type { Session, SessionOptions } from "../domain/session.ts";
 import type { Step } from "../domain/step.ts";
 import type { FrameAction } from "../domain/step-frame.ts";
 import type { StepContext } from "../monikers/moniker.ts";
@@ -26,7 +26,8 @@ export type RunnerDependencies = {
   slots: StepSlots;
   /** One slot, for steps that may have brought the process down. */
   probation: StepSlots;
-  llm: StepContext["llm"];
+  /** The language model of a session with these options. An error says why it can have none. */
+  llm: (options: SessionOptions) => StepContext["llm"] | Promise<StepContext["llm"]>;
   tools: ToolFactory;
   onDelta: (delta: Omit<StepDelta, "session_id" | "conversation_id"> & { session: Session }) => void;
   observer: RunnerObserver;

@@ -1,14 +1,33 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { setTimeout as wait } from "node:timers/promises";
-import { BamlEngine } from "../../src/monikers/llm/baml-engine.ts";
+import { inspect } from "node:util";
+import type { Llm } from "../../src/monikers/llm/llm.ts";
 import { StepError } from "../../src/monikers/moniker.ts";
-import { FORMATS, KEY, Listener, modelAt, sharedModelServer, TIMEOUT } from "./llm-fixture.ts";
+import { FORMATS, KEY, Listener, modelAt, newLlm, sharedModelServer, TIMEOUT } from "./llm-fixture.ts";
 import type { ModelCall } from "./model-call.ts";
 import { type Answer, failing, reply } from "./model-server.ts";
+import type { WireFormatName } from "./wire-formats.ts";
 
 const LIMITS = { first_token_ms: 400, reply_ms: 2500 };
-const PROMPT = { text: "Some text.", purpose: "briefly" };
+/** A step by the model alone, and a turn: two libraries, and the same errors. */
+const WAYS: [name: string, format: WireFormatName, ask: (llm: Llm, listener: Listener) => Promise<string>][] = [
+  ...FORMATS.map((format): (typeof WAYS)[number] => [
+    `a step in the wire format of ${format}`,
+    format,
+    async (llm, listener) => (await llm.runStep({ step: "0", state: {} }, "Some task.", listener)).text ?? "",
+  ]),
+  ...(["openai", "responses", "anthropic", "google"] as const).map((format): (typeof WAYS)[number] => [
+    `a turn in the wire format of ${format}`,
+    format,
+    async (llm, listener) => {
+      const request = { instructions: "Be brief.", messages: [{ role: "user" as const, text: "Some text." }] };
+      return (await llm.generate(request, listener)).message.text;
+    },
+  ]),
+];
+/** What a model writes so that a step's text and a turn's are the same. */
+const written = (name: string, text: string): string => (name.startsWith("a step") ? JSON.stringify({ text }) : text);
 
 const keepsTalking = async (call: ModelCall): Promise<void> => {
   while (!call.isOver) {
@@ -31,35 +50,49 @@ const saysAndThen =
   };
 
 const FAILURES: [name: string, answer: Answer, code: string, retryable: boolean][] = [
-  ["401", failing(401), "auth", false],
-  ["403", failing(403), "auth", false],
-  ["429", failing(429), "rate_limit", true],
-  ["400", failing(400), "rejected", false],
-  ["404", failing(404), "rejected", false],
-  ["413", failing(413), "rejected", false],
-  ["408", failing(408), "timeout", true],
-  ["504", failing(504), "timeout", true],
-  ["500", failing(500), "unavailable", true],
-  ["502 with a page", failing(502, "<html>Bad Gateway</html>", { "content-type": "text/html" }), "unavailable", true],
-  ["503", failing(503), "unavailable", true],
-  ["529", failing(529), "unavailable", true],
-  ["something that is no stream", failing(200, "Hello?", { "content-type": "text/event-stream" }), "unavailable", true],
-  ["a connection that is cut before the head", (call) => call.cut(), "unavailable", true],
-  ["a connection that is cut within the text", saysAndThen((call) => call.cut()), "unavailable", true],
-  ["silence before the head", () => {}, "timeout", true],
-  ["silence after the head", (call) => call.begin(), "timeout", true],
-  ["silence within the text", saysAndThen(() => {}), "timeout", true],
-  ["nothing but signs of life", onlyPings, "timeout", true],
-  ["a text that does not end", keepsTalking, "timeout", true],
-  ["a text that is cut at its length limit", reply("Once upon a ti", { finish: "length" }), "truncated", false],
+  ["401", failing(401), "model_auth", false],
+  ["403", failing(403), "model_auth", false],
+  ["429", failing(429), "rate_limited", true],
+  ["529", failing(529), "rate_limited", true],
+  ["400", failing(400), "model_rejected", false],
+  ["404", failing(404), "model_rejected", false],
+  ["422", failing(422), "model_rejected", false],
+  ["413", failing(413), "context_too_large", false],
+  ["408", failing(408), "provider_down", true],
+  ["504", failing(504), "provider_down", true],
+  ["500", failing(500), "provider_down", true],
+  ["502 with a page", failing(502, "<html>Bad Gateway</html>", { "content-type": "text/html" }), "provider_down", true],
+  ["503", failing(503), "provider_down", true],
+  [
+    "something that is no stream",
+    failing(200, "Hello?", { "content-type": "text/event-stream" }),
+    "provider_down",
+    true,
+  ],
+  ["a connection that is cut before the head", (call) => call.cut(), "provider_down", true],
+  ["a connection that is cut within the text", saysAndThen((call) => call.cut()), "provider_down", true],
+  ["a stream that ends within the text", saysAndThen((call) => call.stop()), "provider_down", true],
+  ["silence before the head", () => {}, "provider_down", true],
+  ["silence after the head", (call) => call.begin(), "provider_down", true],
+  ["silence within the text", saysAndThen(() => {}), "provider_down", true],
+  ["nothing but signs of life", onlyPings, "provider_down", true],
+  ["a text that does not end", keepsTalking, "provider_down", true],
+  ["an error within the stream", saysAndThen((call) => call.tellError()), "provider_down", true],
+  ["a text that is cut at its length limit", reply("Once upon a ti", { finish: "length" }), "reply_too_long", false],
+  ["a refusal", reply("I cannot help with that.", { finish: "refusal" }), "model_refused", false],
 ];
 
-/** An error that a stream itself tells, as each provider writes it. */
-const ERROR_EVENTS = {
-  openai: 'data: {"error": {"message": "The server had an error", "type": "server_error", "code": 500}}\n\n',
-  anthropic:
-    'event: error\ndata: {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}\n\n',
-};
+/** How the providers say that a request is too large for the model. */
+const TOO_LARGE = [
+  "This model's maximum context length is 8192 tokens. However, your messages resulted in 9001 tokens.",
+  "Your input exceeds the context window of this model. Please adjust your input and try again.",
+  "prompt is too long: 210011 tokens > 200000 maximum",
+  "input length and `max_tokens` exceed context limit: 198000 + 8192 > 200000",
+  "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).",
+  "the request exceeds the available context size. try increasing the context size or enable context shift",
+  "This endpoint's maximum context length is 131072 tokens.",
+  "Please reduce the length of the messages or completion.",
+];
 
 async function failureOf(work: Promise<unknown>): Promise<StepError> {
   try {
@@ -71,14 +104,12 @@ async function failureOf(work: Promise<unknown>): Promise<StepError> {
   return assert.fail("it went well");
 }
 
-for (const format of FORMATS)
-  describe(`a call in the wire format of ${format}`, () => {
+for (const [way, format, ask] of WAYS)
+  describe(way, () => {
     const server = sharedModelServer();
-    let engine: BamlEngine | undefined;
-    const complete = (listener = new Listener()) => {
-      engine ??= new BamlEngine(modelAt(server(), format), LIMITS);
-      return engine.complete("SummarizeText", PROMPT, listener);
-    };
+    // A gate of its own each time, since one that was told to wait would wait.
+    const complete = (listener = new Listener()) =>
+      ask(newLlm(modelAt(server(), format), { limits: LIMITS }), listener);
 
     for (const [name, answer, code, retryable] of FAILURES)
       test(
@@ -87,22 +118,30 @@ for (const format of FORMATS)
         async () => {
           server().will(answer);
           const error = await failureOf(complete());
-          assert.deepEqual({ code: error.code, retryable: error.retryable }, { code, retryable }, error.message);
-          assert.equal(server().calls.length, 1, "the engine itself tries once");
+          const { message, outage } = error;
+          assert.deepEqual({ code: error.code, retryable: error.retryable }, { code, retryable }, message);
+          assert.equal(outage, code === "provider_down" || code === "rate_limited", "what passes is an outage");
+          assert.equal(server().calls.length, 1, "it is asked once");
         },
       );
 
-    test("that is told an error within the stream fails with unavailable", TIMEOUT, async () => {
-      server().will(saysAndThen((call) => (call.write(ERROR_EVENTS[format]), call.stop())));
-      const { code, retryable } = await failureOf(complete());
-      assert.deepEqual({ code, retryable }, { code: "unavailable", retryable: true });
+    test("to a provider that is not there fails with provider_down", TIMEOUT, async () => {
+      const nobody = newLlm({ ...modelAt(server(), format), base_url: "http://127.0.0.1:9" });
+      const { code, outage } = await failureOf(ask(nobody, new Listener()));
+      assert.deepEqual({ code, outage }, { code: "provider_down", outage: true });
     });
 
-    test("to a provider that is not there fails with unavailable", TIMEOUT, async () => {
-      const model = modelAt(server(), format);
-      const nobody = new BamlEngine({ ...model, options: { ...model.options, base_url: "http://127.0.0.1:9" } });
-      const error = await failureOf(nobody.complete("SummarizeText", PROMPT, new Listener()));
-      assert.deepEqual({ code: error.code, retryable: error.retryable }, { code: "unavailable", retryable: true });
+    test("that is too large for the model fails with context_too_large, however that is said", TIMEOUT, async () => {
+      for (const message of TOO_LARGE) {
+        server().will(failing(400, { error: { message } }));
+        const { code, retryable } = await failureOf(complete());
+        assert.deepEqual({ code, retryable }, { code: "context_too_large", retryable: false }, message);
+      }
+    });
+
+    test("says which setting lets the model write more", TIMEOUT, async () => {
+      server().will(reply("Once upon a ti", { finish: "length" }));
+      assert.match((await failureOf(complete())).message, /options\.model_settings\.max_output_tokens/);
     });
 
     test("knows how long the provider asks to wait", TIMEOUT, async () => {
@@ -123,9 +162,9 @@ for (const format of FORMATS)
       TIMEOUT,
       async () => {
         const words = "one two three four five six seven eight nine ten eleven ";
-        server().will(reply(words, { piece: 5, every_ms: 100 }));
+        server().will(reply(written(way, words), { piece: 5, every_ms: 100 }));
         const started = performance.now();
-        assert.equal((await complete()).text, words);
+        assert.equal(await complete(), words);
         assert.ok(
           performance.now() - started > LIMITS.first_token_ms * 2,
           "it took longer than the watchdog allows for one word",
@@ -149,7 +188,7 @@ for (const format of FORMATS)
       });
 
     test("that is refused says why in the provider's own words, and briefly", TIMEOUT, async () => {
-      const why = "this model's maximum context length is 8192 tokens";
+      const why = "a reply of 12 tokens is too short";
       server().will(
         failing(400, { type: "error", error: { message: why } }),
         failing(400, { error: { message: "x".repeat(10_000) } }),
@@ -171,15 +210,7 @@ for (const format of FORMATS)
           failing(status, { error: { message: `your key is ${KEY}`, headers: { authorization: `Bearer ${KEY}` } } }),
         );
         const error = await failureOf(complete());
-        const cause = error.cause as Error;
-        for (const text of [
-          error.message,
-          String(error.stack),
-          cause.message,
-          String(cause.stack),
-          JSON.stringify(error),
-          JSON.stringify(cause),
-        ])
+        for (const text of [error.message, String(error.stack), inspect(error, { depth: 10 })])
           assert.ok(!text.includes(KEY), text);
       }
     });

@@ -2,11 +2,9 @@ import assert from "node:assert/strict";
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, test } from "node:test";
-import { BamlEngine } from "../../src/monikers/llm/baml-engine.ts";
-import { Llm } from "../../src/monikers/llm/llm.ts";
 import { ServerProcess } from "../server/server-fixture.ts";
 import { World } from "../server/world.ts";
-import { FORMATS, KEY, Listener, modelAt, sharedModelServer, TIMEOUT } from "./llm-fixture.ts";
+import { FORMATS, KEY, Listener, modelAt, newLlm, sharedModelServer, TIMEOUT } from "./llm-fixture.ts";
 import { type Answer, reply } from "./model-server.ts";
 
 const SECRET_SUBJECT = "a-subject-that-is-nobodys-business";
@@ -23,7 +21,7 @@ describe("the key of a model", () => {
     test(`goes with its own calls and no others (${format})`, TIMEOUT, async () => {
       server().otherwise(reply("Done."));
       const keys = ["sk-of-ada", "sk-of-ben", "sk-of-cyd"];
-      const models = keys.map((key) => new Llm(new BamlEngine(modelAt(server(), format, key))));
+      const models = keys.map((key) => newLlm(modelAt(server(), format, key)));
       const calls = Array.from({ length: 30 }, (_, index) => index % keys.length);
       await Promise.all(
         calls.map(async (who) =>
@@ -39,9 +37,7 @@ describe("the key of a model", () => {
 
   test("is not sent at all where there is none", TIMEOUT, async () => {
     server().otherwise(reply("Done."));
-    const { api_key: _, ...options } = modelAt(server()).options;
-    const model = { ...modelAt(server()), options };
-    await new Llm(new BamlEngine(model)).summarize("Some text.", "briefly", new Listener());
+    await newLlm({ ...modelAt(server()), key: undefined }).summarize("Some text.", "briefly", new Listener());
     assert.equal(server().calls[0]?.key, null);
     assert.equal(server().calls[0]?.headers.authorization, undefined);
   });
@@ -65,7 +61,7 @@ describe("a server with a model", () => {
       const options = { step_interval_ms: 0, retry: { max_attempts: 3, backoff_ms: 1 } };
       const { session_id } = await world.api.create("joke", { params: { subject: SECRET_SUBJECT }, options });
       const session = await world.status(session_id, "error");
-      assert.match(session.last_error ?? "", /^auth: /);
+      assert.match(session.last_error ?? "", /^model_auth: /);
       assert.equal(session.iteration, 0);
       assert.equal(model().calls.length, 4);
       assert.ok(model().calls.every(({ key }) => key === KEY));

@@ -1,7 +1,15 @@
 import type { IncomingHttpHeaders, ServerResponse } from "node:http";
 import { setTimeout as wait } from "node:timers/promises";
-import type { JsonObject } from "../../src/domain/json.ts";
-import { type FinishReason, type Usage, WIRE_FORMATS, type WireFormat, type WireFormatName } from "./wire-formats.ts";
+import type { JsonObject, JsonValue } from "../../src/domain/json.ts";
+import {
+  type ChatMessage,
+  type FinishReason,
+  type Usage,
+  WIRE_FORMATS,
+  type WireFormat,
+  type WireFormatName,
+  type WrittenTurn,
+} from "./wire-formats.ts";
 
 export type ReplyOptions = {
   /** Tokens that the provider reports; null for one that reports none. */
@@ -47,7 +55,8 @@ export class ModelCall {
   }
 
   get isStream(): boolean {
-    return this.body["stream"] === true;
+    // Google says it in the address.
+    return this.format === "google" || this.body["stream"] === true;
   }
 
   /** All that the model was told, one message after the other. */
@@ -73,6 +82,33 @@ export class ModelCall {
       if (every_ms > 0) await wait(every_ms);
     }
     this.end(usage, finish);
+  }
+
+  /** Answers with thoughts, text and calls of tools. */
+  turn(turn: WrittenTurn): void {
+    this.write(this.#wire.turn({ usage: USAGE, ...turn }));
+    this.stop();
+  }
+
+  /** The tools that the model was told of. */
+  get tools(): { name: string; schema: JsonValue }[] {
+    return this.#wire.toolsOf(this.body);
+  }
+
+  /** The results of tools that it was told. */
+  get results(): { id: string; text: string }[] {
+    return this.#wire.resultsOf(this.body);
+  }
+
+  /** Every message as it was told: who said it, and what. */
+  get messages(): ChatMessage[] {
+    return this.#wire.messagesOf(this.body);
+  }
+
+  /** Says in the stream that something went wrong. */
+  tellError(): void {
+    this.write(this.#wire.error);
+    this.stop();
   }
 
   /** Sends the head of a stream and what comes before its first text. */

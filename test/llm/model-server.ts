@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net";
 import { json } from "node:stream/consumers";
 import type { JsonObject } from "../../src/domain/json.ts";
 import { ModelCall, type ReplyOptions } from "./model-call.ts";
-import { WIRE_FORMATS, type WireFormatName } from "./wire-formats.ts";
+import { WIRE_FORMATS, type WireFormatName, type WrittenTurn } from "./wire-formats.ts";
 
 export type Answer = (call: ModelCall) => void | Promise<void>;
 
@@ -13,6 +13,11 @@ export const reply =
   (text: string, options: ReplyOptions = {}): Answer =>
   (call) =>
     call.reply(text, options);
+/** Answers with thoughts, text and calls of tools. */
+export const turning =
+  (turn: WrittenTurn): Answer =>
+  (call) =>
+    call.turn(turn);
 /** Answers with a refusal. */
 export const failing =
   (status: number, ...rest: [body?: JsonObject | string, headers?: Record<string, string>]): Answer =>
@@ -20,7 +25,7 @@ export const failing =
     call.fail(status, ...rest);
 
 /**
- * A model provider on this machine that speaks the wire formats of OpenAI and Anthropic. What it answers is said by the
+ * A model provider on this machine that speaks the wire formats of OpenAI, both of them, Anthropic and Google. What it answers is said by the
  * test: call by call with `will`, or by hand on the calls that `next` hands out.
  */
 export class ModelServer implements AsyncDisposable {
@@ -86,7 +91,7 @@ export class ModelServer implements AsyncDisposable {
 
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const format = (Object.keys(WIRE_FORMATS) as WireFormatName[]).find((name) =>
-      request.url?.endsWith(WIRE_FORMATS[name].path),
+      request.url?.replace(/\?api-version=.*$/, "").endsWith(WIRE_FORMATS[name].path),
     );
     if (!format) {
       response.writeHead(404).end();

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { EverstepError } from "../../src/domain/errors.ts";
 import { readConfig } from "../../src/main/config.ts";
+import { bamlClient } from "../../src/monikers/llm/baml-client.ts";
 import { type ModelEnvironment, readModel } from "../../src/monikers/llm/model.ts";
 
 const KEYS: ModelEnvironment = {
@@ -29,12 +30,17 @@ const PROVIDERS: [model: string, more: ModelEnvironment, provider: string, optio
     "anthropic",
     { model: "claude", api_key: "sk-anthropic", max_tokens: 8192, base_url: "http://127.0.0.1:1" },
   ],
-  ["google/gemini", {}, "google-ai", { model: "gemini", api_key: "sk-google" }],
+  ["google/gemini", {}, "google-ai", { model: "gemini", api_key: "sk-google", generationConfig: {} }],
   [
     "openrouter/meta/llama-4:free",
     {},
-    "openrouter",
-    { model: "meta/llama-4:free", api_key: "sk-openrouter", ...USAGE },
+    "openai-generic",
+    {
+      model: "meta/llama-4:free",
+      base_url: "https://openrouter.ai/api/v1",
+      api_key: "sk-openrouter",
+      ...USAGE,
+    },
   ],
   ["ollama/qwen3", {}, "openai-generic", { model: "qwen3", base_url: "http://127.0.0.1:11434/v1", ...USAGE }],
   [
@@ -73,12 +79,30 @@ describe("the model that the environment names", () => {
 
   for (const [name, more, provider, options] of PROVIDERS)
     test(`${name} with ${JSON.stringify(more)} is ${provider}`, () => {
-      assert.deepEqual(readModel({ ...KEYS, ...more, EVERSTEP_MODEL: name }), { name, provider, options });
+      const model = readModel({ ...KEYS, ...more, EVERSTEP_MODEL: name });
+      assert.ok(model?.name === name);
+      assert.deepEqual(bamlClient(model, {}), { provider, options });
     });
 
   test("has no key where it is a server of one's own that needs none", () => {
     const model = readModel({ EVERSTEP_MODEL: "openai/local", OPENAI_BASE_URL: "http://127.0.0.1:8080/v1" });
-    assert.ok(model && !("api_key" in model.options));
+    assert.ok(model && !("api_key" in bamlClient(model, {}).options));
+  });
+
+  test("is asked as its provider wants to be: OpenAI by responses, servers like it by chat completions", () => {
+    const api = (name: string, more: ModelEnvironment = {}) =>
+      readModel({ ...KEYS, ...more, EVERSTEP_MODEL: name })?.api;
+    assert.equal(api("openai/gpt-5"), "openai-responses");
+    assert.equal(api("openai/gpt-5", { OPENAI_API: "chat" }), "openai-chat");
+    assert.equal(api("openai/gpt-5", { OPENAI_BASE_URL: "https://api.openai.com/v1/" }), "openai-responses");
+    assert.equal(api("openai/local", { OPENAI_BASE_URL: "http://127.0.0.1:8080/v1" }), "openai-compatible");
+    const mirror = { OPENAI_BASE_URL: "http://127.0.0.1:8080/v1", OPENAI_API: "responses" };
+    assert.equal(api("openai/local", mirror), "openai-responses");
+    assert.equal(api("anthropic/claude"), "anthropic");
+    assert.equal(api("google/gemini"), "google");
+    assert.equal(api("azure/x"), "azure");
+    assert.equal(api("openrouter/meta/llama-4:free"), "openai-compatible");
+    assert.equal(api("ollama/qwen3"), "openai-compatible");
   });
 
   const MISSING: [model: string, variable: keyof ModelEnvironment][] = [

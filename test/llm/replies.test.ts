@@ -1,9 +1,8 @@
 import assert from "node:assert/strict";
 import { before, describe, test } from "node:test";
 import type { JsonObject } from "../../src/domain/json.ts";
-import { BamlEngine } from "../../src/monikers/llm/baml-engine.ts";
-import { Llm } from "../../src/monikers/llm/llm.ts";
-import { FORMATS, Listener, modelAt, sharedModelServer, TIMEOUT } from "./llm-fixture.ts";
+import type { Llm } from "../../src/monikers/llm/llm.ts";
+import { FORMATS, Listener, modelAt, newLlm, sharedModelServer, TIMEOUT } from "./llm-fixture.ts";
 import { failing, reply } from "./model-server.ts";
 
 const STATE = { count: 3, names: ["Ada", "Ёлка"], deep: { text: "within" } };
@@ -16,7 +15,7 @@ for (const format of FORMATS)
     const server = sharedModelServer();
     let llm: Llm;
     before(() => {
-      llm = new Llm(new BamlEngine(modelAt(server(), format)));
+      llm = newLlm(modelAt(server(), format));
     });
     const runStep = (listener = new Listener(), frame: Parameters<Llm["runStep"]>[0] = IN) =>
       llm.runStep(frame, "Count the names.", listener);
@@ -131,7 +130,7 @@ for (const format of FORMATS)
 
     test("whose correction fails fails as that call did", TIMEOUT, async () => {
       server().will(reply("no"), failing(429));
-      await assert.rejects(runStep(), { code: "rate_limit", retryable: true });
+      await assert.rejects(runStep(), { code: "rate_limited", retryable: true });
     });
 
     for (const [name, options] of [

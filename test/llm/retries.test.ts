@@ -13,11 +13,11 @@ describe("a step whose model call fails", () => {
   const joke = (options: SessionOptions = ONE_STEP) => world().create("joke", { params: { subject: "tea" }, options });
 
   const HELPFUL: [code: string, answer: Answer][] = [
-    ["rate_limit", failing(429)],
-    ["unavailable", failing(503)],
-    ["unavailable", (call) => call.cut()],
-    ["timeout", () => {}],
-    ["timeout", failing(504)],
+    ["rate_limited", failing(429)],
+    ["provider_down", failing(503)],
+    ["provider_down", (call) => call.cut()],
+    ["provider_down", () => {}],
+    ["provider_down", failing(504)],
     ["bad_output", reply("")],
   ];
   for (const [index, [code, answer]] of HELPFUL.entries())
@@ -34,9 +34,9 @@ describe("a step whose model call fails", () => {
     });
 
   const HELPLESS: [code: string, answers: Answer[]][] = [
-    ["auth", [failing(401)]],
-    ["rejected", [failing(400)]],
-    ["truncated", [reply('{"text": "A joke ab', { finish: "length" })]],
+    ["model_auth", [failing(401)]],
+    ["model_rejected", [failing(400)]],
+    ["reply_too_long", [reply('{"text": "A joke ab', { finish: "length" })]],
     ["bad_output", [reply("no"), reply("still no")]],
   ];
   for (const [code, answers] of HELPLESS)
@@ -56,7 +56,7 @@ describe("a step whose model call fails", () => {
   test("as often as it may ends in an error with the last reason", TIMEOUT, async () => {
     server().otherwise(failing(500));
     const session = await world().untilStatus(await joke(), "stopped", "error");
-    assert.match(session.last_error ?? "", /^unavailable: .*500/);
+    assert.match(session.last_error ?? "", /^provider_down: .*500/);
     assert.equal(server().calls.length, 3);
   });
 

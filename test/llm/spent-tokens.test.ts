@@ -27,7 +27,7 @@ for (const format of FORMATS)
     test("include those of a reply that was cut at its length limit, which is an error", TIMEOUT, async () => {
       server().will(reply('{"text": "A whole joke, it seems."}', { ...COSTLY, finish: "length" }));
       const session = await world().untilStatus(await create(), "error");
-      assert.match(session.last_error ?? "", /^truncated: /);
+      assert.match(session.last_error ?? "", /^reply_too_long: /);
       assert.equal(session.tokens_used, 1500);
     });
 

@@ -1,9 +1,8 @@
 import assert from "node:assert/strict";
 import { before, describe, test } from "node:test";
-import { BamlEngine } from "../../src/monikers/llm/baml-engine.ts";
-import { Llm } from "../../src/monikers/llm/llm.ts";
+import type { Llm } from "../../src/monikers/llm/llm.ts";
 import type { StepNews } from "../../src/monikers/moniker.ts";
-import { FORMATS, Listener, modelAt, sharedModelServer, TIMEOUT } from "./llm-fixture.ts";
+import { FORMATS, Listener, modelAt, newLlm, sharedModelServer, TIMEOUT } from "./llm-fixture.ts";
 import { reply } from "./model-server.ts";
 
 const TEXT = 'Ёлка said: "😀 \\ / {} [] \n\t\u2028 end". 👩‍👩‍👧 <think>not a thought</think> ```js\nx\n```';
@@ -15,7 +14,7 @@ for (const format of FORMATS)
     const server = sharedModelServer();
     let llm: Llm;
     before(() => {
-      llm = new Llm(new BamlEngine(modelAt(server(), format)));
+      llm = newLlm(modelAt(server(), format));
     });
     const runStep = (listener: Listener) => llm.runStep({ step: "0", state: {} }, "Talk.", listener);
 
@@ -87,7 +86,7 @@ describe("the tokens of a call", () => {
   ) => {
     server().will(reply(text, { usage }));
     const listener = new Listener();
-    const llm = (models[format] ??= new Llm(new BamlEngine(modelAt(server(), format))));
+    const llm = (models[format] ??= newLlm(modelAt(server(), format)));
     await llm.summarize("x".repeat(400), "briefly", listener);
     assert.equal(listener.usage.length, 1);
     return listener.usage[0] ?? assert.fail("nothing was told of tokens");

@@ -50,7 +50,7 @@ function newRegistry(store: Store, held: HeldSteps): SessionRegistry {
     store,
     slots: new StepSlots(10),
     probation: new StepSlots(1),
-    llm: null,
+    llm: () => null,
     tools: new ToolRegistry({ workspace: "/nowhere", servers: [] }).forStep,
     keep_calls: true,
     watch: () => () => {},

@@ -1,41 +1,21 @@
 import type { Collector, LlmStreamCall } from "@boundaryml/baml";
 import { z } from "zod";
+import { type ModelUsage, NO_USAGE, UsageReader } from "./model-usage.ts";
 
-/** What a call of the model cost and how it ended, as the provider tells it. */
+/** What a call of the model used and how it ended, as the provider tells it. */
 export type CallReport = {
-  tokens: number;
-  /** Whether the tokens are only an estimate: the provider told none, or was cut off before it did. */
-  estimated: boolean;
-  /** Whether the reply was cut off at its length limit. */
-  is_truncated: boolean;
+  usage: ModelUsage;
+  /** The reply was cut off at its length limit, the provider would not give one, or its stream broke off. */
+  end: "whole" | "truncated" | "refused" | "cut";
 };
 
-const count = z.number().nonnegative().optional().catch(undefined);
 const text = z.string().optional().catch(undefined);
-const usage = z
-  .object({
-    input_tokens: count,
-    cache_creation_input_tokens: count,
-    cache_read_input_tokens: count,
-    output_tokens: count,
-    prompt_tokens: count,
-    completion_tokens: count,
-  })
-  .optional()
-  .catch(undefined);
 
-/** The parts of a streamed event, of any provider, that tell of cost, end and text. */
+/** The parts of a streamed event, of any provider, that tell of end and text. */
 const eventSchema = z.object({
-  type: text,
-  usage,
-  message: z.object({ usage }).optional().catch(undefined),
   delta: z.object({ stop_reason: text, text }).optional().catch(undefined),
   choices: z
     .array(z.object({ finish_reason: text, delta: z.object({ content: text }).optional().catch(undefined) }))
-    .optional()
-    .catch(undefined),
-  usageMetadata: z
-    .object({ promptTokenCount: count, candidatesTokenCount: count, thoughtsTokenCount: count })
     .optional()
     .catch(undefined),
   candidates: z
@@ -53,60 +33,53 @@ const eventSchema = z.object({
 });
 type StreamedEvent = z.infer<typeof eventSchema>;
 
+/** With this OpenAI's streams end, though not all of those that are like them. */
+const DONE = "[DONE]";
 const TRUNCATED: ReadonlySet<string | undefined> = new Set(["length", "max_tokens", "MAX_TOKENS"]);
-
-/** Characters that may be one token. */
-const SHORT = 16;
-
-/** About four characters of English make a token. */
-const estimate = (characters: number): number => Math.ceil(characters / 4);
+const REFUSED: ReadonlySet<string | undefined> = new Set([
+  "content_filter",
+  "refusal",
+  "SAFETY",
+  "PROHIBITED_CONTENT",
+  "BLOCKLIST",
+  "RECITATION",
+  "SPII",
+]);
 
 /**
  * Reads the provider's own events: the adapters take the first count of output for the last, and know nothing of a call that
- * failed. Null where the provider sent nothing, so that nothing is known to have been used.
+ * failed. Without any, nothing is known to have been used; a reply that did not come as a stream has only the adapter's figures.
  */
-export function callReport({ last }: Collector, asked: string): CallReport | null {
-  const events = (last?.calls ?? []).flatMap((call) => ("sseResponses" in call ? eventsOf(call) : []));
-  if (events.length === 0) return null;
-  const input = Math.max(0, ...events.map(inputOf));
-  const received = events.reduce((sum, event) => sum + textOf(event).length, 0);
-  const told = events.map(outputOf).findLast((tokens) => tokens !== undefined);
-  // Some servers say one token of output whatever they said.
-  const output = told !== undefined && told <= 1 && received > SHORT ? undefined : told;
-  return {
-    tokens: (input || estimate(asked.length)) + (output ?? estimate(received)),
-    estimated: input === 0 || output === undefined,
-    is_truncated: events.some((event) => endsOf(event).some((reason) => TRUNCATED.has(reason))),
-  };
-}
-
-function eventsOf(call: LlmStreamCall): StreamedEvent[] {
-  return (call.sseResponses() ?? []).flatMap((response) => {
-    const parsed = eventSchema.safeParse(parse(response.text));
-    return parsed.success ? [parsed.data] : [];
+export function callReport(collector: Collector, asked: number, reply: string): CallReport {
+  const events = (collector.last?.calls ?? []).flatMap((call) => ("sseResponses" in call ? eventsOf(call) : []));
+  const usage = new UsageReader();
+  for (const event of events) usage.read(event);
+  if (events.length === 0) {
+    const { inputTokens, outputTokens } = collector.usage;
+    if (reply === "" || !inputTokens || !outputTokens) return { usage: NO_USAGE, end: "whole" };
+    usage.read({ usage: { prompt_tokens: inputTokens, completion_tokens: outputTokens } });
+  }
+  const parsed = events.flatMap((event) => {
+    const { success, data } = eventSchema.safeParse(event);
+    return success ? [data] : [];
   });
+  const received = parsed.reduce((sum, event) => sum + textOf(event).length, 0);
+  const ends = parsed.flatMap(endsOf);
+  return { usage: usage.usage(asked, Math.max(received, reply.length)), end: endOf(ends, events) };
 }
 
-function inputOf({ usage: told, message, usageMetadata }: StreamedEvent): number {
-  const {
-    input_tokens = 0,
-    cache_creation_input_tokens = 0,
-    cache_read_input_tokens = 0,
-    prompt_tokens,
-  } = told ?? message?.usage ?? {};
-  return (
-    prompt_tokens ??
-    usageMetadata?.promptTokenCount ??
-    input_tokens + cache_creation_input_tokens + cache_read_input_tokens
-  );
+function endOf(reasons: readonly (string | undefined)[], events: readonly unknown[]): CallReport["end"] {
+  if (reasons.some((reason) => REFUSED.has(reason))) return "refused";
+  if (reasons.some((reason) => TRUNCATED.has(reason))) return "truncated";
+  const isOver = events.length === 0 || events.includes(DONE) || reasons.some((reason) => reason !== undefined);
+  return isOver ? "whole" : "cut";
 }
 
-/** What an opening message says of output was counted before there was any. */
-function outputOf({ usage: told, usageMetadata }: StreamedEvent): number | undefined {
-  if (usageMetadata?.candidatesTokenCount !== undefined)
-    return usageMetadata.candidatesTokenCount + (usageMetadata.thoughtsTokenCount ?? 0);
-  return told?.completion_tokens ?? told?.output_tokens;
-}
+const eventsOf = (call: LlmStreamCall): unknown[] =>
+  (call.sseResponses() ?? []).flatMap((response) => {
+    const event = parse(response.text);
+    return event === null ? [] : [event];
+  });
 
 const endsOf = ({ delta, choices = [], candidates = [] }: StreamedEvent): (string | undefined)[] => [
   delta?.stop_reason,
@@ -122,6 +95,7 @@ const textOf = ({ delta, choices = [], candidates = [] }: StreamedEvent): string
   ].join("");
 
 function parse(event: string): unknown {
+  if (event.trim() === DONE) return DONE;
   try {
     return JSON.parse(event);
   } catch {

@@ -47,6 +47,34 @@ export class AnswerStart {
   }
 }
 
+/** Lets the answer of a reply that grows through, without the thoughts before it. */
+export class AnswerFilter {
+  readonly #start = new AnswerStart();
+  #held = "";
+  #place: "unknown" | "after thoughts" | "in the answer" = "unknown";
+
+  /** What of the answer a piece of the reply brings. */
+  push(piece: string): string {
+    if (this.#place === "in the answer") return piece;
+    this.#held += piece;
+    if (this.#place === "unknown") {
+      const at = this.#start.update(this.#held);
+      if (at === null) return "";
+      this.#held = this.#held.slice(at);
+      this.#place = at === 0 ? "in the answer" : "after thoughts";
+    }
+    // Spaces after the thoughts belong to neither.
+    const answer = this.#place === "after thoughts" ? this.#held.trimStart() : this.#held;
+    if (answer !== "") this.#place = "in the answer";
+    return answer;
+  }
+
+  /** What was held back and turned out to be no thought. */
+  end(): string {
+    return this.#place === "unknown" && !this.#held.trimStart().startsWith(THOUGHTS.begin) ? this.#held : "";
+  }
+}
+
 function parse(text: string): JsonObject | null {
   try {
     const value: unknown = JSON.parse(text);

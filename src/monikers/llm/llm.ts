@@ -1,19 +1,75 @@
+import { z } from "zod";
 import { isObject, type JsonObject } from "../../domain/json.ts";
 import { type FrameIn, type FrameOut, frameOutSchema } from "../../domain/step-frame.ts";
 import { type StepContext, StepError } from "../moniker.ts";
-import type { BamlEngine } from "./baml-engine.ts";
 import { GrowingFields } from "./growing-text.ts";
 import { objectIn, withoutThoughts } from "./json-reply.ts";
+import type { ModelCalls } from "./model-calls.ts";
+import { badOutput } from "./model-errors.ts";
+import type { ModelMessage, ModelReply, ModelRequest } from "./model-turn.ts";
 
 /** How a step talks to the model: under its signal, telling what it says and spends. */
 type Call = Pick<StepContext, "signal" | "emit">;
 
-/** The language model as monikers use it. */
-export class Llm {
-  readonly #engine: BamlEngine;
+/** A value that the model is to make up: what it is asked, and the shape of the answer. */
+export type ObjectRequest<Value> = {
+  instructions: string;
+  schema: z.ZodType<Value>;
+} & ({ prompt: string } | { messages: readonly ModelMessage[] });
 
-  constructor(engine: BamlEngine) {
-    this.#engine = engine;
+/**
+ * The language model as monikers use it: that of their session, and its fallbacks.
+ *
+ * - Every call tells what it used (`usage`), also where it fails, and leaves a record in the step's row (`call`).
+ * - Nothing is tried again here but a reply that cannot be used, once. Errors are `StepError`s: `provider_down` and `rate_limited`
+ *   are outages, which the runner waits out; `bad_output` may go well the next time; `reply_too_long`, `model_refused`,
+ *   `model_rejected`, `model_auth` and `context_too_large` will not.
+ */
+export class Llm {
+  /** `provider/model`: the session's own. */
+  readonly model: string;
+  /** Tokens that it takes. */
+  readonly context_window: number;
+  readonly #calls: ModelCalls;
+
+  constructor(calls: ModelCalls) {
+    this.#calls = calls;
+    this.model = calls.model.name;
+    this.context_window = calls.context_window;
+  }
+
+  /** One turn: text, which streams as it grows, and the calls of tools that the model asks for. Tools are not called. */
+  generate(request: ModelRequest, call: Call): Promise<ModelReply> {
+    return this.#calls.generate(request, { ...call, onText: (text) => call.emit({ kind: "delta", text }) });
+  }
+
+  /** A value that fits the schema. Nothing streams. */
+  async object<Value>(request: ObjectRequest<Value>, call: Call): Promise<Value> {
+    const { schema, instructions } = request;
+    const shape = z.toJSONSchema(schema, { unrepresentable: "any", io: "input" }) as JsonObject;
+    // A reply is an object; a value of another kind is in one.
+    const isWrapped = shape["type"] !== "object";
+    const expected = isWrapped ? { type: "object", properties: { value: shape }, required: ["value"] } : shape;
+    const messages: ModelMessage[] =
+      "messages" in request ? [...request.messages] : [{ role: "user", text: request.prompt }];
+    const told = `${instructions}\n\nReply with one JSON object and nothing else. It fits this JSON Schema:\n${JSON.stringify(expected)}`;
+    const read = (object: JsonObject): { value: Value } | string => {
+      const parsed = schema.safeParse(isWrapped ? object["value"] : object);
+      if (parsed.success) return { value: parsed.data };
+      const [issue] = parsed.error.issues;
+      return `${issue?.path.join(".")}: ${issue?.message}`;
+    };
+    const ask = async (more: readonly ModelMessage[]): Promise<ModelReply["message"]> => {
+      const asked = { instructions: told, messages: [...messages, ...more] };
+      return (await this.#calls.generate(asked, { ...call, onText() {} })).message;
+    };
+    const first = await ask([]);
+    const outcome = readObject(first.text, read);
+    if ("result" in outcome) return outcome.result.value;
+    const problem = `That cannot be used: ${outcome.problem}. Reply with the corrected JSON object and nothing else.`;
+    const mended = readObject((await ask([first, { role: "user", text: problem }])).text, read);
+    if ("result" in mended) return mended.result.value;
+    throw badOutput(`the model's reply cannot be used: ${mended.problem}`);
   }
 
   /** One step of a task by the model alone: a frame in, a frame out. Its text streams as it grows. */
@@ -42,30 +98,27 @@ export class Llm {
     return this.#read(reply, call, MOVE_SHAPE, toMove);
   }
 
+  /** A summary of a text. Nothing streams. */
   async summarize(text: string, purpose: string, call: Call): Promise<string> {
-    return (await this.#ask("SummarizeText", { text, purpose }, call)).trim();
+    const instructions = `Summarise the text below ${purpose}. Lines of JSON are turns of a conversation: "from" says who spoke. Keep names, decisions, open questions and figures. Reply with the summary only, in Markdown, in the language of the text.`;
+    const request: ModelRequest = { instructions, messages: [{ role: "user", text }] };
+    const { message } = await this.#calls.generate(request, { ...call, onText() {} });
+    return message.text.trim();
   }
 
   async #ask(
     name: string,
     args: Record<string, string>,
-    { signal, emit }: Call,
+    call: Call,
     onPartial?: (reply: string) => void,
   ): Promise<string> {
-    const completed = await this.#engine.complete(name, args, {
-      signal,
-      ...(onPartial ? { onPartial } : {}),
-      onWasted: ({ tokens, estimated }) => emit({ kind: "usage", tokens, estimated }),
-    });
-    const { tokens, estimated } = completed;
-    const text = withoutThoughts(completed.text);
-    emit({ kind: "usage", tokens, estimated });
+    const reply = withoutThoughts(await this.#calls.complete(name, args, { ...call, onPartial }));
     // There is nothing to correct in it: the same question again is the better one.
-    if (text.trim() === "") throw new StepError("bad_output", "the model's reply is empty", { retryable: true });
-    return text;
+    if (reply.trim() === "") throw badOutput("the model's reply is empty");
+    return reply;
   }
 
-  /** Reads a reply; one that cannot be used is sent back once to be corrected. */
+  /** Reads a reply. An unusable one gets one repair attempt. */
   async #read<Result>(
     reply: string,
     call: Call,
@@ -79,7 +132,6 @@ export class Llm {
     throw new StepError("bad_output", `the model's reply cannot be used: ${mended.problem}`, { retryable: false });
   }
 }
-
 const STEP_SHAPE =
   'an object with "text" (string) and, where they are known, "next_step" (string), "state" (object), "done" (boolean), "data", "notes" (string)';
 const MOVE_SHAPE =

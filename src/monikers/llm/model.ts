@@ -1,17 +1,32 @@
 import { EverstepError } from "../../domain/errors.ts";
 
-/** The language model as it is set up: a provider as BAML names it, and its options. */
-export type Model = { provider: string; name: string; options: Record<string, unknown> };
+/** A language model as it is set up: where it is, and which way of talking to it the provider understands. */
+export type Model = {
+  /** `provider/model`, as people write it. */
+  name: string;
+  provider: string;
+  /** The provider's own name for it; on Azure, the deployment. */
+  id: string;
+  api: "openai-responses" | "openai-chat" | "openai-compatible" | "anthropic" | "google" | "azure";
+  key: string | undefined;
+  /** Without a slash at its end; undefined: the provider's own. */
+  base_url: string | undefined;
+  /** Azure only. */
+  api_version?: string;
+};
 
 export type ModelEnvironment = Partial<
   Record<
     | "EVERSTEP_MODEL"
     | "OPENAI_API_KEY"
     | "OPENAI_BASE_URL"
+    | "OPENAI_API"
     | "ANTHROPIC_API_KEY"
     | "ANTHROPIC_BASE_URL"
     | "GOOGLE_API_KEY"
+    | "GOOGLE_BASE_URL"
     | "OPENROUTER_API_KEY"
+    | "OPENROUTER_BASE_URL"
     | "OLLAMA_BASE_URL"
     | "AZURE_OPENAI_API_KEY"
     | "AZURE_OPENAI_BASE_URL"
@@ -20,76 +35,75 @@ export type ModelEnvironment = Partial<
   >
 >;
 
-type Provider = (model: string, environment: ModelEnvironment) => Omit<Model, "name">;
-
-/** Streams of these report tokens only where they are asked to. */
-const WITH_USAGE = { stream_options: { include_usage: true } };
+type Connection = Omit<Model, "name" | "provider" | "id">;
+type Provider = (environment: ModelEnvironment) => Connection;
 
 const PROVIDERS: Readonly<Record<string, Provider>> = {
-  openai: (model, { OPENAI_API_KEY, OPENAI_BASE_URL }) =>
-    // Servers that only speak the wire format (Ollama, llama-server, vLLM) need no key.
-    OPENAI_BASE_URL === undefined
-      ? { provider: "openai", options: { model, api_key: required("OPENAI_API_KEY", OPENAI_API_KEY), ...WITH_USAGE } }
-      : {
-          provider: "openai-generic",
-          options: { model, base_url: OPENAI_BASE_URL, ...withKey(OPENAI_API_KEY), ...WITH_USAGE },
-        },
-  anthropic: (model, { ANTHROPIC_API_KEY, ANTHROPIC_BASE_URL }) => ({
-    provider: "anthropic",
-    options: {
-      model,
-      api_key: required("ANTHROPIC_API_KEY", ANTHROPIC_API_KEY),
-      max_tokens: 8192,
-      ...withUrl(ANTHROPIC_BASE_URL),
-    },
+  openai: ({ OPENAI_API_KEY, OPENAI_BASE_URL, OPENAI_API }) => {
+    const base_url = withoutSlash(OPENAI_BASE_URL);
+    // Servers that only speak the wire format (llama-server, vLLM) need no key, and know little beyond chat completions.
+    const isCompatible = base_url !== undefined && new URL(base_url).hostname !== "api.openai.com";
+    const key = isCompatible ? OPENAI_API_KEY : required("OPENAI_API_KEY", OPENAI_API_KEY);
+    if (OPENAI_API === "responses") return { api: "openai-responses", key, base_url };
+    if (isCompatible) return { api: "openai-compatible", key, base_url };
+    return { api: OPENAI_API === "chat" ? "openai-chat" : "openai-responses", key, base_url };
+  },
+  anthropic: ({ ANTHROPIC_API_KEY, ANTHROPIC_BASE_URL }) => ({
+    api: "anthropic",
+    key: required("ANTHROPIC_API_KEY", ANTHROPIC_API_KEY),
+    // Others write the version into it; it is added where it is needed.
+    base_url: withoutSlash(ANTHROPIC_BASE_URL)?.replace(/\/v1$/, ""),
   }),
-  google: (model, { GOOGLE_API_KEY }) => ({
-    provider: "google-ai",
-    options: { model, api_key: required("GOOGLE_API_KEY", GOOGLE_API_KEY) },
+  google: ({ GOOGLE_API_KEY, GOOGLE_BASE_URL }) => ({
+    api: "google",
+    key: required("GOOGLE_API_KEY", GOOGLE_API_KEY),
+    base_url: withoutSlash(GOOGLE_BASE_URL),
   }),
-  openrouter: (model, { OPENROUTER_API_KEY }) => ({
-    provider: "openrouter",
-    options: { model, api_key: required("OPENROUTER_API_KEY", OPENROUTER_API_KEY), ...WITH_USAGE },
+  openrouter: ({ OPENROUTER_API_KEY, OPENROUTER_BASE_URL }) => ({
+    api: "openai-compatible",
+    key: required("OPENROUTER_API_KEY", OPENROUTER_API_KEY),
+    base_url: withoutSlash(OPENROUTER_BASE_URL) ?? "https://openrouter.ai/api/v1",
   }),
-  ollama: (model, { OLLAMA_BASE_URL }) => ({
-    provider: "openai-generic",
-    options: { model, base_url: OLLAMA_BASE_URL ?? "http://127.0.0.1:11434/v1", ...WITH_USAGE },
+  ollama: ({ OLLAMA_BASE_URL }) => ({
+    api: "openai-compatible",
+    key: undefined,
+    base_url: withoutSlash(OLLAMA_BASE_URL) ?? "http://127.0.0.1:11434/v1",
   }),
-  azure: (model, { AZURE_OPENAI_API_KEY, AZURE_OPENAI_BASE_URL, AZURE_OPENAI_API_VERSION }) => ({
-    provider: "azure-openai",
-    options: {
-      base_url: `${required("AZURE_OPENAI_BASE_URL", AZURE_OPENAI_BASE_URL).replace(/\/$/, "")}/openai/deployments/${encodeURIComponent(model)}`,
-      api_version: AZURE_OPENAI_API_VERSION ?? "2024-10-21",
-      api_key: required("AZURE_OPENAI_API_KEY", AZURE_OPENAI_API_KEY),
-      ...WITH_USAGE,
-    },
+  azure: ({ AZURE_OPENAI_API_KEY, AZURE_OPENAI_BASE_URL, AZURE_OPENAI_API_VERSION }) => ({
+    api: "azure",
+    key: required("AZURE_OPENAI_API_KEY", AZURE_OPENAI_API_KEY),
+    base_url: withoutSlash(required("AZURE_OPENAI_BASE_URL", AZURE_OPENAI_BASE_URL)),
+    api_version: AZURE_OPENAI_API_VERSION ?? "2024-10-21",
   }),
 };
 
 /** The model that `EVERSTEP_MODEL=provider/model` names; null where none is named. */
 export function readModel(environment: ModelEnvironment): Model | null {
-  const wanted = environment.EVERSTEP_MODEL;
-  if (wanted === undefined) return null;
-  const slash = wanted.indexOf("/");
-  const named = wanted.slice(0, slash);
-  const provider = Object.hasOwn(PROVIDERS, named) ? PROVIDERS[named] : undefined;
-  if (slash < 1 || !provider || slash === wanted.length - 1)
-    throw new EverstepError(
-      "config_invalid",
-      `EVERSTEP_MODEL=${wanted} is not provider/model`,
-      `the providers are ${Object.keys(PROVIDERS).join(", ")}`,
-    );
-  return { name: wanted, ...provider(wanted.slice(slash + 1), environment) };
+  const { EVERSTEP_MODEL } = environment;
+  return EVERSTEP_MODEL === undefined ? null : readNamedModel(EVERSTEP_MODEL, environment, "EVERSTEP_MODEL=");
 }
 
-const withKey = (api_key: string | undefined) => (api_key === undefined ? {} : { api_key });
-const withUrl = (base_url: string | undefined) => (base_url === undefined ? {} : { base_url });
+/** The model of that name. An `EverstepError` says what is wrong with the name, or which setting is missing. */
+export function readNamedModel(name: string, environment: ModelEnvironment, setting = ""): Model {
+  const slash = name.indexOf("/");
+  const provider = name.slice(0, slash);
+  const connect = Object.hasOwn(PROVIDERS, provider) ? PROVIDERS[provider] : undefined;
+  if (slash < 1 || !connect || slash === name.length - 1)
+    throw new EverstepError(
+      "config_invalid",
+      `${setting}${name} is not provider/model`,
+      `the providers are ${Object.keys(PROVIDERS).join(", ")}`,
+    );
+  return { name, provider, id: name.slice(slash + 1), ...connect(environment) };
+}
+
+const withoutSlash = <Url extends string | undefined>(url: Url): Url => url?.replace(/\/+$/, "") as Url;
 
 function required(name: string, value: string | undefined): string {
   if (value !== undefined) return value;
   throw new EverstepError(
     "config_invalid",
-    `EVERSTEP_MODEL needs ${name}, which is not set`,
-    `set ${name}, or unset EVERSTEP_MODEL to work without a model`,
+    `the model needs ${name}, which is not set`,
+    `set ${name}, or name another model`,
   );
 }
