@@ -8,7 +8,6 @@ import type { Session, SessionOptions } from "../domain/session.ts";
 import type { Step } from "../domain/step.ts";
 import type { FrameOut } from "../domain/step-frame.ts";
 import type { Catalog, VersionedMoniker } from "../monikers/catalog.ts";
-import type { StepContext } from "../monikers/moniker.ts";
 import type { Store } from "../store/store.ts";
 import type { ToolFactory } from "../tools/tool.ts";
 import { describeError } from "./retry.ts";
