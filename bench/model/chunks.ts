@@ -19,10 +19,10 @@ export async function measureChunks({ folder, quick }: BenchContext): Promise<Fi
     socket.send(JSON.stringify({ type: "user_message", text: `Question ${index}.` }));
     const call = await model.next();
     const said = performance.now();
-    call.say('{"tool": "reply", "text": "Once upon a time');
+    call.say("Once upon a time");
     const came = await frames.next("event_text_chunk");
     if (index >= 0) times.push(came - said);
-    call.say(' there was an end."}');
+    call.say(" there was an end.");
     call.end();
     await frames.next("event_end");
   }

@@ -4,6 +4,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { z } from "zod";
 import { Mutex } from "../concurrency/mutex.ts";
 import { EverstepError } from "../domain/errors.ts";
+import { agent } from "./builtin/agent.ts";
 import { chat } from "./builtin/chat.ts";
 import { count } from "./builtin/count.ts";
 import { echo } from "./builtin/echo.ts";
@@ -12,6 +13,7 @@ import { research } from "./builtin/research.ts";
 import { schedule } from "./builtin/schedule.ts";
 import { script } from "./builtin/script.ts";
 import { summarize } from "./builtin/summarize.ts";
+import { task } from "./builtin/task.ts";
 import { importOwn } from "./import-own.ts";
 import type { Moniker } from "./moniker.ts";
 import { OwnFiles, versionOfFolder } from "./own-files.ts";
@@ -21,7 +23,18 @@ export type VersionedMoniker = Moniker & { readonly version?: string };
 /** The monikers by name, as they are now: a reload changes it in place. */
 export type Catalog = ReadonlyMap<string, VersionedMoniker>;
 
-export const BUILT_IN: readonly Moniker[] = [joke, summarize, research, chat, echo, count, script, schedule];
+export const BUILT_IN: readonly Moniker[] = [
+  agent,
+  chat,
+  task,
+  research,
+  summarize,
+  joke,
+  echo,
+  count,
+  script,
+  schedule,
+];
 
 /** What came of a reload. */
 export type ReloadReport = {

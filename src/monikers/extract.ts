@@ -9,12 +9,15 @@ const SENTENCE_END = /(?<=[.!?…])\s+|\n+/gu;
 export function* eachSentence(text: string, longest: number): Generator<string, void, undefined> {
   let start = 0;
   for (const { index, 0: gap } of text.matchAll(SENTENCE_END)) {
-    const sentence = text.slice(start, index).trim().slice(0, longest);
-    if (sentence !== "") yield sentence;
+    yield* pieces(text.slice(start, index).trim(), longest);
     start = index + gap.length;
   }
-  const last = text.slice(start).trim().slice(0, longest);
-  if (last !== "") yield last;
+  yield* pieces(text.slice(start).trim(), longest);
+}
+
+/** A sentence that is too long comes in several, none of it lost. */
+function* pieces(sentence: string, longest: number): Generator<string, void, undefined> {
+  for (let at = 0; at < sentence.length; at += longest) yield sentence.slice(at, at + longest);
 }
 
 export const sentencesOf = (text: string, longest: number): string[] => [...eachSentence(text, longest)];

@@ -9,13 +9,11 @@ export const modelEnvironment = (model: ModelServer): Environment => ({
   OPENAI_API_KEY: "sk-test",
 });
 
+/** What a message says, without the tags that say who said it. */
+export const wordsOf = (message: string): string => message.replaceAll(/^<message from="[^"]*">\n|\n<\/message>$/g, "");
+
 /** Answers a chat with the last thing that was said to it. */
 export async function echoing(call: ModelCall): Promise<void> {
-  const [last = "{}"] = call
-    .said("user")
-    .split("\n")
-    .filter((line) => line.startsWith('{"from":"user"'))
-    .slice(-1);
-  const { text: said = "" } = JSON.parse(last) as { text?: string };
-  await call.reply(JSON.stringify({ tool: "reply", text: `Answer to: ${said}` }), { piece: 16, every_ms: 30 });
+  const said = wordsOf(call.messages.findLast(({ role }) => role === "user")?.text ?? "");
+  await call.reply(`Answer to: ${said}`, { piece: 16, every_ms: 30 });
 }

@@ -57,7 +57,7 @@ describe("the reset of the one chat", () => {
     const old = asking.session_id;
     asking.ask("A long question.", { request_id: "long" });
     const call = await model.next();
-    call.say('{"tool": "reply", "text": "Once upon');
+    call.say("Once upon");
     assert.equal((await asking.next()).type, "event_text_chunk");
     waiting.ask("The next question.", { request_id: "next" });
     model.otherwise(echoing);

@@ -5,7 +5,7 @@ import { ModelServer } from "../llm/model-server.ts";
 import { Api } from "../server/api.ts";
 import { ServerProcess, TIMEOUT } from "../server/server-fixture.ts";
 import { World } from "../server/world.ts";
-import { echoing, modelEnvironment } from "./model-environment.ts";
+import { echoing, modelEnvironment, wordsOf } from "./model-environment.ts";
 import { RawClient } from "./raw-client.ts";
 
 describe("the one chat across the server's lives", () => {
@@ -40,9 +40,8 @@ describe("the one chat across the server's lives", () => {
     using last = await open();
     assert.equal(last.session_id, session_id);
     await last.say("What did I say?");
-    const prompt = model.calls.at(-1)?.prompt ?? "";
-    for (const text of said)
-      assert.match(prompt, new RegExp(`"text":"${text}"\\}\\n\\{"from":"agent","text":"Answer to: ${text}"\\}`));
+    const told = (model.calls.at(-1)?.messages ?? []).map(({ text }) => wordsOf(text));
+    for (const text of said) assert.equal(told[told.indexOf(text) + 1], `Answer to: ${text}`);
     assert.deepEqual(
       (await steps(session_id)).map(({ iteration }) => iteration),
       [0, 1, 2, 3],
@@ -53,11 +52,11 @@ describe("the one chat across the server's lives", () => {
     using client = await open();
     client.ask("Slowly, please.");
     const call = await model.next();
-    call.say('{"tool": "reply", "text": "Slow');
+    call.say("Slow");
     assert.equal((await client.next()).type, "event_text_chunk");
     const stopped = server.stop();
     assert.equal(await client.closed, 1001);
-    call.say('ly."}');
+    call.say("ly.");
     call.end();
     assert.equal((await stopped).code, 0);
     await server.start();
@@ -69,7 +68,7 @@ describe("the one chat across the server's lives", () => {
     const { session_id } = asker;
     asker.ask("Asked before the kill.");
     const lost = await model.next();
-    lost.say('{"tool": "reply", "text": "Never told');
+    lost.say("Never told");
     assert.equal((await asker.next()).type, "event_text_chunk");
     await server.kill();
     await asker.closed;
@@ -77,13 +76,13 @@ describe("the one chat across the server's lives", () => {
     const again = await model.next();
     using other = await open();
     other.ask("Asked after it.");
-    again.say('{"tool": "reply", "text": "For the one before');
-    again.say('."}');
+    again.say("For the one before");
+    again.say(".");
     const world = await World.of(server);
     await world.session(session_id, ({ pending_guidance }) => pending_guidance.length === 2);
     world.close();
     again.end();
-    await (await model.next()).reply('{"tool": "reply", "text": "For the one after."}', { piece: 9, every_ms: 20 });
+    await (await model.next()).reply("For the one after.", { piece: 9, every_ms: 20 });
     assert.equal((await other.answer()).text, "For the one after.");
     const told = (await steps(session_id)).slice(-2);
     assert.deepEqual(

@@ -50,12 +50,12 @@ for (const format of FORMATS)
         assert.match(second.said("system"), /joke about "coffee \\"black\\""/);
         assert.deepEqual(JSON.parse(second.said("user")), {
           step: "1",
-          state: { subject: 'coffee "black"', told: 1 },
+          state: { subject: 'coffee "black"', told: 1, earlier: ["Tea!"] },
           guidance: [{ subject: 'coffee "black"' }],
         });
         await second.reply('{"text": "Coffee!"}', { usage: { input: 5, output: 6 } });
         const session = await world().untilStatus(session_id, "stopped");
-        assert.deepEqual(session.context, { subject: 'coffee "black"', told: 2 });
+        assert.deepEqual(session.context, { subject: 'coffee "black"', told: 2, earlier: ["Tea!", "Coffee!"] });
         assert.deepEqual(
           (await world().steps(session_id)).map(({ text, tokens_used }) => [text, tokens_used]),
           [
@@ -90,34 +90,38 @@ for (const format of FORMATS)
       assert.equal((await ran(world(), "summarize", { text: "Tea is a drink." })).session.result, "It is about tea.");
     });
 
-    test(
-      "research has the model answer from the quotes it found, whose paths stay with the answer",
-      TIMEOUT,
-      async () => {
-        await writeNotes(world());
-        server().will(reply('{"text": "In March (contexts/harvest.md)."}'));
-        const { session, steps } = await ran(world(), "research", { question: "When did the harvest of ёлка begin?" });
-        assert.equal(session.result, "In March (contexts/harvest.md).");
-        assert.deepEqual(
-          steps.map(({ step_token }) => step_token),
-          ["search/1", "read/1", "report"],
-        );
-        assert.equal(server().calls.length, 1, "only the report needs the model");
-        const { state } = JSON.parse(server().calls[0]?.said("user") ?? "") as { state: JsonObject };
-        assert.equal(state["question"], "When did the harvest of ёлка begin?");
-        assert.match(
-          JSON.stringify(state["evidence"]),
-          /> The harvest of Ёлка tea began in March\.\\n {2}\(contexts\/harvest\.md:2\)/,
-        );
-        assert.deepEqual(steps.at(-1)?.data, {
-          question: "When did the harvest of ёлка begin?",
-          quotes: [
-            { path: "contexts/harvest.md", line: 2, text: "The harvest of Ёлка tea began in March." },
-            { path: "contexts/harvest.md", line: 1, text: "# Harvest" },
-          ],
-        });
-      },
-    );
+    test("research looks around with tools that only read, and answers in the model's words", TIMEOUT, async () => {
+      await writeNotes(world());
+      server().will((call) => {
+        const name = call.tools.find((tool) => /files.*search/.test(tool.name))?.name ?? "";
+        call.turn({ calls: [{ id: "1", name, args: '{"words": "ёлка"}' }] });
+      }, reply("In March (contexts/harvest.md)."));
+      const { session, steps } = await ran(world(), "research", { question: "When did the harvest of ёлка begin?" });
+      assert.equal(session.result, "In March (contexts/harvest.md).");
+      assert.deepEqual(
+        steps.map(({ step_token }) => step_token),
+        ["search/1", "act/1.1/files/search", "think/2"],
+      );
+      assert.match(server().calls[1]?.results[0]?.text ?? "", /harvest\.md:2: The harvest of Ёлка tea began in March/);
+      assert.ok(!server().calls[0]?.tools.some(({ name }) => /write|start/.test(name)));
+    });
+
+    test("task runs any task by the model alone, a frame in and a frame out", TIMEOUT, async () => {
+      server().will(
+        reply('{"text": "one", "state": {"n": 1}, "next_step": "more", "done": false}'),
+        reply('{"text": "two", "state": {"n": 2}, "next_step": "end", "done": true}'),
+      );
+      const { session, steps } = await ran(world(), "task", { task: "Count to two." });
+      assert.deepEqual([session.result, session.context], ["two", { n: 2 }]);
+      assert.deepEqual(
+        steps.map(({ step_token, text }) => [step_token, text]),
+        [
+          ["0", "one"],
+          ["more", "two"],
+        ],
+      );
+      assert.match(server().calls[0]?.said("system") ?? "", /Count to two\./);
+    });
   });
 
 describe("without a model", () => {
@@ -150,4 +154,12 @@ describe("without a model", () => {
     const nothing = await ran(world(), "research", { question: "Zebras?" });
     assert.match(resultOf(nothing.session), /says nothing about it/);
   });
+
+  for (const moniker of ["agent", "task"])
+    test(`${moniker} says that it has no model, and what the files say`, TIMEOUT, async () => {
+      await writeNotes(world());
+      const { session } = await ran(world(), moniker, { task: "Find out about the harvest." });
+      assert.match(resultOf(session), /^No language model is configured/);
+      assert.match(resultOf(session), /contexts\/harvest\.md/);
+    });
 });

@@ -14,7 +14,7 @@ export async function beginTale(homeserver: string) {
   const room = await anna.openRoom([bot.user_id]);
   await anna.say(room, "Tell me a tale.");
   const call = await model.next();
-  call.say('{"tool": "reply", "text": "Once upon');
+  call.say("Once upon");
   await anna.hears(room, /^Once upon …/);
   const kept = opened.move();
   return { model, server, bot, anna, room, call, [Symbol.asyncDispose]: () => kept.disposeAsync() };

@@ -7,6 +7,10 @@ import { defineMoniker, type StepContext } from "../moniker.ts";
 
 const LONGEST_SUBJECT = 500;
 
+/** Jokes that the model is shown, so that it tells others. */
+const MOST_EARLIER = 20;
+const earlierSchema = z.array(z.string()).catch([]);
+
 const JOKES = [
   (subject: string) => `Why did the agent bring ${subject} to the meeting? It wanted a step in the right direction.`,
   (subject: string) => `I asked ${subject} for a joke. It said the setup is durable and the punchline is retried.`,
@@ -34,20 +38,25 @@ export const joke = defineMoniker({
     const subject =
       (wished && shorten(wished.trim(), LONGEST_SUBJECT)) ??
       (typeof state["subject"] === "string" ? state["subject"] : params.subject);
-    const text = context.llm ? await fromModel(context.llm, subject, frame, context) : fromList(subject, context);
+    const earlier = earlierSchema.parse(state["earlier"]);
+    const text = context.llm
+      ? await fromModel(context.llm, subject, earlier, frame, context)
+      : fromList(subject, context);
     const told = ids.iteration + 1;
-    return { step, next_step: String(told), state: { subject, told }, text, done: false };
+    const remembered = context.llm && { earlier: [...earlier, shorten(text, LONGEST_SUBJECT)].slice(-MOST_EARLIER) };
+    return { step, next_step: String(told), state: { subject, told, ...remembered }, text, done: false };
   },
 });
 
 async function fromModel(
   llm: Llm,
   subject: string,
+  earlier: string[],
   { step, guidance }: FrameIn,
   context: StepContext,
 ): Promise<string> {
-  const task = `Tell one short, kind joke about ${JSON.stringify(subject)} that names the subject. Tell a different one in each step.`;
-  const frame = { step, state: { subject, told: context.ids.iteration }, ...(guidance ? { guidance } : {}) };
+  const task = `Tell one short, kind joke about ${JSON.stringify(subject)} that names the subject. The jokes that you told before are in the state as "earlier": tell a different one.`;
+  const frame = { step, state: { subject, told: context.ids.iteration, earlier }, ...(guidance ? { guidance } : {}) };
   return (await llm.runStep(frame, task, context)).text ?? "";
 }
 

@@ -1,11 +1,13 @@
 import { z } from "zod";
 import type { FrameIn, FrameOut } from "../../domain/step-frame.ts";
+import { loopStep } from "../agent/agent-loop.ts";
 import { shorten } from "../extract.ts";
 import { guidanceText } from "../guidance.ts";
-import type { Llm } from "../llm/llm.ts";
 import { defineMoniker, type StepContext } from "../moniker.ts";
 import { questionWords, rankLines } from "../tools/line-pieces.ts";
 
+const INSTRUCTIONS =
+  "You find out the answer to a question from the files of the workspace, from what was said before (memory/search) and from whatever other tools you have. Search with several words, also in other languages and spellings; read what you find. Answer in the language of the question, quote what the answer rests on, and name the path of each quote. Say so if you do not find it.";
 const MOST_FILES = 8;
 const QUOTES_PER_FILE = 3;
 const LONGEST_QUOTE = 1000;
@@ -19,14 +21,22 @@ const stateSchema = z.object({
 });
 type Params = { question: string };
 
-/** Searches the workspace and its saved contexts, reads what it found, and reports with quotes and paths. */
+/** With a model the loop of an agent that only reads; without one it searches, reads what it found, and quotes. */
 export const research = defineMoniker({
   name: "research",
   kind: "finite",
-  description: "Answers a question from the files of the workspace, with quotes and their paths.",
+  description: "Answers a question from the files of the workspace and other sources, with quotes and their paths.",
   params: z.object({ question: z.string().min(1).max(4000).describe("What to find out.") }),
   first_step: "search/1",
   async step(frame, context) {
+    const { llm } = context;
+    if (llm)
+      return loopStep({
+        frame,
+        context,
+        llm,
+        profile: { instructions: INSTRUCTIONS, only_reads: true, task: context.params.question },
+      });
     const phase = frame.step.split("/")[0];
     if (phase === "read") return readNext(frame, context);
     if (phase === "report") return report(frame, context);
@@ -72,12 +82,6 @@ async function report({ step, state }: FrameIn, context: StepContext<Params>): P
   const quotes = found.flatMap((file) => file.quotes);
   const lines = quotes.map(({ path, line, text }) => `> ${text}\n  (${path}:${line})`);
   const evidence = lines.length > 0 ? lines.join("\n") : "The workspace says nothing about it.";
-  const text = context.llm ? await answerFrom(context.llm, question, evidence, context) : `${question}\n\n${evidence}`;
+  const text = `${question}\n\n${evidence}`;
   return { step, next_step: "done", state, text, data: { question, quotes }, done: true };
-}
-
-async function answerFrom(llm: Llm, question: string, evidence: string, context: StepContext): Promise<string> {
-  const task =
-    "Answer the question from the quotes alone, and name the path of each quote that you use. Say so if they do not answer it.";
-  return (await llm.runStep({ step: "report", state: { question, evidence } }, task, context)).text ?? evidence;
 }

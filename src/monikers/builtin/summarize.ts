@@ -1,11 +1,12 @@
 import { setImmediate as turn } from "node:timers/promises";
 import { z } from "zod";
 import { eachSentence, sentencesOf, tellingSentences } from "../extract.ts";
+import { guidanceText } from "../guidance.ts";
 import { defineMoniker, type StepContext, StepError } from "../moniker.ts";
 
 const CHUNK = 4000;
 const SENTENCES_PER_CHUNK = 2;
-const pickedSchema = z.array(z.string()).catch([]);
+const textsSchema = z.array(z.string()).catch([]);
 
 /** Picks the most telling sentences of a text or a file, a chunk per step, then joins them. */
 export const summarize = defineMoniker({
@@ -19,31 +20,33 @@ export const summarize = defineMoniker({
     })
     .refine(({ text, path }) => (text === undefined) !== (path === undefined), "give either text or path"),
   first_step: "chunk/1",
-  async step({ step, state }, context) {
+  async step({ step, state, guidance = [] }, context) {
     const { params, tools } = context;
+    const wishes = [...textsSchema.parse(state["wishes"]), ...guidance.flatMap((said) => guidanceText(said) ?? [])];
     const text = params.text ?? (await tools.workspace.read(params.path ?? ""));
     const chunks = await splitIntoChunks(text);
     if (chunks.length === 0) throw new StepError("nothing_to_do", "the text is empty", { retryable: false });
-    const picked = pickedSchema.parse(state["picked"]);
-    const next = [...picked, await summaryOf(chunks[picked.length] as string, context)];
+    const picked = textsSchema.parse(state["picked"]);
+    const next = [...picked, await summaryOf(chunks[picked.length] as string, wishes, context)];
+    const after = { picked: next, chunks: chunks.length, ...(wishes.length > 0 && { wishes }) };
     if (next.length < chunks.length) {
       const said = `Read chunk ${next.length} of ${chunks.length}: ${next.at(-1)}`;
       return {
         step,
         next_step: `chunk/${next.length + 1}`,
-        state: { picked: next, chunks: chunks.length },
+        state: after,
         text: said,
         done: false,
       };
     }
     const summary =
       next.length > 1 && context.llm
-        ? await context.llm.summarize(next.join("\n"), "as a whole", context)
+        ? await context.llm.summarize(next.join("\n"), purpose("as a whole", wishes), context)
         : next.join("\n");
     return {
       step,
       next_step: "done",
-      state: { picked: next, chunks: chunks.length },
+      state: after,
       text: summary,
       data: { summary, chunks: chunks.length },
       done: true,
@@ -71,7 +74,11 @@ async function splitIntoChunks(text: string): Promise<string[]> {
   return chunk ? [...chunks, chunk] : chunks;
 }
 
-async function summaryOf(chunk: string, context: StepContext): Promise<string> {
-  if (context.llm) return context.llm.summarize(chunk, "in two or three sentences", context);
+/** What people said while it worked goes with every further chunk. */
+const purpose = (how: string, wishes: string[]): string =>
+  wishes.length === 0 ? how : `${how}; people asked: ${wishes.map((wish) => JSON.stringify(wish)).join(", ")}`;
+
+async function summaryOf(chunk: string, wishes: string[], context: StepContext): Promise<string> {
+  if (context.llm) return context.llm.summarize(chunk, purpose("in two or three sentences", wishes), context);
   return tellingSentences(sentencesOf(chunk, CHUNK), SENTENCES_PER_CHUNK).join(" ");
 }

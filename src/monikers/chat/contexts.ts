@@ -1,42 +1,48 @@
+import { conversationLines } from "../agent/conversation-lines.ts";
+import type { LoopState, Question } from "../agent/loop-state.ts";
 import { type StepContext, StepError } from "../moniker.ts";
 import type { Workspace } from "../tools/workspace.ts";
-import { backgroundText, conversationLines, type Memory, type Question, transcript, withBackground } from "./memory.ts";
+import { backgroundText, transcript, withBackground } from "./memory.ts";
 import { parseContextPrompt } from "./parse-context-prompt.ts";
 
 /** What is said, and what has to be confirmed first, if anything. */
-export type Answered = { memory: Memory; text: string; question?: Question };
+export type Answered = { state: LoopState; text: string; question?: Question | null };
 
 /**
  * The two prompts by which chat surfaces save and load a conversation. They do what they say, with a model and without
  * one: the file is written and read here, the model only words the summary.
  */
-export async function contextPrompt(message: string, memory: Memory, context: StepContext): Promise<Answered | null> {
+export async function contextPrompt(message: string, state: LoopState, context: StepContext): Promise<Answered | null> {
   const prompt = parseContextPrompt(message);
   if (!prompt) return null;
   const { verb, path, reply } = prompt;
   const work = verb === "save" ? saveContext : loadContext;
-  return answering(memory, verb, () => work(path, reply, memory, context));
+  return answering(state, verb, () => work(path, reply, state, context));
 }
 
 async function saveContext(
   path: string,
   reply: string,
-  memory: Memory,
+  state: LoopState,
   { llm, tools, signal, emit }: StepContext,
 ): Promise<Answered> {
-  const everything = [memory.summary, transcript(memory.turns)].filter(Boolean).join("\n\n");
-  const quiet = { signal, emit: (news: Parameters<typeof emit>[0]) => news.kind === "usage" && emit(news) };
+  const everything = [state.summary, transcript(state.messages)].filter(Boolean).join("\n\n");
+  const quiet = { signal, emit: (news: Parameters<typeof emit>[0]) => news.kind !== "delta" && emit(news) };
   const summary =
     llm && everything
-      ? await llm.summarize(conversationLines(memory), "so that another conversation can build on it", quiet)
+      ? await llm.summarize(
+          conversationLines(state.summary, state.messages),
+          "so that another conversation can build on it",
+          quiet,
+        )
       : everything;
-  const background = backgroundText(memory);
+  const background = backgroundText(state);
   const parts = [HEADING, summary || "Nothing was said yet.", background && `## Background\n\n${background}`];
   const text = `${parts.filter(Boolean).join("\n\n")}\n`;
   // A save makes way for the next one of its name; what somebody else wrote is asked about.
-  if (await isForeign(tools.workspace, path)) return { memory, ...overwriting(path, text) };
+  if (await isForeign(tools.workspace, path)) return { state, ...overwriting(path, text) };
   await tools.workspace.write(path, text);
-  return { memory, text: reply };
+  return { state, text: reply };
 }
 
 /** Every save begins with it. */
@@ -56,17 +62,17 @@ function overwriting(path: string, text: string): { text: string; question: Ques
   return { text: asked, question: { text: asked, tool: "write_file", args: { path, text } } };
 }
 
-async function loadContext(path: string, reply: string, memory: Memory, { tools }: StepContext): Promise<Answered> {
-  return { memory: withBackground(memory, path, await tools.workspace.read(path)), text: reply };
+async function loadContext(path: string, reply: string, state: LoopState, { tools }: StepContext): Promise<Answered> {
+  return { state: withBackground(state, path, await tools.workspace.read(path)), text: reply };
 }
 
-/** A file that cannot be used is an answer, not a failure of the step. */
-async function answering(memory: Memory, verb: string, work: () => Promise<Answered>): Promise<Answered> {
+/** What cannot be done is an answer, not a failure of the step: it would fail again and again. */
+async function answering(state: LoopState, verb: string, work: () => Promise<Answered>): Promise<Answered> {
   try {
     return await work();
   } catch (error) {
-    if (error instanceof StepError && error.code.startsWith("file_"))
-      return { memory, text: `I could not ${verb} it: ${error.message}.` };
+    if (error instanceof StepError && !error.retryable)
+      return { state, text: `I could not ${verb} it: ${error.message}.` };
     throw error;
   }
 }

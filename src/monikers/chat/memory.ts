@@ -1,98 +1,72 @@
-import { z } from "zod";
-import { type JsonObject, jsonObjectSchema } from "../../domain/json.ts";
+import type { JsonObject, JsonValue } from "../../domain/json.ts";
+import { isObject } from "../../domain/json.ts";
+import type { LoopState } from "../agent/loop-state.ts";
 import { extract, shorten } from "../extract.ts";
-import { type StepContext, StepError } from "../moniker.ts";
+import type { ModelMessage } from "../llm/model-turn.ts";
 
-/** `user_id`: who of several people said it, where that is known. */
-const turnSchema = z.object({ role: z.enum(["user", "agent"]), user_id: z.string().optional(), text: z.string() });
-const questionSchema = z.object({ text: z.string(), tool: z.string(), args: jsonObjectSchema });
-
-/** All that a chat knows: what was said, what was summarised, what was loaded, and what it waits to be told. */
-const memorySchema = z.object({
-  turns: z.array(turnSchema).catch([]).default([]),
-  summary: z.string().catch("").default(""),
-  background: z
-    .array(z.object({ path: z.string(), text: z.string() }))
-    .catch([])
-    .default([]),
-  question: questionSchema.nullable().catch(null).default(null),
-});
-export type Memory = z.infer<typeof memorySchema>;
-export type Turn = z.infer<typeof turnSchema>;
-export type Question = z.infer<typeof questionSchema>;
-
-/** Characters of conversation that are kept word for word: about six thousand tokens. */
+/** Characters of conversation that a chat without a model keeps word for word. */
 const BUDGET = 24_000;
 const LARGEST_SUMMARY = 8000;
 const LARGEST_BACKGROUND = 60_000;
 
-export const recall = (state: JsonObject): Memory => memorySchema.parse(state);
-
-export function remember(memory: Memory, ...turns: Turn[]): Memory {
-  return { ...memory, turns: [...memory.turns, ...turns.filter(({ text }) => text !== "")] };
+export function remember(state: LoopState, ...messages: ModelMessage[]): LoopState {
+  const all = [...state.messages, ...messages.filter(({ text }) => text !== "")];
+  return { ...state, messages: all, exchange_at: all.length };
 }
 
-export function withBackground(memory: Memory, path: string, text: string): Memory {
-  const others = memory.background.filter((entry) => entry.path !== path);
-  return { ...memory, background: [...others, { path, text: text.slice(0, LARGEST_BACKGROUND) }] };
+export function withBackground(state: LoopState, path: string, text: string): LoopState {
+  const others = state.background.filter((entry) => entry.path !== path);
+  return { ...state, background: [...others, { path, text: text.slice(0, LARGEST_BACKGROUND) }] };
 }
 
-/** Keeps the conversation within its budget: the oldest turns become a summary, one that is too long is cut. */
-export async function condense(memory: Memory, context: StepContext): Promise<Memory> {
-  if (sizeOf(memory.turns) <= BUDGET) return memory;
-  const kept = newest(memory.turns, BUDGET / 2).map((turn) => ({ ...turn, text: shorten(turn.text, BUDGET) }));
-  const old = memory.turns.slice(0, -kept.length).map((turn) => ({ ...turn, text: shorten(turn.text, BUDGET) }));
-  if (old.length === 0) return { ...memory, turns: kept };
-  const summary = await summaryOf({ ...memory, turns: old }, context);
-  // The answer was given already: where no summary can be had, a later step makes it.
-  if (summary === null) return memory;
-  return { ...memory, turns: kept, summary: summary.slice(0, LARGEST_SUMMARY) };
+/** Without a model, the oldest messages become their most telling sentences where there are too many. */
+export function condenseOffline(state: LoopState): LoopState {
+  if (sizeOf(state.messages) <= BUDGET) return state;
+  const short = state.messages.map((message) => ({ ...message, text: shorten(message.text, BUDGET) }));
+  const kept = newest(short, BUDGET / 2);
+  const old = short.slice(0, -kept.length);
+  const told = [state.summary, transcript(old)].filter(Boolean).join("\n\n");
+  const summary = old.length === 0 ? state.summary : extract(told, LARGEST_SUMMARY);
+  return { ...state, messages: kept, summary, exchange_at: kept.length };
 }
 
-async function summaryOf(memory: Memory, { llm, signal, emit }: StepContext): Promise<string | null> {
-  if (!llm) return extract([memory.summary, transcript(memory.turns)].filter(Boolean).join("\n\n"), LARGEST_SUMMARY);
-  const quiet = { signal, emit: (news: Parameters<typeof emit>[0]) => news.kind === "usage" && emit(news) };
-  try {
-    return await llm.summarize(conversationLines(memory), "so that the conversation can go on without it", quiet);
-  } catch (error) {
-    if (error instanceof StepError && error.code !== "cancelled") return null;
-    throw error;
-  }
-}
+const sizeOf = (messages: ModelMessage[]): number => messages.reduce((sum, { text }) => sum + text.length, 0);
 
-const sizeOf = (turns: Turn[]): number => turns.reduce((sum, { text }) => sum + text.length, 0);
-
-/** The last turn, and those before it that fit. */
-function newest(turns: Turn[], most: number): Turn[] {
+/** The last message, and those before it that fit. */
+function newest(messages: ModelMessage[], most: number): ModelMessage[] {
   let size = 0;
-  const before = turns.findLastIndex(({ text }) => {
+  const before = messages.findLastIndex(({ text }) => {
     size += text.length;
     return size > most;
   });
-  return turns.slice(Math.min(before + 1, turns.length - 1));
+  return messages.slice(Math.min(before + 1, messages.length - 1));
 }
 
-/** For people and files. A line that begins with a speaker is a turn's first: further lines of a text are set in. */
-export const transcript = (turns: Turn[]): string =>
-  turns.map(({ role, text }) => `${role === "user" ? "User" : "Agent"}: ${setIn(text)}`).join("\n");
+/** For people and files. A line that begins with a speaker is a message's first: further lines of a text are set in. */
+export const transcript = (messages: readonly ModelMessage[]): string =>
+  messages
+    .filter(({ role, text }) => role !== "tool" && text !== "")
+    .map((message) => `${speaker(message)}: ${setIn(message.text)}`)
+    .join("\n");
+
+const speaker = (message: ModelMessage): string =>
+  message.role === "user" ? (message.name ?? "User").replaceAll(/[\s:]+/g, " ") : "Agent";
 
 const setIn = (text: string): string => text.replaceAll(/(\r\n|[\n\r\v\f\u0085\u2028\u2029])(?=[^\n\r])/g, "$1  ");
 
-/** For the model: one JSON object on each line, so that no text can be taken for a turn of its own. */
-export const conversationLines = ({ summary, turns }: Pick<Memory, "summary" | "turns">): string =>
-  [
-    ...(summary ? [{ from: "summary", text: summary }] : []),
-    ...turns.map(({ role, ...said }) => ({ from: role, ...said })),
-  ]
-    .map(jsonLine)
-    .join("\n");
-
-/** As above, for what was loaded. */
-export const backgroundLines = ({ background }: Memory): string => background.map(jsonLine).join("\n");
-
-/** JSON leaves two separators of lines as they are. */
-export const jsonLine = (value: object): string =>
-  JSON.stringify(value).replaceAll("\u2028", "\\u2028").replaceAll("\u2029", "\\u2029");
-
-export const backgroundText = ({ background }: Memory): string =>
+export const backgroundText = ({ background }: LoopState): string =>
   background.map(({ path, text }) => `(${path})\n${text}`).join("\n\n");
+
+/** The first release kept a chat's words as `turns` of a user or the agent. */
+export function fromTurns({ turns, ...rest }: JsonObject): JsonObject {
+  if (!Array.isArray(turns)) return turns === undefined ? rest : { ...rest, turns };
+  const messages = turns.flatMap(toMessage);
+  return { ...rest, messages, exchange_at: messages.length };
+}
+
+function toMessage(turn: JsonValue): JsonObject[] {
+  if (!isObject(turn) || typeof turn["text"] !== "string") return [];
+  const { text, user_id } = turn;
+  if (turn["role"] === "agent") return [{ role: "assistant", text, tool_calls: [] }];
+  return [{ role: "user", text, ...(typeof user_id === "string" ? { name: user_id } : {}) }];
+}

@@ -1,13 +1,13 @@
 import type { JsonObject } from "../../domain/json.ts";
-import { shorten } from "../extract.ts";
-import { questionWords, rankLines, scoreOf } from "../tools/line-pieces.ts";
+import type { LoopState } from "../agent/loop-state.ts";
+import { questionWords } from "../tools/line-pieces.ts";
+import { quotesFor } from "../tools/quotes.ts";
 import type { Workspace } from "../tools/workspace.ts";
 import { runFileTool, type ToolResult } from "./file-tools.ts";
-import { backgroundText, type Memory } from "./memory.ts";
+import { backgroundText } from "./memory.ts";
 
 export type OfflineAnswer = ToolResult & { tool?: string; args?: JsonObject };
 
-const LONGEST_QUOTE = 1000;
 const HELP = `No language model is configured, so I answer from the files of the workspace. You can say:
   list files
   read PATH
@@ -27,7 +27,7 @@ const COMMANDS: [pattern: RegExp, tool: string, args: (match: RegExpExecArray) =
 ];
 
 /** An answer without a model: a small grammar for the tools, and otherwise what the files and the loaded background say. */
-export async function answerOffline(message: string, memory: Memory, workspace: Workspace): Promise<OfflineAnswer> {
+export async function answerOffline(message: string, state: LoopState, workspace: Workspace): Promise<OfflineAnswer> {
   const asked = message.trim();
   if (/^(?:help|\?)[.!]?$/i.test(asked)) return { kind: "result", text: HELP };
   for (const [pattern, tool, toArgs] of COMMANDS) {
@@ -37,22 +37,12 @@ export async function answerOffline(message: string, memory: Memory, workspace: 
       return { ...(await runFileTool(workspace, tool, args)), tool, args };
     }
   }
-  return { kind: "result", text: await fromWhatIsKnown(asked, memory, workspace) };
+  return { kind: "result", text: await fromWhatIsKnown(asked, state, workspace) };
 }
 
-async function fromWhatIsKnown(asked: string, memory: Memory, workspace: Workspace): Promise<string> {
-  const wanted = questionWords(asked);
-  if (wanted.length === 0) return `You said: ${asked}\n(say "help" to see what I can do without a model)`;
-  const remembered = (await rankLines(backgroundText(memory), wanted))
-    .slice(0, 5)
-    .map(({ text }) => `> ${shorten(text, LONGEST_QUOTE)}`);
-  const found = (await workspace.search(wanted, 200))
-    .map((passage) => ({ ...passage, score: scoreOf(passage.text, wanted) }))
-    .filter(({ score }) => score > 0)
-    .sort((a, b) => b.score - a.score)
-    .slice(0, 5)
-    .map(({ path, line, text }) => `> ${shorten(text, LONGEST_QUOTE)}\n  (${path}:${line})`);
-  const quotes = [...remembered, ...found];
+async function fromWhatIsKnown(asked: string, state: LoopState, workspace: Workspace): Promise<string> {
+  if (questionWords(asked).length === 0) return `You said: ${asked}\n(say "help" to see what I can do without a model)`;
+  const quotes = await quotesFor(asked, backgroundText(state), workspace);
   return quotes.length > 0
     ? `This is what I know:\n${quotes.join("\n")}`
     : `I know nothing about that. You said: ${asked}\n(say "help" to see what I can do without a model)`;

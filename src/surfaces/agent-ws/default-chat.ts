@@ -4,18 +4,13 @@ import { newId } from "../../domain/ids.ts";
 import type { Session } from "../../domain/session.ts";
 import type { Events, RuntimeEvent } from "../../events/events.ts";
 import type { Store } from "../../store/store.ts";
+import { type AnswerEvent, GrowingAnswer } from "./growing-answer.ts";
 
 const AGENT_ID = "default";
 const WATCH_AGAIN_MS = 1000;
 const WAS_RESET = "the chat was reset";
 
 export type Asked = { text: string; user_id: string; request_id?: string };
-
-/** What a question brings: pieces of the answer, then its end, or a failure. */
-export type AnswerEvent =
-  | { kind: "chunk"; text: string }
-  | { kind: "end"; tokens_used: number }
-  | { kind: "failed"; message: string };
 
 /**
  * The one chat that everyone who connects shares, alive across restarts. Questions are answered one after the other, so
@@ -149,16 +144,13 @@ export class DefaultChat {
           kind: "failed",
           message: asked.kind === "full" ? asked.detail : "the chat does not take questions now",
         });
-      let answer = "";
+      const answer = new GrowingAnswer(asked.action_id);
       for (;;) {
         const { value, done } = await news.next();
         if (done) return await tell({ kind: "failed", message: WAS_RESET });
-        const ended = this.#answerFrom(value, asked.action_id, session, answer);
-        for (const event of ended) {
-          if (event.kind === "chunk") answer += event.text;
-          await tell(event);
-        }
-        if (ended.some(({ kind }) => kind !== "chunk")) return;
+        const events = answer.take(value);
+        for (const event of events) await tell(event);
+        if (events.some(({ kind }) => kind !== "chunk")) return;
       }
     } finally {
       leaving.abort();
@@ -186,30 +178,6 @@ export class DefaultChat {
       )
         return null;
     }
-  }
-
-  /** What one event means for the answer, of which `answer` was given already. The joined chunks are exactly the step's text. */
-  #answerFrom(event: RuntimeEvent, action_id: string, session: Session, answer: string): AnswerEvent[] {
-    if (event.kind === "delta") {
-      // The chat may still be at work on what others said.
-      if (!event.delta.action_ids.includes(action_id)) return [];
-      if (event.delta.event_seq === 0 && answer !== "")
-        return [{ kind: "failed", message: "the answer was cut short and started again" }];
-      if (event.delta.truncated) return [];
-      return event.delta.tool === undefined ? [{ kind: "chunk", text: event.delta.text }] : [];
-    }
-    if (event.kind === "step" && event.step.status === "ok" && event.step.action_ids.includes(action_id)) {
-      const text = event.step.text ?? "";
-      const rest: AnswerEvent[] =
-        text.length > answer.length ? [{ kind: "chunk", text: text.slice(answer.length) }] : [];
-      if (!text.startsWith(answer)) return [{ kind: "failed", message: "the answer changed while it was given" }];
-      return [...rest, { kind: "end", tokens_used: event.step.tokens_used }];
-    }
-    if (event.kind === "step" && event.step.status === "error")
-      return [{ kind: "failed", message: event.step.error ?? "the step failed" }];
-    if (event.kind === "action" && event.action.action_id === action_id && event.action.receipt === "bounced")
-      return [{ kind: "failed", message: event.action.error ?? `session ${session.session_id} ended` }];
-    return [];
   }
 }
 

@@ -10,7 +10,7 @@ import type { Person } from "../person.ts";
 import { agentEnvironment, Scene } from "../scene.ts";
 import { WrittenAgent } from "../stand-in.ts";
 
-const reply = (text: string) => (call: ModelCall) => call.reply(JSON.stringify({ tool: "reply", text }));
+const reply = (text: string) => (call: ModelCall) => call.reply(text);
 const answers = (person: Person, room: string): string[] =>
   person.heard(room).flatMap(({ sender, is_notice, text }) => (is_notice || !sender.startsWith("@bot-") ? [] : [text]));
 
@@ -88,7 +88,7 @@ export function restartsSuite(): void {
       await using tale = await beginTale(homeserver());
       const { model, bot, anna, room, call } = tale;
       await bot.kill();
-      call.say(' a time."}');
+      call.say(" a time.");
       call.end();
       await bot.start();
       await anna.hears(room, /^Once upon a time\.$/);

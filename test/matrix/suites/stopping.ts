@@ -16,9 +16,9 @@ export function stoppingSuite(): void {
       await within(60_000, call.left, () => "the model's call went on");
       await anna.hears(room, /^Once upon\n\n\*\(stopped\)\*$/);
       const again = await model.next();
-      await again.reply(JSON.stringify({ tool: "reply", text: "Stopped." }));
+      await again.reply("Stopped.");
       await anna.say(room, "And now?");
-      await (await model.next()).reply(JSON.stringify({ tool: "reply", text: "Now this." }));
+      await (await model.next()).reply("Now this.");
       await anna.hears(room, /^Now this\.$/);
       assert.ok(!anna.heard(room).some(({ text }) => text === "Stopped."));
       await anna.ask(room, "!context", /\*\*Agent:\*\* ready/);

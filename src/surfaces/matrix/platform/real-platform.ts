@@ -138,8 +138,10 @@ export class RealPlatform implements PlatformClient {
     if (action.outcome === "rejected" || action.outcome === "failed" || action.receipt === "bounced")
       return { kind: "failed", reason: action.error ?? "the agent did not take the question" };
     if (action.consumed_iteration === null) return this.#isStuck(action.session_id);
-    const step = await this.#http.step(action.session_id, action.consumed_iteration);
-    return step ? { kind: "answered", text: step.text ?? "", tokens_used: step.tokens_used } : { kind: "pending" };
+    const answer = await this.#http.answerFrom(action.session_id, action.consumed_iteration);
+    if (!answer) return this.#isStuck(action.session_id);
+    const text = answer.flatMap((step) => step.text ?? []).join("\n\n");
+    return { kind: "answered", text, tokens_used: answer.reduce((sum, step) => sum + step.tokens_used, 0) };
   }
 
   async #isStuck(session_id: string): Promise<Recovered> {

@@ -6,6 +6,7 @@ import { type Step, stepSchema } from "../../../domain/step.ts";
 import { PlatformError } from "./platform-client.ts";
 
 const LIMIT_MS = 5000;
+const STEPS_AT_ONCE = 20;
 /** An error as the runtime tells it. */
 export const problemSchema = z.object({ detail: z.string() });
 
@@ -72,9 +73,18 @@ export class RuntimeHttp {
     return (await this.#read(z.object({ actions: z.array(actionSchema) }), "GET", path)).actions;
   }
 
-  async step(session_id: string, iteration: number): Promise<Step | null> {
-    const path = `/api/agent-steps?session_id=${encodeURIComponent(session_id)}&min_iteration=${iteration}&max_iteration=${iteration}&status=ok`;
-    return (await this.#read(z.object({ steps: z.array(stepSchema) }), "GET", path)).steps[0] ?? null;
+  /** The steps of an answer that begins with this iteration: it goes on while they say so. Null while it is not complete. */
+  async answerFrom(session_id: string, iteration: number): Promise<Step[] | null> {
+    const answer: Step[] = [];
+    for (;;) {
+      const first = iteration + answer.length;
+      const path = `/api/agent-steps?session_id=${encodeURIComponent(session_id)}&min_iteration=${first}&max_iteration=${first + STEPS_AT_ONCE - 1}&status=ok`;
+      const { steps } = await this.#read(z.object({ steps: z.array(stepSchema) }), "GET", path);
+      const last = steps.findIndex(({ directives }) => !directives?.go_on);
+      if (last !== -1) return [...answer, ...steps.slice(0, last + 1)];
+      if (steps.length < STEPS_AT_ONCE) return null;
+      answer.push(...steps);
+    }
   }
 
   async #find<Shape>(schema: z.ZodType<Shape>, path: string): Promise<Shape | null> {

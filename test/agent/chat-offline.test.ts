@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { before, describe, test } from "node:test";
+import { sharedLlmWorld, TIMEOUT } from "../llm/llm-fixture.ts";
 import { ChatSession } from "./chat-session.ts";
-import { sharedLlmWorld, TIMEOUT } from "./llm-fixture.ts";
 
 describe("a chat without a model", () => {
   const world = sharedLlmWorld(null);

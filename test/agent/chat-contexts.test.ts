@@ -2,11 +2,11 @@ import assert from "node:assert/strict";
 import { access, mkdir, readFile, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, test } from "node:test";
+import { FORMATS, type LlmWorld, sharedLlmWorld, sharedModelServer, TIMEOUT } from "../llm/llm-fixture.ts";
+import type { ModelCall } from "../llm/model-call.ts";
+import { failing } from "../llm/model-server.ts";
 import { scratchFolder } from "../store/scratch-folder.ts";
 import { ChatSession } from "./chat-session.ts";
-import { FORMATS, type LlmWorld, sharedLlmWorld, sharedModelServer, TIMEOUT } from "./llm-fixture.ts";
-import type { ModelCall } from "./model-call.ts";
-import { failing } from "./model-server.ts";
 
 /** The two prompts word for word, as every chat surface sends them. */
 const save = (name: string): string =>
@@ -14,10 +14,9 @@ const save = (name: string): string =>
 const load = (name: string): string =>
   `Load context from /workspace/contexts/${name}.md and use it as background for our conversation. Reply: Loaded: ${name}`;
 
-const isSummary = (call: ModelCall): boolean => call.said("system").startsWith("Summarise the text below");
+const isSummary = (call: ModelCall): boolean => call.said("system").startsWith("Summarise the text");
 const SUMMARY = "Ada asked about the *tulip* and will ask again.";
-const answers = (call: ModelCall): Promise<void> =>
-  call.reply(isSummary(call) ? SUMMARY : '{"tool": "reply", "text": "I see."}');
+const answers = (call: ModelCall): Promise<void> => call.reply(isSummary(call) ? SUMMARY : "I see.");
 
 const fileOf = (world: LlmWorld, name: string) => readFile(join(world.workspace, `contexts/${name}.md`), "utf8");
 
@@ -49,7 +48,7 @@ function samePromises(world: () => LlmWorld): void {
     await chat.say("My name is Ada.");
     const said = await chat.say(load("nothing-there"));
     assert.match(said.text, /^I could not load it: .*nothing-there\.md does not exist\.$/);
-    assert.equal(said.state.turns.length, 4);
+    assert.equal(said.state.messages.length, 4);
   });
 
   test("asks before it saves over a file that no save made", TIMEOUT, async () => {
@@ -102,7 +101,7 @@ for (const format of FORMATS)
       assert.equal(summaries.length, 1);
       assert.match(
         summaries[0]?.said("user") ?? "",
-        /\{"from":"user","text":"My name is Ada\. Tell me about the tulip\."\}\n\{"from":"agent","text":"I see\."\}/,
+        /\{"from":"user","text":"My name is Ada\. Tell me about the tulip\."\}\n\{"from":"assistant","text":"I see\."\}/,
       );
     });
 
@@ -120,7 +119,7 @@ for (const format of FORMATS)
           if (restarts > 0) await world().restartWithModel();
           await other.say("Who am I?");
           const prompt = server().calls.at(-1)?.said("system") ?? "";
-          assert.match(prompt, /Background that was loaded/);
+          assert.match(prompt, /What was loaded as background/);
           assert.ok(prompt.includes(SUMMARY));
         }
       },
@@ -134,12 +133,7 @@ for (const format of FORMATS)
       const before = await fileOf(world(), "kept");
       server().clear();
       server().will(failing(401));
-      await world().submit({
-        action_type: "agent_input",
-        session_id: chat.session_id,
-        payload: { text: save("kept") },
-      });
-      await world().untilStatus(chat.session_id, "error");
+      assert.match((await chat.say(save("kept"))).text, /^I could not save it: /);
       assert.equal(await fileOf(world(), "kept"), before);
     });
 
