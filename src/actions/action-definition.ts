@@ -1,12 +1,12 @@
 import type { z } from "zod";
 import type { Action } from "../domain/action.ts";
 import type { Verdict } from "../domain/receipt.ts";
-import type { Session } from "../domain/session.ts";
+import type { Session, SessionOptions } from "../domain/session.ts";
 import type { Catalog } from "../monikers/catalog.ts";
 import type { Moniker } from "../monikers/moniker.ts";
 import type { Batch, Store } from "../store/store.ts";
 import { actionOf, type CheckedRequest, type Target } from "./action-request.ts";
-import type { Refusal } from "./refusal.ts";
+import { invalidField, type Refusal } from "./refusal.ts";
 
 /**
  * Everything that is particular to one type of action. A new type is a file in `types/`, its name in
@@ -41,8 +41,11 @@ type Route = {
 };
 export const SESSION_OR_AGENT = ["session_id", "agent_id"] as const;
 
+/** Why no session can have such options, though each of them is well-formed; null where one can. */
+export type CheckOptions = (options: SessionOptions) => { path: string; message: string } | null;
+
 /** What preparing a request may look at. */
-export type RequestParts = { store: Store; catalog: Catalog };
+export type RequestParts = { store: Store; catalog: Catalog; checkOptions: CheckOptions };
 
 /** The rows are made when it is the request's turn: so ids and times are in the order in which requests were admitted. */
 export type Prepared = { kind: "prepared"; rows: () => RequestRows };
@@ -78,3 +81,11 @@ export const enqueue = async (request: CheckedRequest, target: Target): Promise<
 });
 
 export const rejectEnded = ({ status }: Session): Outcome => ({ kind: "rejected", reason: `the session is ${status}` });
+
+export function refusedOptions(
+  options: SessionOptions,
+  { checkOptions }: Pick<RequestParts, "checkOptions">,
+): Refusal | null {
+  const problem = checkOptions(options);
+  return problem && invalidField(`options.${problem.path}`, problem.message);
+}

@@ -3,10 +3,16 @@ import { carriesGuidance } from "../domain/action-type.ts";
 import { jsonBytes } from "../domain/guidance-amount.ts";
 import { newId } from "../domain/ids.ts";
 import type { JsonObject } from "../domain/json.ts";
-import type { Session } from "../domain/session.ts";
+import type { Session, SessionOptions } from "../domain/session.ts";
 import type { Catalog } from "../monikers/catalog.ts";
 import type { Store } from "../store/store.ts";
-import type { Prepared, RequestParts, RequestRows } from "./action-definition.ts";
+import {
+  type CheckOptions,
+  type Prepared,
+  type RequestParts,
+  type RequestRows,
+  refusedOptions,
+} from "./action-definition.ts";
 import { type CheckedRequest, submitSchema, type Target } from "./action-request.ts";
 import { ACTIONS } from "./action-table.ts";
 import { type Full, GuidanceLimit, type Room } from "./guidance-limit.ts";
@@ -18,7 +24,7 @@ export type SubmitOutcome = Accepted | Refusal;
 
 /** Writes a request together with its effect, or answers false: then it has to queue. */
 type ApplyAtOnce = (action: Action) => Promise<boolean>;
-type QueueOptions = { applyAtOnce?: ApplyAtOnce; limit?: GuidanceLimit };
+type QueueOptions = { applyAtOnce?: ApplyAtOnce; limit?: GuidanceLimit; checkOptions?: CheckOptions };
 
 /** A request that can be written; for guidance, with the room that was taken for it. */
 export type Ready = Prepared & { room: Room | null };
@@ -43,12 +49,17 @@ export class ActionQueue {
   constructor(
     store: Store,
     catalog: Catalog,
-    { applyAtOnce = async () => false, limit = new GuidanceLimit(store) }: QueueOptions = {},
+    { applyAtOnce = async () => false, limit = new GuidanceLimit(store), checkOptions = () => null }: QueueOptions = {},
   ) {
     this.#store = store;
-    this.#parts = { store, catalog };
+    this.#parts = { store, catalog, checkOptions };
     this.#applyAtOnce = applyAtOnce;
     this.#limit = limit;
+  }
+
+  /** What a request for an agent's defaults may look at. */
+  get parts(): RequestParts {
+    return this.#parts;
   }
 
   async submit(request: unknown): Promise<SubmitOutcome> {
@@ -80,6 +91,8 @@ export class ActionQueue {
   /** QUEUE-3: everything that has to be waited for is done before the request takes its place among the others. */
   async #prepare(request: CheckedRequest<JsonObject>, made?: ReadonlyMap<string, Target>): Promise<Ready | Refusal> {
     const definition = ACTIONS[request.action_type];
+    const refusal = refusedOptions((request.payload["options"] ?? {}) as SessionOptions, this.#parts);
+    if (refusal) return refusal;
     const target =
       definition.target === "new"
         ? newTarget(request)

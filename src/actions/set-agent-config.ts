@@ -3,7 +3,7 @@ import type { AgentConfig } from "../domain/agent.ts";
 import { now } from "../domain/ids.ts";
 import { jsonObjectSchema } from "../domain/json.ts";
 import { sessionOptionsSchema } from "../domain/session.ts";
-import type { RequestParts } from "./action-definition.ts";
+import { type RequestParts, refusedOptions } from "./action-definition.ts";
 import { invalidField, type Refusal } from "./refusal.ts";
 
 export const newAgentConfigSchema = z.object({
@@ -17,9 +17,11 @@ export const newAgentConfigSchema = z.object({
 export async function setAgentConfig(
   agent_id: string,
   { moniker, params, options, description }: z.infer<typeof newAgentConfigSchema>,
-  { store, catalog }: RequestParts,
+  { store, catalog, checkOptions }: RequestParts,
 ): Promise<{ kind: "set"; config: AgentConfig } | Refusal> {
   if (!catalog.has(moniker)) return invalidField("moniker", `no moniker is named ${JSON.stringify(moniker)}`);
+  const refusal = refusedOptions(options ?? {}, { checkOptions });
+  if (refusal) return refusal;
   const config = {
     agent_id,
     moniker,

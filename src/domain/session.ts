@@ -34,7 +34,7 @@ export const LIVE_STATUSES = ["running", "waiting", "paused", "stopping"] as con
 const live: ReadonlySet<SessionStatus> = new Set(LIVE_STATUSES);
 export const isLive = (status: SessionStatus): boolean => live.has(status);
 
-const stopReasonSchema = z.enum(["max_steps", "max_runtime_s", "max_tokens", "destroyed"]);
+const stopReasonSchema = z.enum(["max_steps", "max_runtime_s", "max_tokens", "max_cost_usd", "destroyed"]);
 export type StopReason = z.infer<typeof stopReasonSchema>;
 
 /** A limit's word is not the last: `resume` with a higher one lets the session go on. */
@@ -46,6 +46,8 @@ export const retrySchema = z.object({
   max_attempts: z.int().min(1).max(100).default(3),
   /** Wait before the second attempt in milliseconds, doubled for each further one. 500 by default. */
   backoff_ms: z.int().min(0).max(3_600_000).default(500),
+  /** Seconds for which a step is tried again while its model cannot be reached, which uses up no attempt. 900 by default; 0: it counts like any error. */
+  outage_s: z.number().min(0).max(2_592_000).optional(),
 });
 
 const toolGlobsSchema = z.array(z.string().min(1).max(200)).max(200);
@@ -79,6 +81,7 @@ export const sessionOptionsSchema = z.object({
   max_steps: z.int().min(1).optional(),
   max_runtime_s: z.number().positive().optional(),
   max_tokens: z.int().min(1).optional(),
+  max_cost_usd: z.number().positive().optional(),
   step_interval_ms: z.int().min(0).optional(),
   step_timeout_s: z
     .number()
@@ -94,9 +97,14 @@ export const sessionOptionsSchema = z.object({
     .optional()
     .describe("Globs over tools' names; the first list that fits, in the order deny, ask, run, decides."),
   model: modelNameSchema.optional().describe("provider/model; EVERSTEP_MODEL where it is absent."),
-  model_settings: modelSettingsSchema.optional(),
-  /** Asked in turn where the model cannot be reached or does not take the request. */
-  fallback_models: z.array(modelNameSchema).max(5).optional(),
+  model_settings: modelSettingsSchema
+    .optional()
+    .describe("How the model is to answer; the provider's defaults where absent."),
+  fallback_models: z
+    .array(modelNameSchema)
+    .max(5)
+    .optional()
+    .describe("Asked in turn where the model cannot be reached or does not take the request."),
 });
 export type SessionOptions = z.infer<typeof sessionOptionsSchema>;
 
@@ -121,6 +129,8 @@ const startedAttemptSchema = z.object({
   begun: z.int().min(0).optional(),
   /** How the last of them ended; absent where nobody was left to tell. */
   ended: attemptEndSchema.optional(),
+  /** Since when what the step needs is out of reach, in one attempt after the other. */
+  outage_since: timeSchema.optional(),
   /** A person let it pass a breakpoint. */
   is_released: z.literal(true).optional(),
   /** The session is to run, though nothing was said: the time came until which it waited, or its last step said so. */
@@ -212,6 +222,12 @@ export function changeStatus(
   if (isLive(status) || isStoppedByLimit(changed)) return changed;
   return { ...changed, question: null, wake_at: null, rests_since: null, retry_at: null, step_started_at: null };
 }
+
+/** Its model is out of reach: `last_error` says why, and `retry_at` when it is asked again. */
+export const waitsForProvider = (
+  session: Pick<Session, "status" | "retry_at" | "last_error">,
+): session is Pick<Session, "status"> & { retry_at: string; last_error: string } =>
+  session.status === "running" && session.retry_at !== null && session.last_error !== null;
 
 /** Paused by the runtime, not by a person: somebody has to look before it goes on. */
 export const isHeld = ({ status, pause_reason }: Pick<Session, "status" | "pause_reason">): boolean =>

@@ -1,7 +1,7 @@
 import { EverstepError } from "../domain/errors.ts";
 import type { SessionOptions } from "../domain/session.ts";
 import type { Llm } from "../monikers/llm/llm.ts";
-import { type Model, readNamedModel } from "../monikers/llm/model.ts";
+import { type Model, readNamedModel, requireProvider } from "../monikers/llm/model.ts";
 import type { ModelParts } from "../monikers/llm/model-calls.ts";
 import type { Config } from "./config.ts";
 
@@ -47,20 +47,8 @@ export class Models {
   }
 
   /** Why no session can have these options; null where one can. */
-  problemOf({ model, fallback_models = [] }: Choice): { path: string; message: string } | null {
-    const names = [
-      ...(model === undefined ? [] : [["model", model] as const]),
-      ...fallback_models.map((name, at) => [`fallback_models.${at}`, name] as const),
-    ];
-    for (const [path, name] of names) {
-      try {
-        readNamedModel(name, this.#config);
-      } catch (error) {
-        if (error instanceof EverstepError) return { path, message: error.message };
-        throw error;
-      }
-    }
-    return null;
+  problemOf(options: Choice): { path: string; message: string } | null {
+    return problemIn(options, (name) => readNamedModel(name, this.#config));
   }
 
   async #load(): Promise<Loaded> {
@@ -68,6 +56,26 @@ export class Models {
     this.#loaded = await this.#loading;
     return this.#loaded;
   }
+}
+
+/** The same where only workers have the keys of models. */
+export const unknownModel = (options: Choice): { path: string; message: string } | null =>
+  problemIn(options, requireProvider);
+
+function problemIn({ model, fallback_models = [] }: Choice, check: (name: string) => unknown) {
+  const named = [
+    ["model", model] as const,
+    ...fallback_models.map((name, at) => [`fallback_models.${at}`, name] as const),
+  ];
+  for (const [path, name] of named) {
+    try {
+      if (name !== undefined) check(name);
+    } catch (error) {
+      if (error instanceof EverstepError) return { path, message: error.message };
+      throw error;
+    }
+  }
+  return null;
 }
 
 async function load(config: Config): Promise<Loaded> {

@@ -1,3 +1,4 @@
+import type { CheckOptions } from "../actions/action-definition.ts";
 import { ActionQueue } from "../actions/action-queue.ts";
 import { Dispatcher } from "../actions/dispatcher.ts";
 import { prepareFrameActions } from "../actions/frame-actions.ts";
@@ -27,6 +28,8 @@ export type RuntimeOptions = {
   tools?: ToolFactory;
   /** The language model of sessions with such options; without one their monikers work offline. */
   llm?: RunnerDependencies["llm"];
+  /** Which options sessions cannot have here. */
+  checkOptions?: CheckOptions;
   /** Whether steps' rows keep what models and tools were asked and answered. True by default. */
   keep_calls?: boolean;
   /** What bounds the guidance that no step used yet. */
@@ -92,6 +95,7 @@ export class Runtime {
     this.queue = new ActionQueue(store, catalog, {
       applyAtOnce: (action) => this.#dispatcher.applyAtOnce(action),
       limit,
+      ...(options.checkOptions && { checkOptions: options.checkOptions }),
     });
   }
 

@@ -23,7 +23,7 @@ import { SocketServer } from "../surfaces/socket/socket-server.ts";
 import { TokenCheck } from "../surfaces/token-check.ts";
 import type { ToolRegistry } from "../tools/tool-registry.ts";
 import type { Config } from "./config.ts";
-import { Models } from "./models.ts";
+import { Models, unknownModel } from "./models.ts";
 import { MonikerReloads } from "./moniker-reloads.ts";
 import { Runtime, type RuntimeOptions } from "./runtime.ts";
 import { stopRequested } from "./stop-requested.ts";
@@ -93,7 +93,8 @@ async function serveUntilStopped(role: Role, config: Config, { opening, notices,
   const runtime = role === "server" ? null : newRuntime(config, { ...parts, tools, models });
   atStop("the work under way", () => runtime?.stop());
   const { queue, events } = runtime ?? {
-    queue: new ActionQueue(store, catalog, { limit }),
+    // The workers have the keys; here is known only which providers there are.
+    queue: new ActionQueue(store, catalog, { limit, checkOptions: unknownModel }),
     events: new Events(store),
   };
   const { rerun } = newRerunner({ ...parts, tools, models });
@@ -188,6 +189,7 @@ function newRuntime(config: Config, { metrics, log, models, watchdog, tools, ...
     tools: tools.forStep,
     workspace: config.EVERSTEP_WORKSPACE,
     llm: (options) => models.for(options),
+    checkOptions: (options) => models.problemOf(options),
     watch: watchdog.watch,
     keep_calls: config.EVERSTEP_KEEP_CALLS === "on",
     max_running_steps: config.EVERSTEP_MAX_RUNNING_STEPS,

@@ -14,6 +14,9 @@ export type EarlierAttempts = {
   /** All of them. */
   begun: number;
   ended: AttemptEnd | null;
+  /** Since when they met an outage, one after the other, and how many of them did here. */
+  outage_since: string | null;
+  outage_tries: number;
   /** RUNNER-7. Whether the last owner died while the session ran. */
   may_have_crashed: boolean;
 };
@@ -31,7 +34,9 @@ export function earlierAttempts(session: Session, after_crash: boolean): Earlier
     spent: nothingSpent(),
     begun,
     ended: begun === 0 ? null : (started?.ended ?? "crash"),
-    may_have_crashed: after_crash && session.status === "running",
+    outage_since: started?.outage_since ?? null,
+    outage_tries: 0,
+    may_have_crashed: after_crash && session.status === "running" && !isWaitingOut(session),
   };
 }
 
@@ -40,8 +45,14 @@ export const noAttempts = (): EarlierAttempts => ({
   spent: nothingSpent(),
   begun: 0,
   ended: null,
+  outage_since: null,
+  outage_tries: 0,
   may_have_crashed: false,
 });
+
+/** Whether a session waits for the end of an outage. Attempts during one are written before they begin, so none is under way. */
+export const isWaitingOut = (session: Session): boolean =>
+  session.retry_at !== null && startedAttempt(session)?.outage_since !== undefined;
 
 /** How an attempt ended that threw. */
 export const endOfFailure = (error: unknown): "error" | "timeout" =>
@@ -50,12 +61,13 @@ export const endOfFailure = (error: unknown): "error" | "timeout" =>
 /** The mark of the next step once attempts have ended here without a commit; `crashes` are those that count on. */
 export function attemptAfter(
   session: Session,
-  { begun, ended }: Pick<EarlierAttempts, "begun" | "ended">,
+  { begun, ended, outage_since }: Pick<EarlierAttempts, "begun" | "ended" | "outage_since">,
   crashes = startedAttempt(session)?.attempts ?? 0,
 ): StartedAttempt {
-  const { ended: _, ...mark } = startedAttempt(session) ?? {};
+  const { ended: _, outage_since: __, ...mark } = startedAttempt(session) ?? {};
   const known = ended === null || ended === "crash" ? {} : { ended };
-  return { ...mark, iteration: session.iteration + 1, attempts: crashes, begun, ...known };
+  const outage = outage_since === null ? {} : { outage_since };
+  return { ...mark, iteration: session.iteration + 1, attempts: crashes, begun, ...known, ...outage };
 }
 
 /** Whether a step marked `once` was under way when its last owner was lost. */

@@ -6,6 +6,7 @@ export function reachedLimit(session: Session, nowMs: number): StopReason | null
   const ownSteps = session.iteration - (session.parent_iteration ?? -1);
   if (options.max_steps !== undefined && ownSteps >= options.max_steps) return "max_steps";
   if (options.max_tokens !== undefined && session.tokens_used >= options.max_tokens) return "max_tokens";
+  if (options.max_cost_usd !== undefined && session.cost_usd >= options.max_cost_usd) return "max_cost_usd";
   if (runtimeLeftMs(session, nowMs) <= 0) return "max_runtime_s";
   return null;
 }

@@ -15,6 +15,7 @@ import {
   type EarlierAttempts,
   earlierAttempts,
   endOfFailure,
+  isWaitingOut,
   noAttempts,
   startedAttempt,
 } from "./attempts.ts";
@@ -24,7 +25,7 @@ import { DeliveredGuidance } from "./delivered-guidance.ts";
 import { endRows } from "./end-rows.ts";
 import { InterruptibleDelay } from "./interruptible-delay.ts";
 import { reachedLimit, waitWithin } from "./limits.ts";
-import { describeError, nextAttemptIn } from "./retry.ts";
+import { afterFailure, describeError, isOutage, nextAttemptIn } from "./retry.ts";
 import { type RunningStep, runStep, type StepOutcome } from "./run-step.ts";
 import type { RunnerDependencies, StepRows } from "./runner-dependencies.ts";
 import { addSpending, charged, type Spending } from "./spending.ts";
@@ -87,6 +88,8 @@ const WRITING: Activity = { kind: "writing", delay: undefined };
  *           state is migrated for the step; only what the step returns is stored, so that a step that runs again migrates again.
  * RUNNER-9  The start of a step marked `once` is committed, under the ownership of this runner, before the moniker is called, so
  *           that whoever calls it again can tell.
+ * RUNNER-11  While what a step needs is out of reach, it is tried again for as long as the session allows; since when and until when is
+ *           in the session's row, so that a restart neither hurries nor forgets. Each such attempt is written before it begins.
  * RUNNER-10  When a step began is written only once it has run for a while, so that a short one costs nothing more.
  */
 export class SessionRunner {
@@ -154,8 +157,9 @@ export class SessionRunner {
   wake(): void {
     this.#isWoken = true;
     const { status } = this.#session;
-    // What is new does not shorten a backoff: it would use up the attempts.
-    if (this.#earlier.failures === 0 || status !== "running") this.#endDelay();
+    // What is new does not shorten a backoff: it would use up the attempts, or call on a provider that is down.
+    const backsOff = this.#earlier.failures > 0 || this.#earlier.outage_since !== null;
+    if (!backsOff || status !== "running") this.#endDelay();
     if (status !== "running" && this.#activity.kind === "queued") this.#activity.slot.cancel();
     if (this.#standing !== "owner" || this.isOver || this.#loop) return;
     this.#activity = DECIDING;
@@ -217,7 +221,8 @@ export class SessionRunner {
   }
 
   async #run(): Promise<void> {
-    let interval = 0;
+    // RUNNER-11: the last owner was waiting.
+    let interval = isWaitingOut(this.#session) ? Date.parse(this.#session.retry_at ?? "") - Date.now() : 0;
     while (this.#standing === "owner") {
       // RUNNER-5: a session that rests or ended meanwhile waits for nothing.
       if (interval > 0 && this.#session.status === "running") {
@@ -298,7 +303,12 @@ export class SessionRunner {
     const { status } = this.#session;
     if (this.#standing !== "owner") return null;
     if (status === "stopping") await this.#end("destroyed");
-    if (status !== "running" || this.#dependencies.hold.holds(this.#session)) return null;
+    if (status !== "running") {
+      // Who goes on after a pause waits anew.
+      this.#earlier = { ...this.#earlier, outage_since: null, outage_tries: 0 };
+      return null;
+    }
+    if (this.#dependencies.hold.holds(this.#session)) return null;
     if (!slot?.isGranted) {
       // It runs again by now; the loop asks for another slot.
       this.#isWoken = true;
@@ -318,7 +328,8 @@ export class SessionRunner {
       await this.#insist(() => this.#commit(held, {}));
       return null;
     }
-    const mustMark = this.#earlier.may_have_crashed || startedAttempt(this.#session)?.once;
+    const mustMark =
+      this.#earlier.may_have_crashed || startedAttempt(this.#session)?.once || isWaitingOut(this.#session);
     if (!mustMark) this.#earlier.begun += 1;
     else if (!(await this.#markStart())) return null;
     const noteTimer = this.#noteStartLater();
@@ -343,14 +354,15 @@ export class SessionRunner {
     return timer;
   }
 
-  /** RUNNER-7, RUNNER-9. Writes what must be known of a step before it begins. Answers whether it may run. */
+  /** RUNNER-7, RUNNER-9, RUNNER-11. Writes what must be known of a step before it begins. Answers whether it may run. */
   async #markStart(): Promise<boolean> {
     const { may_have_crashed, failures, spent } = this.#earlier;
     const session = may_have_crashed ? afterCrash(this.#session) : this.#session;
     const earlier = may_have_crashed ? { ...earlierAttempts(session, false), failures, spent } : this.#earlier;
     const begun = earlier.begun + 1;
     const begins = session.status === "running" && startedAttempt(session)?.once;
-    const marked = begins ? beginOnce(session, begun, now()) : session;
+    const again = isWaitingOut(session) ? { ...session, step_started_at: now(), retry_at: null } : session;
+    const marked = begins ? beginOnce(session, begun, now()) : again;
     if (marked !== this.#session) await this.#insist(() => this.#commit(marked, {}));
     this.#earlier = { ...earlier, begun, may_have_crashed: false };
     // It may have been fenced meanwhile.
@@ -466,11 +478,12 @@ export class SessionRunner {
 
   async #retryOrFail(error: unknown, latency_ms: number): Promise<number> {
     const { status, options } = this.#session;
-    this.#earlier.failures += 1;
-    const wait = nextAttemptIn(options, error, this.#earlier.failures);
+    this.#earlier = afterFailure(this.#earlier, options, error);
+    const wait = nextAttemptIn(options, error, this.#earlier);
     if (wait !== null && (status === "running" || status === "paused")) {
       this.#dependencies.observer.retried(this.#session, error);
-      if (wait >= NOTED_AFTER_MS || startedAttempt(this.#session)?.once) await this.#noteRetry(wait);
+      const isNoted = wait >= NOTED_AFTER_MS || startedAttempt(this.#session)?.once || isOutage(options, error);
+      if (isNoted) await this.#noteRetry(wait, error);
       return wait;
     }
     await this.#mutex.run(async () => {
@@ -488,14 +501,16 @@ export class SessionRunner {
   }
 
   /** Best effort: the next commit says as much. */
-  async #noteRetry(wait: number): Promise<void> {
+  async #noteRetry(wait: number, error: unknown): Promise<void> {
     const retry_at = new Date(Date.now() + wait).toISOString();
+    const { outage_since } = this.#earlier;
     await this.#mutex
       .run(async () => {
-        const started = startedAttempt(this.#session);
-        const started_attempt = started && attemptAfter(this.#session, this.#earlier);
+        const isMarked = startedAttempt(this.#session) !== null || outage_since !== null;
+        const started_attempt = isMarked ? attemptAfter(this.#session, this.#earlier) : null;
+        const last_error = outage_since === null ? this.#session.last_error : describeError(error);
         if (this.#session.status === "running" && this.#standing === "owner")
-          await this.#commit({ ...this.#session, retry_at, started_attempt, step_started_at: null }, {});
+          await this.#commit({ ...this.#session, retry_at, last_error, started_attempt, step_started_at: null }, {});
       })
       .catch(() => {});
   }

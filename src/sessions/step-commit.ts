@@ -94,7 +94,7 @@ export function errorCommit(
     error,
     action_ids: [],
   };
-  const started_attempt = attemptAfter(session, earlier, 0);
+  const started_attempt = attemptAfter(session, { ...earlier, outage_since: null }, 0);
   return {
     session: { ...charged(changeStatus(session, "error", null, at), spent), last_error: error, started_attempt },
     step,

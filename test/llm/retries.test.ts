@@ -5,7 +5,7 @@ import { sharedLlmWorld, sharedModelServer, TIMEOUT } from "./llm-fixture.ts";
 import { type Answer, failing, reply } from "./model-server.ts";
 
 const GOOD = reply('{"text": "A joke about tea."}');
-const ONE_STEP: SessionOptions = { max_steps: 1, retry: { max_attempts: 3, backoff_ms: 1 } };
+const ONE_STEP: SessionOptions = { max_steps: 1, retry: { max_attempts: 3, backoff_ms: 1, outage_s: 0 } };
 
 describe("a step whose model call fails", () => {
   const server = sharedModelServer();

@@ -20,6 +20,7 @@ import { kinds } from "./promises/kinds.ts";
 import { limits } from "./promises/limits.ts";
 import { once } from "./promises/once.ts";
 import { order } from "./promises/order.ts";
+import { outages } from "./promises/outages.ts";
 import { pausing } from "./promises/pausing.ts";
 import { rehydration } from "./promises/rehydration.ts";
 import { schedules } from "./promises/schedules.ts";
@@ -48,6 +49,7 @@ const PROMISES = [
   errors,
   attempts,
   spending,
+  outages,
   waiting,
   asking,
   once,

@@ -34,3 +34,7 @@ function childEnd(child: unknown): string | null {
   const said = error ?? result ?? null;
   return `${agent_id} ended, ${status}${said === null ? "" : `: ${spoken(said)}`}`;
 }
+
+/** An amount of money, to the cent where it is one, else with the digits that tell something. */
+export const dollars = (amount: number): string =>
+  amount >= 1 ? `$${amount.toFixed(2)}` : `$${Number(amount.toPrecision(2)).toString()}`;

@@ -3,7 +3,7 @@ import type { Participant } from "../../domain/conversation.ts";
 import { idSchema, newId } from "../../domain/ids.ts";
 import { jsonObjectSchema } from "../../domain/json.ts";
 import { type Session, sessionOptionsSchema } from "../../domain/session.ts";
-import { defineAction } from "../action-definition.ts";
+import { defineAction, refusedOptions } from "../action-definition.ts";
 import { actionOf } from "../action-request.ts";
 import { newSession } from "../new-session.ts";
 
@@ -18,11 +18,15 @@ export const create = defineAction({
   target: "new",
   route: null,
   takes_effect_at_once: false,
-  async prepare(request, target, { store, catalog }) {
+  async prepare(request, target, parts) {
+    const { store, catalog } = parts;
     const { payload } = request;
     const made = newSession({ ...target, ...payload }, await store.getAgentConfig(target.agent_id), catalog);
     if (made.kind !== "session") return made;
     const { session } = made;
+    // Those of the agent's configuration, too: what they name may be gone since.
+    const refusal = refusedOptions(session.options, parts);
+    if (refusal) return refusal;
     if (session.conversation_id !== null && !(await store.getConversation(session.conversation_id)))
       return { kind: "unknown", what: "conversation" };
     const named = { ...request, payload: { ...payload, moniker: session.moniker } };

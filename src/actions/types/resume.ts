@@ -52,5 +52,7 @@ function markOf(session: Session): StartedAttempt | null {
   const mark = startedAttempt(session);
   if (session.pause_reason?.kind === "breakpoint")
     return { ...mark, iteration: session.iteration + 1, attempts: 0, is_released: true };
-  return mark && { ...mark, attempts: 0 };
+  if (!mark) return null;
+  const { outage_since: _, ...rest } = mark;
+  return { ...rest, attempts: 0 };
 }

@@ -85,6 +85,12 @@ export function readModel(environment: ModelEnvironment): Model | null {
 
 /** The model of that name. An `EverstepError` says what is wrong with the name, or which setting is missing. */
 export function readNamedModel(name: string, environment: ModelEnvironment, setting = ""): Model {
+  const { provider, id, connect } = requireProvider(name, setting);
+  return { name, provider, id, ...connect(environment) };
+}
+
+/** The parts of a model's name, which names a provider that there is. */
+export function requireProvider(name: string, setting = ""): { provider: string; id: string; connect: Provider } {
   const slash = name.indexOf("/");
   const provider = name.slice(0, slash);
   const connect = Object.hasOwn(PROVIDERS, provider) ? PROVIDERS[provider] : undefined;
@@ -94,7 +100,7 @@ export function readNamedModel(name: string, environment: ModelEnvironment, sett
       `${setting}${name} is not provider/model`,
       `the providers are ${Object.keys(PROVIDERS).join(", ")}`,
     );
-  return { name, provider, id: name.slice(slash + 1), ...connect(environment) };
+  return { provider, id: name.slice(slash + 1), connect };
 }
 
 const withoutSlash = <Url extends string | undefined>(url: Url): Url => url?.replace(/\/+$/, "") as Url;

@@ -53,7 +53,7 @@ export type SummaryRows = { rows: Values[]; total: number; counts: StoreCounts["
 type SqlCondition = { sql: string; values: Value[] };
 
 const SEARCHED = "searched_text(session_id, agent_id, moniker, result)";
-const BY_LIMIT = "(status = 'stopped' AND stop_reason IN ('max_steps', 'max_runtime_s', 'max_tokens'))";
+const BY_LIMIT = "(status = 'stopped' AND stop_reason <> 'destroyed')";
 
 /** `needing` are live sessions that wait for a person: memory knows them. */
 export function findSummaries(journal: Journal, filter: SummaryFilter, needing: string[]): SummaryRows {

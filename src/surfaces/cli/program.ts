@@ -42,7 +42,12 @@ export function clientCommands(): Command {
     .option("--session <id>", "an id of your own; the same call again does nothing twice")
     .option("--conversation <id>", "a conversation to speak in")
     .option("--param <key=value>", "input of the task, repeatable", collect, [])
-    .option("--option <key=value>", "a limit such as max_steps=10, repeatable", collect, [])
+    .option(
+      "--option <key=value>",
+      "an option such as max_steps=10, max_cost_usd=0.5 or model=openai/gpt-5, repeatable",
+      collect,
+      [],
+    )
     .addHelpText("after", "\nExample:\n  everstep create joke --param subject=tea --option max_steps=5")
     .action((moniker: string, options: CreateOptions & Connection) => create(connect(options), moniker, options));
 

@@ -74,9 +74,9 @@ const start = ({ store, monikers, checkActions }: AgentsParts): ZodTool =>
     },
   });
 
-/** AGENTS-3. */
-function inherited({ tools }: SessionOptions): JsonObject {
-  return tools ? { tools: JSON.parse(JSON.stringify(tools)) as JsonObject } : {};
+/** AGENTS-3. It also thinks with the same model. */
+function inherited({ tools, model, model_settings, fallback_models }: SessionOptions): JsonObject {
+  return JSON.parse(JSON.stringify({ tools, model, model_settings, fallback_models })) as JsonObject;
 }
 
 /** AGENTS-2. */

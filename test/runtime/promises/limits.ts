@@ -37,6 +37,28 @@ export function limits(makeHome: MakeHome): void {
       assert.equal((await world().untilStatus(session_id, "stopped")).stop_reason, "max_steps");
     });
 
+    test(
+      "max_cost_usd: the step that reaches it is kept and is the last; a higher one lets it go on",
+      TIMEOUT,
+      async () => {
+        const moniker = world().moniker("continuous", ({ step, state }, { emit }) => {
+          emit({ kind: "usage", tokens: 1, cost_usd: 0.1 });
+          return { step, next_step: step, state, done: false };
+        });
+        const session_id = await world().create(moniker, { options: { max_cost_usd: 0.3, step_interval_ms: 0 } });
+        const session = await world().untilStatus(session_id, "stopped");
+        assert.deepEqual([session.stop_reason, session.iteration, session.cost_usd], ["max_cost_usd", 2, 0.3]);
+        const { sessions } = await world().store.summarizeSessions({ needs_person: true, limit: 100, offset: 0 });
+        assert.ok(
+          sessions.some((summary) => summary.session_id === session_id),
+          "a person is to look at it",
+        );
+        await world().do("agent_resume", session_id, { options: { max_cost_usd: 0.5 } });
+        const later = await world().until(session_id, ({ status, iteration }) => status === "stopped" && iteration > 2);
+        assert.deepEqual([later.stop_reason, later.cost_usd], ["max_cost_usd", 0.5]);
+      },
+    );
+
     test("max_tokens: the step that reaches it is kept and is the last", TIMEOUT, async () => {
       const session_id = await world().create(spender(30, 10), { options: { max_tokens: 100 } });
       const session = await world().untilStatus(session_id, "stopped");

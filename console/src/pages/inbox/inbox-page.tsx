@@ -8,7 +8,7 @@ import { Age } from "../../ui/time.tsx";
 import { QuestionView } from "../question/question-view.tsx";
 import { PauseBanner } from "../session/pause-banner.tsx";
 import { EndButton, RetryButton } from "./answers.tsx";
-import { LimitForm } from "./limit-form.tsx";
+import { type Limit, LimitForm } from "./limit-form.tsx";
 
 /** One place for every session that waits for a person. */
 export default function InboxPage() {
@@ -88,7 +88,7 @@ function Reason({ row }: { row: SessionSummary }) {
         </div>
       </>
     );
-  const limit = row.stop_reason as "max_steps" | "max_tokens" | "max_runtime_s";
+  const limit = row.stop_reason as Limit;
   return (
     <>
       <p className="rounded-md bg-warn-soft px-3 py-2">

@@ -4,11 +4,12 @@ import type { SessionSummary } from "../../data/queries.ts";
 import { Button } from "../../ui/button.tsx";
 import { attempt } from "../../ui/toast.tsx";
 
-type Limit = "max_steps" | "max_runtime_s" | "max_tokens";
+export type Limit = "max_steps" | "max_runtime_s" | "max_tokens" | "max_cost_usd";
 const NAMES: Readonly<Record<Limit, string>> = {
   max_steps: "steps",
   max_runtime_s: "seconds",
   max_tokens: "tokens",
+  max_cost_usd: "dollars",
 };
 
 type LimitFormProps = {
@@ -19,6 +20,7 @@ type LimitFormProps = {
 /** Lifts the limit that stopped a session by as much as the reader says. */
 export function LimitForm({ session, onDone }: LimitFormProps) {
   const limit = session.stop_reason as Limit;
+  const isWhole = limit === "max_steps" || limit === "max_tokens";
   const before = session.options[limit] ?? 0;
   const [more, setMore] = useState(before);
   const extend = async () => {
@@ -38,8 +40,8 @@ export function LimitForm({ session, onDone }: LimitFormProps) {
         <input
           className="field w-28"
           type="number"
-          min={1}
-          step={limit === "max_runtime_s" ? "any" : 1}
+          min={isWhole ? 1 : 0}
+          step={isWhole ? 1 : "any"}
           required
           aria-label={`More ${NAMES[limit]}`}
           value={more}

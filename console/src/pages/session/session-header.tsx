@@ -4,11 +4,11 @@ import { pause, resume } from "../../data/commands.ts";
 import type { Session } from "../../data/queries.ts";
 import { Button } from "../../ui/button.tsx";
 import { CopyId } from "../../ui/copy.tsx";
-import { count, plural } from "../../ui/format.ts";
+import { count, dollars, plural } from "../../ui/format.ts";
 import { Icon } from "../../ui/icon.tsx";
 import { Link } from "../../ui/link.tsx";
 import { Status } from "../../ui/status.tsx";
-import { Age, Until } from "../../ui/time.tsx";
+import { Age, Time, Until } from "../../ui/time.tsx";
 import { attempt } from "../../ui/toast.tsx";
 import { LimitDialog } from "../inbox/limit-dialog.tsx";
 import { DestroyDialog } from "./destroy-dialog.tsx";
@@ -37,6 +37,11 @@ export function SessionHeader({ session }: { session: Session }) {
       {session.status === "error" && session.last_error && (
         <p role="alert" className="mt-2 rounded-md bg-bad-soft px-3 py-1.5 text-bad wrap-anywhere">
           {session.last_error}
+        </p>
+      )}
+      {session.status === "running" && session.retry_at !== null && session.last_error !== null && (
+        <p role="status" className="mt-2 rounded-md bg-warn-soft px-3 py-1.5 wrap-anywhere">
+          Waiting for the provider until <Time at={session.retry_at} />: {session.last_error}
         </p>
       )}
       <div className="mt-2 empty:hidden">
@@ -100,6 +105,7 @@ function Facts({ session }: { session: Session }) {
       <span>{session.moniker}</span>
       <span className="tabular-nums">{plural(session.iteration + 1, "step")}</span>
       <span className="tabular-nums">{count(session.tokens_used)} tokens</span>
+      {session.cost_usd > 0 && <span className="tabular-nums">{dollars(session.cost_usd)}</span>}
       <span>
         started <Age at={session.created_at} /> ago
       </span>

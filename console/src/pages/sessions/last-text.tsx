@@ -9,6 +9,7 @@ export function LastText({ row }: { row: SessionSummary }) {
     return <span className="text-warn">Breakpoint before {pause_reason.step_token}</span>;
   if ((status === "error" || status === "paused") && row.last_error)
     return <span className="text-bad">{row.last_error}</span>;
+  if (status === "running" && row.last_error) return <span className="text-warn">Waits: {row.last_error}</span>;
   if (row.stop_reason !== null && row.stop_reason !== "destroyed")
     return <span className="text-warn">Stopped by {row.stop_reason}</span>;
   if (status === "waiting" && wake_at !== null)

@@ -7,7 +7,7 @@ type Read = { body: Record<string, unknown> } | { problems: Map<string, string> 
 export function readFields(form: FormData, params_schema: JsonSchema): Read {
   const problems = new Map<string, string>();
   const params: Record<string, unknown> = {};
-  const options: Record<string, number> = {};
+  const options: Record<string, number | string> = {};
   for (const [name, schema] of Object.entries(params_schema.properties ?? {})) {
     try {
       const value = valueIn(form, `params.${name}`, schema);
@@ -17,7 +17,10 @@ export function readFields(form: FormData, params_schema: JsonSchema): Read {
     }
   }
   for (const [name, value] of form)
-    if (name.startsWith("options.") && value !== "") options[name.slice("options.".length)] = Number(value);
+    if (name.startsWith("options.") && value !== "") {
+      const option = name.slice("options.".length);
+      options[option] = option === "model" ? textIn(form, name).trim() : Number(value);
+    }
   const agent_id = textIn(form, "agent_id").trim();
   if (agent_id === "") problems.set("agent_id", "It needs a name.");
   if (problems.size > 0) return { problems };

@@ -11,6 +11,7 @@ import { readFields } from "./read-fields.ts";
 const OPTIONS: [name: string, label: string, hint: string][] = [
   ["max_steps", "Most steps", "It stops after so many."],
   ["max_tokens", "Most tokens", "It stops once it used so many."],
+  ["max_cost_usd", "Most dollars", "It stops once its models cost so much, where their prices are known."],
   ["max_runtime_s", "Longest time, in seconds", "Counted from its start."],
   ["step_interval_ms", "Pause between steps, in milliseconds", ""],
 ];
@@ -122,8 +123,15 @@ function StartForm({ moniker, conversation_id }: StartFormProps) {
         </div>
       </Section>
       <details>
-        <summary className="caption">Limits and pace</summary>
+        <summary className="caption">Model, limits and pace</summary>
         <div className="mt-3 grid gap-3.5 sm:grid-cols-2">
+          <Field
+            name="options.model"
+            label="Model"
+            schema={{ type: "string", description: "provider/model; the server's own where it is empty." }}
+            isRequired={false}
+            problem={problems.get("options.model")}
+          />
           {OPTIONS.map(([name, label, description]) => (
             <Field
               key={name}

@@ -2,7 +2,7 @@ import { setTimeout as wait } from "node:timers/promises";
 import { isLive, type Session, sessionSchema } from "../../../domain/session.ts";
 import type { Step } from "../../../domain/step.ts";
 import { type ApiClient, CommandError, UnreachableError } from "../client.ts";
-import { coloured, printable, statusText } from "../output.ts";
+import { coloured, outageText, printable, statusText } from "../output.ts";
 import { findSession, stepsAfter } from "../sessions.ts";
 import { StepPrinter } from "../step-printer.ts";
 
@@ -17,8 +17,10 @@ export async function logs(client: ApiClient, prefix: string, { follow, tail, js
   const session = await findSession(client, prefix);
   const printer = new StepPrinter({ json: json ?? false, live: process.stdout.isTTY });
   const from = tail === undefined ? -1 : Math.max(-1, session.iteration - Number(tail));
-  if (follow) await followSession(client, session.session_id, from, printer);
-  else for await (const step of stepsAfter(client, session.session_id, from)) printer.step(step);
+  if (follow) return followSession(client, session.session_id, from, printer);
+  for await (const step of stepsAfter(client, session.session_id, from)) printer.step(step);
+  const outage = outageText(session);
+  if (outage !== null) printer.note(coloured("yellow", outage));
 }
 
 async function followSession(client: ApiClient, session_id: string, from: number, printer: StepPrinter): Promise<void> {
@@ -35,13 +37,17 @@ async function followSession(client: ApiClient, session_id: string, from: number
     printer.step(step);
   };
   const ended = Promise.withResolvers<Session>();
-  const endWhenOver = (current: Session) => {
+  let outage: string | null = null;
+  const look = (current: Session) => {
+    const told = outage;
+    outage = outageText(current);
+    if (outage !== null && outage !== told) printer.note(coloured("yellow", outage));
     if (!isLive(current.status)) ended.resolve(current);
   };
   const subscribe = async () => {
     socket.emit("subscribe", { session_id, after_iteration: last });
     const path = `/api/sessions/${encodeURIComponent(session_id)}`;
-    endWhenOver(await patiently(printer, () => client.get(sessionSchema, path)));
+    look(await patiently(printer, () => client.get(sessionSchema, path)));
   };
   socket.on("connect", () => void subscribe().catch((error: unknown) => ended.reject(error as Error)));
   socket.on("connect_error", (error) => {
@@ -52,7 +58,7 @@ async function followSession(client: ApiClient, session_id: string, from: number
   socket.on("agent_step", print);
   socket.on("agent_state_update", (current: Session) => {
     printer.progress(current);
-    endWhenOver(current);
+    look(current);
   });
   const over = await ended.promise.finally(() => socket.off().disconnect());
   // The end may be told by another way than the steps and overtake the last of them, also the one that says why.

@@ -1,6 +1,6 @@
 import type { Session } from "../../../domain/session.ts";
 import type { ApiClient } from "../client.ts";
-import { age, oneLine, statusText, table } from "../output.ts";
+import { age, oneLine, outageText, statusText, table } from "../output.ts";
 import { sessionsSchema } from "../sessions.ts";
 
 export type PsOptions = { status?: string; agent?: string; limit: string; json?: boolean };
@@ -18,7 +18,7 @@ export async function ps(client: ApiClient, { status, agent, limit, json }: PsOp
     statusText(session.status),
     String(session.iteration + 1),
     age(session.created_at),
-    oneLine(session.last_error ?? asText(session.result), 60),
+    oneLine(outageText(session) ?? session.last_error ?? asText(session.result), 60),
   ]);
   console.log(table(["SESSION", "AGENT", "MONIKER", "STATUS", "STEPS", "AGE", "LAST"], rows));
 }

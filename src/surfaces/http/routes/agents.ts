@@ -96,7 +96,7 @@ const readingRoutes: Routes = (app, { store }) => {
   );
 };
 
-const configRoutes: Routes = (app, { store, catalog }) => {
+const configRoutes: Routes = (app, { store, queue }) => {
   app.get(
     "/api/agents/:agent_id/config",
     {
@@ -122,7 +122,7 @@ const configRoutes: Routes = (app, { store, catalog }) => {
       },
     },
     async ({ params: { agent_id }, body }) => {
-      const outcome = await setAgentConfig(agent_id, body, { store, catalog });
+      const outcome = await setAgentConfig(agent_id, body, queue.parts);
       if (outcome.kind !== "set") throw refused(outcome);
       return outcome.config;
     },
