@@ -58,7 +58,7 @@ export class Models {
   }
 }
 
-/** The same where only workers have the keys of models. */
+/** The same for a process that runs no steps: its workers have the keys of models, and here is known only which providers there are. */
 export const unknownModel = (options: Choice): { path: string; message: string } | null =>
   problemIn(options, requireProvider);
 

@@ -87,13 +87,11 @@ async function serveUntilStopped(role: Role, config: Config, { opening, notices,
   atStop("the watchdog", () => watchdog.stop());
   const parts = { store, catalog, limit, metrics, log, watchdog };
   const models = new Models(config);
-  // A model that cannot be had is told now, and not by every step.
-  if (role !== "server") await models.for({});
+  if (role !== "server") await models.for({}); // A model that cannot be had is told now, and not by every step.
   const tools = newToolRegistry({ store, catalog, limit, workspace: config.EVERSTEP_WORKSPACE });
   const runtime = role === "server" ? null : newRuntime(config, { ...parts, tools, models });
   atStop("the work under way", () => runtime?.stop());
   const { queue, events } = runtime ?? {
-    // The workers have the keys; here is known only which providers there are.
     queue: new ActionQueue(store, catalog, { limit, checkOptions: unknownModel }),
     events: new Events(store),
   };
