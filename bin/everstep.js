@@ -10,8 +10,9 @@ const LAUNCHER = "EVERSTEP_LAUNCHER_PID";
 if (Number(process.versions.node.split(".")[0]) >= 24) {
   stopWithLauncher();
   // What was compiled once is not compiled again at the next start, which takes half the time. Where the folder cannot be written
-  // there is no such gain, and no harm.
-  module.enableCompileCache(fileURLToPath(new URL("../node_modules/.cache/everstep", import.meta.url)));
+  // there is no such gain, and no harm. Threads and a supervised program take it from the environment.
+  process.env.NODE_COMPILE_CACHE ??= fileURLToPath(new URL("../node_modules/.cache/everstep", import.meta.url));
+  module.enableCompileCache(process.env.NODE_COMPILE_CACHE);
   await import("../src/main/everstep.ts");
 } else {
   const node = fileURLToPath(new URL("../node_modules/.bin/node", import.meta.url));

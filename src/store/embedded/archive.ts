@@ -2,8 +2,9 @@ import { existsSync } from "node:fs";
 import { readdir, rm } from "node:fs/promises";
 import { basename, join, resolve } from "node:path";
 import { type Connection, connect, Index, MatchQuery, Operator, Session, type Table } from "@lancedb/lancedb";
-import { DataType, type RecordBatch } from "apache-arrow";
+import type { RecordBatch } from "apache-arrow";
 import { EverstepError } from "../../domain/errors.ts";
+import { arrow } from "./arrow.ts";
 import { archiveSchema, columnSchema, toBatch, toTable } from "./arrow-rows.ts";
 import { type Condition, toLance } from "./condition.ts";
 import { DurableFiles, syncPath } from "./durable-files.ts";
@@ -344,8 +345,8 @@ type ColumnData = NonNullable<ReturnType<ArrowTable["getChild"]>>["data"][number
 function valueAt(data: ColumnData, at: number): Value {
   if (!data.getValid(at)) return null;
   const values: unknown = data.values;
-  if (DataType.isUtf8(data.type)) return textAt(values as Uint8Array, data.valueOffsets, at);
-  if (DataType.isBool(data.type))
+  if (arrow.DataType.isUtf8(data.type)) return textAt(values as Uint8Array, data.valueOffsets, at);
+  if (arrow.DataType.isBool(data.type))
     return ((values as Uint8Array)[(data.offset + at) >> 3] as number) & (1 << ((data.offset + at) & 7)) ? 1 : 0;
   return Number((values as ArrayLike<number | bigint>)[at]);
 }

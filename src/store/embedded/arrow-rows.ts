@@ -1,19 +1,6 @@
-import { createRequire } from "node:module";
-import {
-  Bool,
-  type Data,
-  Field,
-  Float64,
-  Int64,
-  makeData,
-  RecordBatch,
-  Schema,
-  Struct,
-  Table,
-  tableToIPC,
-  Utf8,
-} from "apache-arrow";
+import type { Data, RecordBatch, Schema, Table } from "apache-arrow";
 import { words } from "../../domain/words.ts";
+import { arrow } from "./arrow.ts";
 import {
   type Column,
   columnIndex,
@@ -23,6 +10,8 @@ import {
   type TableName,
   type Values,
 } from "./tables.ts";
+
+const { Bool, Field, Float64, Int64, makeData, Struct, Utf8 } = arrow;
 
 /** A column of a LanceDB table: one of the row's own, or one that is computed from them for finding rows. */
 type ArchiveColumn = Column & { compute?: (values: Values) => string | null };
@@ -69,32 +58,27 @@ const archiveColumns = (tables: EmbeddedTables, table: TableName): ArchiveColumn
 ];
 
 export function archiveSchema(tables: EmbeddedTables, table: TableName): Schema {
-  return new Schema(archiveColumns(tables, table).map(({ name, kind }) => new Field(name, arrowType(kind), true)));
+  return new arrow.Schema(
+    archiveColumns(tables, table).map(({ name, kind }) => new Field(name, arrowType(kind), true)),
+  );
 }
 
-/**
- * LanceDB asks whether a schema is one of its own copy of Arrow, which is the one for `require`, so that it is made there.
- * (It takes batches of either.)
- */
 export function columnSchema(tables: EmbeddedTables, table: TableName, columns: readonly string[]): Schema {
-  const { fields } = archiveSchema(tables, table);
-  const added = new Schema(fields.filter(({ name }) => columns.includes(name)));
-  return arrowOfLanceDb.tableFromIPC(tableToIPC(new Table(added))).schema;
+  return new arrow.Schema(archiveSchema(tables, table).fields.filter(({ name }) => columns.includes(name)));
 }
-const arrowOfLanceDb = createRequire(import.meta.url)("apache-arrow") as typeof import("apache-arrow");
 
 /** One Arrow batch from rows, column by column: several times faster than the general builder. */
 export function toBatch(tables: EmbeddedTables, table: TableName, rows: Values[]): RecordBatch {
   const columns = archiveColumns(tables, table);
   const schema = archiveSchema(tables, table);
   const children = columns.map((column, index) => columnData(column, rows, index));
-  return new RecordBatch(
+  return new arrow.RecordBatch(
     schema,
     makeData({ type: new Struct(schema.fields), length: rows.length, nullCount: 0, children }),
   );
 }
 
-export const toTable = (batches: RecordBatch[]): Table => new Table(batches);
+export const toTable = (batches: RecordBatch[]): Table => new arrow.Table(batches);
 
 function arrowType(kind: Column["kind"]) {
   switch (kind) {

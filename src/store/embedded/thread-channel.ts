@@ -1,4 +1,3 @@
-import { getCompileCacheDir } from "node:module";
 import { setTimeout as delay } from "node:timers/promises";
 import { SHARE_ENV, Worker } from "node:worker_threads";
 import { EverstepError } from "../../domain/errors.ts";
@@ -12,9 +11,6 @@ import { type BatchMessage, type PackedError, unpackError } from "./thread-messa
 export type Call = { id: number; method: string; args: unknown[] };
 type CallAnswer = { id: number; result: unknown } | { id: number; error: PackedError };
 export type Answer = CallAnswer | { notice: string };
-
-/** Where this program keeps what it compiled, if it does: the thread does the same. */
-export type ThreadData = { compile_cache: string | undefined };
 
 /** How the thread is run, beside what the storage is given. */
 export type ThreadTuning = Partial<Tuning> & {
@@ -138,11 +134,9 @@ export class ThreadChannel {
   async #start(): Promise<void> {
     const { heap_mb, ...tuning } = this.#tuning;
     const limits = { ...RESOURCES, ...(heap_mb === undefined ? {} : { maxOldGenerationSizeMb: heap_mb }) };
-    const workerData: ThreadData = { compile_cache: getCompileCacheDir() };
     // Shared, since LanceDB reads the process's own environment (`compaction-memory.ts`).
     const worker = new Worker(new URL("./thread-entry.ts", import.meta.url), {
       resourceLimits: limits,
-      workerData,
       env: SHARE_ENV,
     });
     this.#worker = worker;

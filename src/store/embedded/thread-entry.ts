@@ -1,16 +1,12 @@
-import { enableCompileCache, flushCompileCache } from "node:module";
-import { dirname } from "node:path";
-import { parentPort, workerData } from "node:worker_threads";
+import { flushCompileCache } from "node:module";
+import { parentPort } from "node:worker_threads";
 import { Semaphore } from "../../concurrency/semaphore.ts";
 import { messageOf } from "../store-errors.ts";
 import type { Tuning } from "./archiver.ts";
 import type { OtherSchema } from "./migrations.ts";
-import type { StorageThread } from "./storage-thread.ts";
-import type { Answer, Call, ThreadData } from "./thread-channel.ts";
+import { StorageThread } from "./storage-thread.ts";
+import type { Answer, Call } from "./thread-channel.ts";
 import { packError } from "./thread-messages.ts";
-
-const { compile_cache } = workerData as ThreadData;
-if (compile_cache !== undefined) enableCompileCache(dirname(compile_cache));
 
 /**
  * The journal's thread: opens the storage on the first call, then answers calls by name.
@@ -28,9 +24,7 @@ async function answer({ id, method, args }: Call): Promise<Answer> {
   try {
     if (method === "open") {
       const [folder, tuning, other] = args as [string, Partial<Tuning>, OtherSchema | null];
-      // Only now, so that it is taken from the cache.
-      const { StorageThread: Opened } = await import("./storage-thread.ts");
-      storage = await Opened.open(
+      storage = await StorageThread.open(
         folder,
         tuning,
         (notice) => parentPort?.postMessage({ notice } satisfies Answer),
@@ -49,6 +43,7 @@ async function answer({ id, method, args }: Call): Promise<Answer> {
 
 async function serve(call: Call): Promise<void> {
   parentPort?.postMessage(await answer(call));
+  // A program that is killed writes nothing into its cache.
   if (call.method === "open") flushCompileCache();
   if (call.method === "close") parentPort?.close();
 }
