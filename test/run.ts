@@ -1,20 +1,22 @@
-import { spawn } from "node:child_process";
-import { once } from "node:events";
+import { globSync } from "node:fs";
 import { parseArgs } from "node:util";
 import { startPostgres } from "./postgres-process.ts";
+import { IS_LONG } from "./repetitions.ts";
 import { REPOSITORY } from "./repository-files.ts";
+import { type FileRun, runFiles } from "./run-files.ts";
 
 const USAGE = `npm test [-- FILE…]        every test, or these files
 npm run test:quick         what tells most in a minute: domain, embedded store, runtime promises, HTTP
-npm run test:postgres      the suites of the HTTP API once more, with the server on PostgreSQL`;
+npm run test:postgres      the suites of the HTTP API once more, with the server on PostgreSQL
 
-const EVERYTHING = ["test/**/*.test.ts"];
+EVERSTEP_TEST_LONG=1       tests that repeat themselves do so many times`;
 
 /** Each of these takes seconds and needs nothing that `npm ci` did not bring. */
 const QUICK = [
   "test/*.test.ts",
   "test/store/{exact-text,follow,embedded,state-chain,state-delta}.test.ts",
   "test/runtime/{lancedb,registry}.test.ts",
+  "test/server/{agents,conversations,requests,sessions,sockets,steps,system}.test.ts",
 ];
 
 /** The suites that speak to the server over HTTP and sockets only, whatever store is behind it. */
@@ -23,29 +25,39 @@ const HTTP = [
   "test/server/{code-change,rerun,sessions,sockets,sockets-catch-up,steps,summaries,system}.test.ts",
 ];
 
-const CONCURRENCY = 2;
-const TIMEOUT_MS = 900_000;
+/** These take longest, so they begin first: else one of them would be alone at the end. */
+const LONGEST = [
+  "test/matrix/matrix.test.ts",
+  "test/runtime/{lancedb,postgres}{,-faults}.test.ts",
+  "test/store/{embedded,embedded-archiving,postgres}.test.ts",
+];
 
-async function runTests(files: readonly string[], environment: Record<string, string> = {}): Promise<boolean> {
-  const options = ["--test", `--test-concurrency=${CONCURRENCY}`, `--test-timeout=${TIMEOUT_MS}`];
-  const child = spawn(process.execPath, [...options, ...files], {
-    cwd: REPOSITORY,
-    stdio: "inherit",
-    env: { NODE_COMPILE_CACHE: `${REPOSITORY}/node_modules/.cache/test`, ...process.env, ...environment },
-  });
-  const [code] = await once(child, "exit");
-  return code === 0;
+const ON_POSTGRES = { EVERSTEP_TEST_STORE: "postgres" };
+const LIMITS = {
+  concurrency: 3,
+  test_ms: IS_LONG ? 3_600_000 : 180_000,
+  file_ms: IS_LONG ? 7_200_000 : 300_000,
+};
+
+const filesOf = (patterns: readonly string[]): string[] => globSync([...patterns], { cwd: REPOSITORY }).sort();
+const asRuns = (files: readonly string[], environment: FileRun["environment"] = {}): FileRun[] =>
+  files.map((file) => ({ file, environment }));
+
+function everything(): FileRun[] {
+  const files = new Set([...LONGEST.flatMap((pattern) => filesOf([pattern])), ...filesOf(["test/**/*.test.ts"])]);
+  return [...asRuns([...files]), ...asRuns(filesOf(HTTP), ON_POSTGRES)];
 }
 
 /** One database server for all files: each test makes a schema of its own in it. */
-async function runOnPostgres(files: readonly string[]): Promise<boolean> {
-  const environment = { EVERSTEP_TEST_STORE: "postgres" };
-  if (process.env["EVERSTEP_TEST_POSTGRES"]) return runTests(files, environment);
-  const database = await startPostgres();
+async function runWithPostgres(runs: readonly FileRun[]): Promise<boolean> {
+  if (process.env["EVERSTEP_TEST_POSTGRES"]) return runFiles(runs, LIMITS);
+  // Where there is none, each file that needs it says so.
+  const database = await startPostgres().catch(() => null);
+  if (database) process.env["EVERSTEP_TEST_POSTGRES"] = database.url;
   try {
-    return await runTests(files, { ...environment, EVERSTEP_TEST_POSTGRES: database.url });
+    return await runFiles(runs, LIMITS);
   } finally {
-    await database.stop();
+    await database?.stop();
   }
 }
 
@@ -62,11 +74,10 @@ async function run(): Promise<boolean> {
     console.log(USAGE);
     return true;
   }
-  if (values.quick) return runTests([...QUICK, ...HTTP]);
-  if (values.postgres) return runOnPostgres(HTTP);
-  if (positionals.length > 0) return runTests(positionals);
-  const results = [await runTests(EVERYTHING), await runOnPostgres(HTTP)];
-  return results.every((passed) => passed);
+  if (values.quick) return runFiles(asRuns(filesOf(QUICK)), LIMITS);
+  if (values.postgres) return runWithPostgres(asRuns(filesOf(HTTP), ON_POSTGRES));
+  if (positionals.length > 0) return runFiles(asRuns(positionals), LIMITS);
+  return runWithPostgres(everything());
 }
 
 process.exitCode = (await run()) ? 0 : 1;

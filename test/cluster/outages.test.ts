@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
-import { describe, test } from "node:test";
+import { after, before, describe, test } from "node:test";
 import { setTimeout as wait } from "node:timers/promises";
 import { freePort } from "../free-port.ts";
-import { administer } from "../postgres-process.ts";
-import { onPostgres, postgresServer } from "../postgres-server.ts";
+import { administer, type PostgresProcess, startPostgres } from "../postgres-process.ts";
+import { onPostgres, postgresHome } from "../postgres-server.ts";
 import { eventually, TIMEOUT } from "../server/server-fixture.ts";
 import { Follower, rowsOf } from "../store/conformance/follower.ts";
 import { assertWhole, Cluster } from "./cluster.ts";
@@ -34,22 +34,27 @@ async function assertOutlives(cluster: Cluster, happens: () => Promise<void>): P
 
 await onPostgres(() => {
   describe("a database that fails", () => {
-    test("restarts: everything goes on", TIMEOUT, async (t) => {
-      const { restart } = await postgresServer();
-      if (!restart) return t.skip("the server of EVERSTEP_TEST_POSTGRES is not ours to restart; unset it to test this");
-      await using cluster = await Cluster.open();
+    // Of these tests alone: the others go on meanwhile.
+    let database: PostgresProcess;
+    before(async () => {
+      database = await startPostgres();
+    });
+    after(() => database.stop());
+    const openCluster = async (): Promise<Cluster> => Cluster.open(undefined, await postgresHome(database));
+
+    test("restarts: everything goes on", TIMEOUT, async () => {
+      await using cluster = await openCluster();
       await cluster.workers(2);
-      await assertOutlives(cluster, () => restart(() => wait(500)));
+      await assertOutlives(cluster, () => database.restart(() => wait(500)));
     });
 
     test("ends all connections, again and again: everything goes on", TIMEOUT, async () => {
-      const { url } = await postgresServer();
-      await using cluster = await Cluster.open();
+      await using cluster = await openCluster();
       await cluster.workers(2);
       await assertOutlives(cluster, async () => {
         for (let round = 0; round < 5; round++) {
           await administer(
-            url,
+            database.url,
             "select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'everstep'",
           );
           await wait(300);
@@ -67,7 +72,7 @@ await onPostgres(() => {
       "is away when a process starts: it is waited for; asked to stop meanwhile, the process does",
       TIMEOUT,
       async () => {
-        await using cluster = await Cluster.open();
+        await using cluster = await openCluster();
         const own_port = await freePort();
         const away = new URL(cluster.url);
         away.port = String(own_port);
@@ -97,7 +102,7 @@ await onPostgres(() => {
       TIMEOUT,
       async () => {
         await using resources = new AsyncDisposableStack();
-        const cluster = await Cluster.open();
+        const cluster = await openCluster();
         const { proxy, url } = await FaultyProxy.before(cluster.url);
         resources.use(proxy);
         resources.use(cluster);
