@@ -42,8 +42,8 @@ export async function onPostgres(define: () => void): Promise<void> {
 let schemas = 0;
 
 /** An empty place for a store, apart from all others, and how to be rid of it. On the server of all tests, or on one of the test's own. */
-export async function postgresHome(own?: PostgresServer): Promise<{ url: string; remove: () => Promise<void> }> {
-  const { url } = own ?? (await postgresServer());
+export async function postgresHome(server?: PostgresServer): Promise<{ url: string; remove: () => Promise<void> }> {
+  const { url } = server ?? (await postgresServer());
   const schema = `test_${process.pid}_${++schemas}`;
   await administer(url, `create schema ${schema}`);
   const address = new URL(url);

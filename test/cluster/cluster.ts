@@ -90,11 +90,8 @@ export class Cluster implements AsyncDisposable {
   }
 
   async until(what: string, session_ids: string[], fits: (session: Session) => boolean): Promise<void> {
-    const left = new Set(session_ids);
-    await eventually(what, async () => {
-      for (const id of left) if (fits(await this.session(id))) left.delete(id);
-      return left.size === 0;
-    });
+    // Those that fit stay as they are, so that one look at a time is enough.
+    for (const id of session_ids) await eventually(what, async () => fits(await this.session(id)));
   }
 
   /** The processes that run agents, by process id. */

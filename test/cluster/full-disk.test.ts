@@ -16,9 +16,9 @@ import { guidanceWhereabouts } from "./guidance-whereabouts.ts";
 /** A fresh database, some log, and room for what the test writes. */
 const DISK_BYTES = 400 * 1024 * 1024;
 const FLAGS = ["max_wal_size=64MB", "min_wal_size=32MB"];
-const LAST = 150;
+const LAST = 80;
 /** The server frees files now and then, so the disk is filled again and again. */
-const FILLINGS = 30;
+const FILLINGS = 12;
 
 await onPostgres(() => {
   test("the database's disk fills up: nothing acknowledged is lost, and all goes on with room", TIMEOUT, async (t) => {

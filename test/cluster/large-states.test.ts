@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { setTimeout as wait } from "node:timers/promises";
 import { onPostgres } from "../postgres-server.ts";
+import { repetitions } from "../repetitions.ts";
 import { eventually } from "../server/server-fixture.ts";
 import { reportedRandom } from "../store/seeded-random.ts";
 import { Cluster } from "./cluster.ts";
@@ -9,9 +10,8 @@ import { GuidanceLoad } from "./guidance-load.ts";
 import { guidanceWhereabouts } from "./guidance-whereabouts.ts";
 import type { Member } from "./member.ts";
 
-/** `EVERSTEP_CLUSTER_KILLS=50 EVERSTEP_CLUSTER_FREEZES=20` is the long version. */
-const KILLS = Number(process.env["EVERSTEP_CLUSTER_KILLS"] ?? 3);
-const FREEZES = Number(process.env["EVERSTEP_CLUSTER_FREEZES"] ?? 1);
+const KILLS = repetitions("EVERSTEP_CLUSTER_KILLS", { few: 1, many: 50 });
+const FREEZES = repetitions("EVERSTEP_CLUSTER_FREEZES", { few: 1, many: 20 });
 /** So large that a worker which takes over sessions reads for a while, and is told things meanwhile. */
 const LARGE = { to: 1_000_000, delay_ms: 150, payload_bytes: 300_000 };
 const SESSIONS = 60;

@@ -10,14 +10,14 @@ import { assertWhole, Cluster } from "./cluster.ts";
 import { FaultyProxy } from "./faulty-proxy.ts";
 import type { Member } from "./member.ts";
 
-const LAST = 120;
+const LAST = 60;
 const SLOW = { to: LAST, delay_ms: 50 };
 const isDone = ({ status }: { status: string }): boolean => status === "done";
 const hasBegun = ({ iteration }: { iteration: number }): boolean => iteration >= 2;
 
 /** Sessions run and one of them is followed; something happens; every step is there once, for the follower as well. */
 async function assertOutlives(cluster: Cluster, happens: () => Promise<void>): Promise<void> {
-  const sessions = await cluster.createMany(20, "count", SLOW);
+  const sessions = await cluster.createMany(12, "count", SLOW);
   const [followed] = sessions as [string];
   const echo = await cluster.create("echo");
   const follower = new Follower(cluster.store, { session_id: followed, after_iteration: -1 });
@@ -63,9 +63,9 @@ await onPostgres(() => {
       // Nobody is taken for dead and comes back, over and over: each heartbeat has its lock again.
       const joined = async () =>
         (await cluster.store.listWorkers?.())?.map(({ name, started_at }) => [name, started_at]);
-      const before = await joined();
+      const members = await joined();
       await wait(2000);
-      assert.deepEqual([before?.length, await joined()], [3, before]);
+      assert.deepEqual([members?.length, await joined()], [3, members]);
     });
 
     test(

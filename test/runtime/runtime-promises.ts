@@ -2,7 +2,7 @@ import { describe } from "node:test";
 import { asking } from "./promises/asking.ts";
 import { attempts } from "./promises/attempts.ts";
 import { builtIn } from "./promises/builtin.ts";
-import { children } from "./promises/children.ts";
+import { children, childrenUnderKills } from "./promises/children.ts";
 import { creation } from "./promises/creation.ts";
 import { crowds } from "./promises/crowds.ts";
 import { destroying } from "./promises/destroying.ts";
@@ -18,7 +18,7 @@ import { holding } from "./promises/holding.ts";
 import { kills } from "./promises/kills.ts";
 import { kinds } from "./promises/kinds.ts";
 import { limits } from "./promises/limits.ts";
-import { once } from "./promises/once.ts";
+import { once, onceUnderKills } from "./promises/once.ts";
 import { order } from "./promises/order.ts";
 import { outages } from "./promises/outages.ts";
 import { pausing } from "./promises/pausing.ts";
@@ -43,7 +43,6 @@ const PROMISES = [
   guidance,
   guidanceNow,
   guidanceEnds,
-  guidanceFlood,
   kinds,
   limits,
   errors,
@@ -59,22 +58,36 @@ const PROMISES = [
   destroying,
   forks,
   transcripts,
-  rehydration,
   statusMachine,
+  events,
+  versions,
+  builtIn,
+];
+
+/** Each opens stores of its own, or starts processes. */
+const UNDER_FAULTS = [
+  guidanceFlood,
+  onceUnderKills,
+  childrenUnderKills,
+  rehydration,
   shutdown,
   crowds,
   storeOutages,
   storeRefusals,
-  events,
   kills,
-  versions,
   schedules,
-  builtIn,
 ];
 
 /** What the runtime promises, on any engine: hand it a way to make an empty home for a store. */
 export function runtimePromises(name: string, makeHome: MakeHome): void {
   describe(`the runtime on ${name}`, () => {
     for (const promises of PROMISES) promises(makeHome);
+  });
+}
+
+/** What it promises where it is stopped, killed or overrun, or where its store fails. */
+export function runtimeUnderFaults(name: string, makeHome: MakeHome): void {
+  describe(`the runtime on ${name} under faults`, () => {
+    for (const promises of UNDER_FAULTS) promises(makeHome);
   });
 }

@@ -2,11 +2,12 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { z } from "zod";
 import { MonikerFiles, monikerFile } from "../monikers/moniker-files.ts";
+import { repetitions } from "../repetitions.ts";
 import { Api, read } from "./api.ts";
 import { eventually, ServerProcess, TIMEOUT } from "./server-fixture.ts";
 
 /** Sessions that run while their code changes. */
-const SESSIONS = Number(process.env["EVERSTEP_TEST_CODE_CHANGE_SESSIONS"] ?? 40);
+const SESSIONS = repetitions("EVERSTEP_TEST_CODE_CHANGE_SESSIONS", { few: 40, many: 1000 });
 const STEPS = 60;
 const GENERATIONS = 6;
 

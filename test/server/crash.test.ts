@@ -3,16 +3,17 @@ import { describe, test } from "node:test";
 import { setTimeout as wait } from "node:timers/promises";
 import type { JsonObject } from "../../src/domain/json.ts";
 import type { Step } from "../../src/domain/step.ts";
+import { repetitions } from "../repetitions.ts";
 import { randomFor } from "../store/random.ts";
 import { Api, pathOf, read, SHAPES } from "./api.ts";
 import { Clients, COUNT_TO, type Ledger } from "./crash-load.ts";
 import { eventually, ServerProcess } from "./server-fixture.ts";
 
-const KILLS = Number(process.env["EVERSTEP_CRASH_KILLS"] ?? 5);
+const KILLS = repetitions("EVERSTEP_CRASH_KILLS", { few: 3, many: 20 });
 
 describe("a server that is killed under load", () => {
   test(`keeps every promise that it answered, each exactly once, over ${KILLS} kills`, {
-    timeout: 120_000,
+    timeout: 60_000 + KILLS * 20_000,
   }, async (context) => {
     const random = randomFor(context);
     await using server = await ServerProcess.start();

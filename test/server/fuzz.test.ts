@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { Agent, request } from "node:http";
 import { after, before, describe, test } from "node:test";
+import { repetitions } from "../repetitions.ts";
 import { randomFor } from "../store/random.ts";
 import { Api, pathOf, SHAPES } from "./api.ts";
 import {
@@ -16,8 +17,8 @@ import {
 } from "./fuzz-requests.ts";
 import { eventually, ServerProcess } from "./server-fixture.ts";
 
-const BODIES = Number(process.env["EVERSTEP_FUZZ_BODIES"] ?? 2000);
-const QUERIES = Number(process.env["EVERSTEP_FUZZ_QUERIES"] ?? 200);
+const BODIES = repetitions("EVERSTEP_FUZZ_BODIES", { few: 400, many: 2000 });
+const QUERIES = repetitions("EVERSTEP_FUZZ_QUERIES", { few: 60, many: 200 });
 const AT_ONCE = 32;
 const TIMEOUT = { timeout: 180_000 };
 

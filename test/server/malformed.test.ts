@@ -1,13 +1,14 @@
 import assert from "node:assert/strict";
 import { before, describe, test } from "node:test";
+import { repetitions } from "../repetitions.ts";
 import { randomFor } from "../store/random.ts";
 import { Api } from "./api.ts";
 import { sendMalformedFrames, sendMalformedRequests } from "./malformed-load.ts";
 import { eventually, sharedServer, TIMEOUT } from "./server-fixture.ts";
 import { heldMb, INSPECTABLE } from "./server-heap.ts";
 
-const REQUESTS = Number(process.env["EVERSTEP_FUZZ_REQUESTS"] ?? 20_000);
-const FRAMES = Number(process.env["EVERSTEP_FUZZ_FRAMES"] ?? 5000);
+const REQUESTS = repetitions("EVERSTEP_FUZZ_REQUESTS", { few: 6000, many: 20_000 });
+const FRAMES = repetitions("EVERSTEP_FUZZ_FRAMES", { few: 2000, many: 5000 });
 const TOKEN = "a-secret-that-nobody-guesses";
 /** What the program keeps for good once it has met everything: compiled code, interned texts, rows of the chat. */
 const MOST_KEPT_MB = 12;

@@ -4,13 +4,14 @@ import { setTimeout as pause } from "node:timers/promises";
 import { connect } from "@lancedb/lancedb";
 import type { Tuning } from "../../src/store/embedded/embedded-store.ts";
 import type { Store } from "../../src/store/store.ts";
+import { repetitions } from "../repetitions.ts";
 import { scratchFolder } from "./scratch-folder.ts";
 import { type SeededRandom, seededRandom, seedFrom } from "./seeded-random.ts";
 import { LANES as FEW_LANES, openStore, writeCommits } from "./store-folder.ts";
 import { type Acknowledged, acknowledge, type ReadHistory, verifyHistory } from "./verify-history.ts";
 import { startWriter, type Upkeep, type Writer } from "./writer-process.ts";
 
-const ROUNDS = Number(process.env["EVERSTEP_CRASH_ROUNDS"] ?? 54);
+const ROUNDS = repetitions("EVERSTEP_CRASH_ROUNDS", { few: 12, many: 54 });
 const LANES = 12;
 
 /** When a round's writer is killed, and what it does until then. */

@@ -9,6 +9,7 @@ import { connect } from "@lancedb/lancedb";
 import { FORMAT, MIGRATIONS } from "../../src/store/embedded/migrations.ts";
 import { CheckedRows, checksumOf } from "../../src/store/embedded/row-checksums.ts";
 import { EMBEDDED_TABLES, TABLES, type Values } from "../../src/store/embedded/tables.ts";
+import { repetitions } from "../repetitions.ts";
 import { mustAdvance, WORKER } from "./fixtures.ts";
 import { formatFixtures, unpackFixture, verifyFixture } from "./format-fixture.ts";
 import { scratchFolder } from "./scratch-folder.ts";
@@ -19,7 +20,7 @@ import { startReporting } from "./writer-process.ts";
 
 const FIXTURES = formatFixtures();
 const [OLDEST] = FIXTURES.toSorted((a, b) => a.format - b.format);
-const KILLS = Number(process.env["EVERSTEP_UPGRADE_KILLS"] ?? 6);
+const KILLS = repetitions("EVERSTEP_UPGRADE_KILLS", { few: 3, many: 30 });
 
 const setFormat = (folder: string, format: number): void => {
   const database = new DatabaseSync(join(folder, "journal.sqlite"));

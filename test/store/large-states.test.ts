@@ -43,14 +43,14 @@ async function writeStates(store: Store): Promise<string[]> {
 }
 
 /** Readers at once, each of whom asks for all states of a session. */
-async function readStates(store: Store, session_ids: string[]): Promise<void> {
+async function readStates(store: Store, session_ids: string[], readers: number): Promise<void> {
   const read = async (reader: number): Promise<void> => {
     const session_id = session_ids[reader % SESSIONS] as string;
     const steps = await store.listSteps({ session_id, limit: 500, offset: 0 });
     assert.equal(steps.length, STATES);
     for (const [n, step] of steps.entries()) assertState(step, n);
   };
-  await Promise.all(Array.from({ length: READERS }, (_, reader) => read(reader)));
+  await Promise.all(Array.from({ length: readers }, (_, reader) => read(reader)));
 }
 
 describe("states of 30 MB by the dozen", () => {
@@ -64,11 +64,11 @@ describe("states of 30 MB by the dozen", () => {
     {
       await using store = await openStore(scratch.path, { heap_mb: HEAP_MB }, (text) => notices.push(text));
       session_ids = await writeStates(store);
-      await Promise.all([store.checkpoint(), readStates(store, session_ids)]);
+      await Promise.all([store.checkpoint(), readStates(store, session_ids, READERS)]);
     }
     {
       await using store = await openStore(scratch.path, { heap_mb: HEAP_MB }, (text) => notices.push(text));
-      await readStates(store, session_ids);
+      await readStates(store, session_ids, SESSIONS);
       const listed = await store.listSessions({ limit: 100, offset: 0 });
       assert.equal(listed.length, SESSIONS);
       for (const session of listed) assert.equal((session.context["text"] as string).length, STATE_CHARACTERS);

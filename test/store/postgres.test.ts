@@ -27,7 +27,6 @@ async function open(): Promise<OpenedStore> {
 }
 
 await onPostgres(() => {
-  // 100,000 steps take a while.
-  if (process.env["EVERSTEP_TEST_ALL"] === "1") storeVolume("postgres", open);
+  storeVolume("postgres", open);
   storeConformance("postgres", open);
 });

@@ -5,6 +5,7 @@ import { describe, test } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
 import { openEmbeddedStore, type Tuning } from "../../src/store/embedded/embedded-store.ts";
 import { FORMAT } from "../../src/store/embedded/migrations.ts";
+import { repetitions } from "../repetitions.ts";
 import { formatFixtures, unpackFixture, verifyFixture } from "./format-fixture.ts";
 import { copyUnsynced, makeDisk, mayMount, mountDisk } from "./mounts.ts";
 import { scratchFolder } from "./scratch-folder.ts";
@@ -14,8 +15,8 @@ import type { UpgradeReport } from "./upgrade-writer.ts";
 import { type Acknowledged, verifyHistory } from "./verify-history.ts";
 import { type ReportingProcess, startReporting, startWriter, type Upkeep, type Writer } from "./writer-process.ts";
 
-const ROUNDS = Number(process.env["EVERSTEP_POWER_LOSS_ROUNDS"] ?? 12);
-const UPGRADE_ROUNDS = 3;
+const ROUNDS = repetitions("EVERSTEP_POWER_LOSS_ROUNDS", { few: 5, many: 40 });
+const UPGRADE_ROUNDS = repetitions("EVERSTEP_UPGRADE_LOSSES", { few: 1, many: 10 });
 const LANES = 12;
 const DISK_BYTES = 256 << 20;
 

@@ -3,13 +3,14 @@ import { describe, test } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
 import type { JsonObject, JsonValue } from "../../../src/domain/json.ts";
 import type { FrameAction, FrameOut } from "../../../src/domain/step-frame.ts";
+import { repetitions } from "../../repetitions.ts";
 import { scratchFolder } from "../../store/scratch-folder.ts";
 import { seededRandom, seedFrom } from "../../store/seeded-random.ts";
 import { type MakeHome, sharedWorld, TIMEOUT, World } from "../runtime-fixture.ts";
 import { RuntimeProcess } from "../runtime-process.ts";
 
-const CHILDREN = Number(process.env["EVERSTEP_CHILDREN"] ?? 30);
-const KILLS = Number(process.env["EVERSTEP_CHILD_KILLS"] ?? 4);
+const CHILDREN = repetitions("EVERSTEP_CHILDREN", { few: 30, many: 500 });
+const KILLS = repetitions("EVERSTEP_CHILD_KILLS", { few: 3, many: 20 });
 
 const childOf = (guidance: JsonValue): JsonObject => (guidance as { child: JsonObject }).child;
 
@@ -155,7 +156,10 @@ export function children(makeHome: MakeHome): void {
       },
     );
   });
+}
 
+/** The same where processes are killed. */
+export function childrenUnderKills(makeHome: MakeHome): void {
   test(`each of ${CHILDREN} children is heard of once, over ${KILLS} kills`, { timeout: 3_600_000 }, async (t) => {
     const random = seededRandom(seedFrom("EVERSTEP_CHILD_SEED"));
     await using workspace = await scratchFolder();

@@ -2,17 +2,19 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
 import type { Action } from "../../../src/domain/action.ts";
+import type { Message } from "../../../src/domain/conversation.ts";
 import type { Step } from "../../../src/domain/step.ts";
+import { repetitions } from "../../repetitions.ts";
 import { scratchFolder } from "../../store/scratch-folder.ts";
 import { reportedRandom, type SeededRandom } from "../../store/seeded-random.ts";
 import { type MakeHome, type StoreHome, World } from "../runtime-fixture.ts";
 import { RuntimeProcess } from "../runtime-process.ts";
 
-const ROUNDS = Number(process.env["EVERSTEP_CRASH_ROUNDS"] ?? 30);
-const SESSIONS = 100;
+const ROUNDS = repetitions("EVERSTEP_CRASH_ROUNDS", { few: 6, many: 30 });
+/** As many as have work until the last kill. */
+const SESSIONS = Math.max(20, Math.ceil(ROUNDS * 3.4));
 /** So few steps at once that the work lasts for all the kills. */
 const STEPS_AT_ONCE = 4;
-/** About as many as make the work last until the last kill. */
 const STEPS_PER_ROUND = 90;
 /** Where a round's sessions are all paused or done, no step comes however long it waits. */
 const MOST_REQUESTS = 100;
@@ -52,7 +54,8 @@ export function crash(name: string, makeHome: MakeHome): void {
       const { running, done } = (await world.store.counts()).sessions;
       t.diagnostic(`after the last kill ${running} sessions were running and ${done} were done`);
       await finish(world);
-      for (let index = 0; index < SESSIONS; index += 1) await verifySession(world, index);
+      const messages = await world.store.listMessages({ conversation_id: CONVERSATION, limit: 10_000, offset: 0 });
+      for (let index = 0; index < SESSIONS; index += 1) await verifySession(world, index, messages);
       for (const action_id of accepted) await verifyEnded(world, await world.store.getAction(action_id), action_id);
     });
   });
@@ -125,7 +128,7 @@ async function finish(world: World): Promise<void> {
   }
 }
 
-async function verifySession(world: World, index: number): Promise<void> {
+async function verifySession(world: World, index: number, messages: Message[]): Promise<void> {
   const session_id = sessionId(index);
   const steps = await world.steps(session_id);
   const { to } = paramsOf(index);
@@ -135,7 +138,6 @@ async function verifySession(world: World, index: number): Promise<void> {
     `iterations of ${session_id} have no gap and no repeat`,
   );
   for (const [at, step] of steps.slice(1).entries()) assert.equal(step.step_token, steps[at]?.next_step_token);
-  const messages = await world.store.listMessages({ conversation_id: CONVERSATION, limit: 10_000, offset: 0 });
   const own = messages.filter((message) => message.session_id === session_id).map(({ text }) => text);
   assert.deepEqual(own, index % 2 === 0 ? steps.map(({ text }) => text) : [], `what ${session_id} said`);
   await verifyGuidance(world, session_id, steps);

@@ -1,11 +1,14 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { GuidanceLimit } from "../../../src/actions/guidance-limit.ts";
-import { GUIDANCE_SLICE } from "../../../src/domain/guidance-amount.ts";
+import { amountOf, GUIDANCE_SLICE } from "../../../src/domain/guidance-amount.ts";
+import { repetitions } from "../../repetitions.ts";
 import { type MakeHome, sharedWorld, TIMEOUT, World } from "../runtime-fixture.ts";
 
 const MANY = 2 * GUIDANCE_SLICE.count + 500;
 const MEGABYTE = 1_000_000;
+/** More than a step is given at once; the many are more than a frame may have. */
+const MEGABYTES = repetitions("EVERSTEP_FLOOD_MEGABYTES", { few: 10, many: 36 });
 
 /** Much guidance costs few commits, is taken in slices, never holds up a request to pause, resume or destroy, and is bounded. */
 export function guidanceFlood(makeHome: MakeHome): void {
@@ -67,30 +70,41 @@ export function guidanceFlood(makeHome: MakeHome): void {
       assert.deepEqual(await world().steps(session_id), []);
     });
 
-    test("of more megabytes than a frame may have does not fail the session", TIMEOUT, async () => {
-      await using large = await World.open(makeHome);
-      await large.runtime.stop();
-      await large.start({ limit: new GuidanceLimit(large.store, { count: 100, bytes: 100 * MEGABYTE }) });
-      const repeats = large.moniker("reactive", async ({ step, guidance = [] }) => ({
-        step,
-        next_step: step,
-        state: {},
-        data: guidance,
-        done: false,
-      }));
-      const session_id = await pausedSession(large, repeats);
-      const words = Array.from({ length: 36 }, (_, at) => `${at} ${"x".repeat(MEGABYTE)}`);
-      const ids = await Promise.all(words.map((word) => large.tell(session_id, word)));
-      for (const id of ids) await large.settled(id);
-      await large.do("agent_resume", session_id);
-      await large.ended(ids.at(-1) ?? "");
-      assert.equal((await large.untilStatus(session_id, "waiting", "error")).status, "waiting");
-      const steps = await large.steps(session_id);
-      assert.deepEqual(
-        steps.flatMap(({ action_ids }) => action_ids),
-        ids,
-      );
-    });
+    test(
+      `of ${MEGABYTES} megabytes is used in steps of bounded size, and does not fail the session`,
+      TIMEOUT,
+      async () => {
+        await using large = await World.open(makeHome);
+        const restart = async (): Promise<void> => {
+          await large.runtime.stop();
+          await large.start({ limit: new GuidanceLimit(large.store, { count: 100, bytes: 100 * MEGABYTE }) });
+        };
+        await restart();
+        const repeats = large.moniker("reactive", async ({ step, guidance = [] }) => ({
+          step,
+          next_step: step,
+          state: {},
+          data: guidance,
+          done: false,
+        }));
+        const session_id = await pausedSession(large, repeats);
+        const words = Array.from({ length: MEGABYTES }, (_, at) => `${at} ${"x".repeat(MEGABYTE)}`);
+        // Stopped, so that they are delivered a few at a time: one by one each would write all before it again.
+        await large.runtime.stop();
+        const ids = await Promise.all(words.map((word) => large.tell(session_id, word)));
+        await restart();
+        await large.settled(ids.at(-1) ?? "");
+        await large.do("agent_resume", session_id);
+        await large.ended(ids.at(-1) ?? "");
+        assert.equal((await large.untilStatus(session_id, "waiting", "error")).status, "waiting");
+        const steps = await large.steps(session_id);
+        assert.deepEqual(
+          steps.flatMap(({ action_ids }) => action_ids),
+          ids,
+        );
+        for (const { guidance } of steps) assert.ok(amountOf(guidance).bytes <= GUIDANCE_SLICE.bytes);
+      },
+    );
   });
 
   describe("guidance that no step used yet", () => {

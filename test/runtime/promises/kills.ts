@@ -16,7 +16,7 @@ export function kills(makeHome: MakeHome): void {
       const order = { url: home.url, workspace: workspace.path };
       const sent: { action_id: string; said: number }[] = [];
       const session_id = "listener";
-      for (let round = 0; round < 8; round += 1) {
+      for (let round = 0; round < 4; round += 1) {
         await using process = new RuntimeProcess(order);
         await process.ready();
         const create = { action_type: "agent_create", agent_id: "a", session_id, payload: { moniker: "echo" } };

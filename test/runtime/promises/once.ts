@@ -5,13 +5,14 @@ import { describe, test } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
 import { isHeld } from "../../../src/domain/session.ts";
 import { StepError } from "../../../src/monikers/moniker.ts";
+import { repetitions } from "../../repetitions.ts";
 import { scratchFolder } from "../../store/scratch-folder.ts";
 import { seededRandom, seedFrom } from "../../store/seeded-random.ts";
 import { type MakeHome, sharedWorld, TIMEOUT, World } from "../runtime-fixture.ts";
 import { RuntimeProcess } from "../runtime-process.ts";
 
 const QUICK_RETRY = { max_attempts: 5, backoff_ms: 1 };
-const KILLS = Number(process.env["EVERSTEP_ONCE_KILLS"] ?? 5);
+const KILLS = repetitions("EVERSTEP_ONCE_KILLS", { few: 3, many: 200 });
 const SESSIONS_PER_KILL = 4;
 
 /** What a step knows of earlier attempts at it. */
@@ -81,7 +82,10 @@ export function once(makeHome: MakeHome): void {
       },
     );
   });
+}
 
+/** The same where processes are killed. */
+export function onceUnderKills(makeHome: MakeHome): void {
   test(`a step marked once runs once unasked, whatever is killed (${KILLS} kills)`, {
     timeout: 3_600_000,
   }, async (t) => {

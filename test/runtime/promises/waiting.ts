@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { FrameOut } from "../../../src/domain/step-frame.ts";
+import { repetitions } from "../../repetitions.ts";
 import { type MakeHome, sharedWorld, TIMEOUT, World } from "../runtime-fixture.ts";
 
 const HOUR_MS = 3_600_000;
@@ -153,8 +154,8 @@ export function waiting(makeHome: MakeHome): void {
       const at = new Date(Date.now() + 20 + Math.random() * 1500).toISOString();
       return { step, next_step: "fired", state: { until: at }, done: false, wait: { until: at } };
     });
-    const count = Number(process.env["EVERSTEP_TIMERS"] ?? 40);
-    const restarts = Number(process.env["EVERSTEP_TIMER_RESTARTS"] ?? 3);
+    const count = repetitions("EVERSTEP_TIMERS", { few: 40, many: 1000 });
+    const restarts = repetitions("EVERSTEP_TIMER_RESTARTS", { few: 2, many: 10 });
     const ids: string[] = [];
     for (let round = 0; round < restarts; round += 1) {
       const some = Array.from({ length: Math.ceil(count / restarts) }, () => world.create(timed));

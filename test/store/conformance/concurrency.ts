@@ -5,7 +5,7 @@ import { aMessage, anAction, aSession, consumed, deliver, mustAdvance, mustCommi
 import { type Random, randomFor } from "../random.ts";
 import { describeClaims, type OpenStore } from "./opened-store.ts";
 
-const SESSIONS = 200;
+const SESSIONS = 60;
 const STEPS = 12;
 
 const lineOf = (iteration: number): string => `line ${iteration} ${"x".repeat(20)}`;

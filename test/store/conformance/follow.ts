@@ -18,7 +18,7 @@ import {
 } from "../fixtures.ts";
 import { randomFor } from "../random.ts";
 import { Follower, rowsOf } from "./follower.ts";
-import { describeClaims, IN_ORDER, type OpenStore, testOnFreshStore } from "./opened-store.ts";
+import { describeClaims, IN_ORDER, type OpenStore, testOnFreshStore, testOnSharedStore } from "./opened-store.ts";
 
 async function advanceBy(
   store: Store,
@@ -95,8 +95,8 @@ export function following(open: OpenStore): void {
   });
 
   describe("following", IN_ORDER, () => {
-    const fresh = testOnFreshStore(open);
-    fresh("without a cursor gives only what is committed from then on", async ({ store }) => {
+    const shared = testOnSharedStore(open);
+    shared("without a cursor gives only what is committed from then on", async ({ store }) => {
       const conversation_id = newId();
       const before = await mustAdvance(store, await mustCreate(store, aSession({ conversation_id })));
       const { session_id } = before.step;
@@ -115,7 +115,7 @@ export function following(open: OpenStore): void {
       assert.deepEqual(rowsOf(ofAll.events, "step"), [next.step]);
     });
 
-    fresh(
+    shared(
       "a session gives its steps, its changes and its actions, a conversation its messages, all of it everything",
       async ({ store }) => {
         const conversation_id = newId();
@@ -147,7 +147,7 @@ export function following(open: OpenStore): void {
       },
     );
 
-    fresh("loses nothing and gives nothing twice to those who come while rows are committed", async ({ store }, t) => {
+    shared("loses nothing and gives nothing twice to those who come while rows are committed", async ({ store }, t) => {
       const random = randomFor(t);
       const conversation_id = newId();
       let owned = await mustCreate(store, aSession({ conversation_id }));
@@ -186,18 +186,18 @@ export function following(open: OpenStore): void {
       }
     });
 
-    fresh("waits for a slow reader, who gets every step and the newest version of the session", async ({ store }) => {
+    shared("waits for a slow reader, who gets every step and the newest version of the session", async ({ store }) => {
       const owned = await mustCreate(store);
       const abort = new AbortController();
       const topic = { session_id: owned.session.session_id, after_iteration: -1 };
       const events = store.follow(topic, abort.signal)[Symbol.asyncIterator]();
       const pending = events.next();
-      const { steps, owned: last } = await advanceBy(store, owned, 1_500);
+      const { steps, owned: last } = await advanceBy(store, owned, 1_100);
       const got: CommittedEvent[] = [];
       for (let next = await pending; !next.done; next = await events.next()) {
         got.push(next.value);
         const sessions = rowsOf(got, "session");
-        if (sessions.at(-1)?.iteration === 1_499 && rowsOf(got, "step").length >= 1_500) break;
+        if (sessions.at(-1)?.iteration === 1_099 && rowsOf(got, "step").length >= 1_100) break;
       }
       abort.abort();
       assert.equal((await events.next()).done, true);
@@ -205,14 +205,14 @@ export function following(open: OpenStore): void {
       assert.deepEqual(rowsOf(got, "session").at(-1), last.session);
     });
 
-    fresh(
+    shared(
       "of everything waits for a slow reader who is not too far behind, and gives every step",
       async ({ store }) => {
         const sessions = await Promise.all(Array.from({ length: 100 }, () => mustCreate(store)));
         const abort = new AbortController();
         const events = store.follow({ all: true }, abort.signal)[Symbol.asyncIterator]();
         const pending = events.next();
-        const grown = await Promise.all(sessions.map((owned) => advanceBy(store, owned, 80)));
+        const grown = await Promise.all(sessions.map((owned) => advanceBy(store, owned, 30)));
         const last = await mustCreate(store);
         const got: Step[] = [];
         for (let next = await pending; !next.done; next = await events.next()) {
@@ -220,13 +220,13 @@ export function following(open: OpenStore): void {
           if (next.value.kind === "session" && next.value.session.session_id === last.session.session_id) break;
         }
         abort.abort();
-        assert.equal(got.length, 8_000);
+        assert.equal(got.length, 3_000);
         const bySession = Map.groupBy(got, ({ session_id }) => session_id);
         for (const { owned, steps } of grown) assert.deepEqual(bySession.get(owned.session.session_id), steps);
       },
     );
 
-    fresh("without a cursor gives a slow reader nothing of the past", async ({ store }) => {
+    shared("without a cursor gives a slow reader nothing of the past", async ({ store }) => {
       const { owned } = await advanceBy(store, await mustCreate(store), 3);
       const { session_id } = owned.session;
       const abort = new AbortController();
@@ -244,7 +244,7 @@ export function following(open: OpenStore): void {
       assert.deepEqual(got, steps);
     });
 
-    fresh(
+    shared(
       "ends when it is aborted: before it began, while it waits, and in the middle of the past",
       async ({ store }) => {
         const { steps } = await advanceBy(store, await mustCreate(store), 300);
@@ -265,7 +265,7 @@ export function following(open: OpenStore): void {
       },
     );
 
-    fresh("can be left in the middle", async ({ store }) => {
+    shared("can be left in the middle", async ({ store }) => {
       const { steps } = await advanceBy(store, await mustCreate(store), 3);
       const { session_id } = steps[0] as Step;
       for await (const event of store.follow({ session_id, after_iteration: 0 }, new AbortController().signal)) {
@@ -274,7 +274,7 @@ export function following(open: OpenStore): void {
       }
     });
 
-    fresh("ends when the store is closed", async ({ store }) => {
+    testOnFreshStore(open)("ends when the store is closed", async ({ store }) => {
       const follower = new Follower(store, { all: true });
       await store.close();
       await follower.ended();

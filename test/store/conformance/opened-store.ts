@@ -32,6 +32,18 @@ export function testOnFreshStore(open: OpenStore): FreshTest {
   };
 }
 
+/** The same where one store will do for all of them: what the others wrote is in nobody's way, and nobody closes it. */
+export function testOnSharedStore(open: OpenStore): FreshTest {
+  let opened: OpenedStore;
+  before(async () => {
+    opened = await open();
+  });
+  after(() => opened.destroy());
+  return (name, body) => {
+    test(name, { timeout: TIMEOUT }, (t) => body(opened, t));
+  };
+}
+
 /** What must be true of the store from now on. */
 export type Claim = (store: Store) => Promise<void>;
 export type ClaimTest = (name: string, body: (store: Store, test: TestContext) => Promise<Claim>) => void;

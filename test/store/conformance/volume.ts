@@ -1,11 +1,12 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { OwnedSession, Store } from "../../../src/store/store.ts";
+import { repetitions } from "../../repetitions.ts";
 import { aSession, mustAdvance, mustCreate, WORKER } from "../fixtures.ts";
 import type { OpenStore } from "./opened-store.ts";
 
 const SESSIONS = 100;
-const STEPS = 1_000;
+const STEPS = repetitions("EVERSTEP_VOLUME_STEPS", { few: 200, many: 1_000 });
 const MEBIBYTE = 2 ** 20;
 
 const sessionId = (at: number): string => `session-${at}`;
@@ -28,7 +29,7 @@ async function assertAll(store: Store, sessions: OwnedSession[]): Promise<void> 
     const session_id = sessionId(at);
     assert.deepEqual(await store.getSession(session_id), sessions[at]?.session);
     assert.equal((await store.latestStep({ session_id }))?.iteration, STEPS - 1);
-    for (const offset of [0, 1, 99, 499, 500, 900, 990, 1_000, 5_000]) {
+    for (const offset of [0, 1, STEPS / 2 - 1, STEPS / 2, STEPS - 100, STEPS - 10, STEPS, STEPS * 5]) {
       const page = await store.listSteps({ session_id, limit: 100, offset });
       assert.deepEqual(
         page.map(({ iteration, state }) => ({ iteration, state })),
@@ -39,11 +40,11 @@ async function assertAll(store: Store, sessions: OwnedSession[]): Promise<void> 
       );
     }
   }
-  const [first] = await store.listSteps({ agent_id: "agent-3", min_iteration: 500, limit: 500, offset: 0 });
-  assert.equal(first?.iteration, 500);
-  const ofAgent = await store.listSteps({ agent_id: "agent-3", limit: 500, offset: 9_900 });
+  const [first] = await store.listSteps({ agent_id: "agent-3", min_iteration: STEPS / 2, limit: 500, offset: 0 });
+  assert.equal(first?.iteration, STEPS / 2);
+  const ofAgent = await store.listSteps({ agent_id: "agent-3", limit: 500, offset: STEPS * 10 - 100 });
   assert.equal(ofAgent.length, 100);
-  assert.ok(ofAgent.every(({ iteration }) => iteration >= 990));
+  assert.ok(ofAgent.every(({ iteration }) => iteration >= STEPS - 10));
 }
 
 export function volume(open: OpenStore): void {
