@@ -24,7 +24,12 @@ function sessionOf(options: Session["options"]): Session {
   return (made as { session: Session }).session;
 }
 
-const environment = { llm: () => null, watch: () => () => {}, onShown() {} } as unknown as StepEnvironment;
+const environment = {
+  llm: () => null,
+  tools: () => ({}),
+  watch: () => () => {},
+  onShown() {},
+} as unknown as StepEnvironment;
 
 for (const [what, options, seconds] of [
   ["600 seconds where its session says nothing", {}, 600],
