@@ -217,7 +217,7 @@ function newRerunner({ store, catalog, watchdog, tools, models }: RerunParts): R
   });
 }
 
-type ServerParts = Omit<ServerContext, "chat" | "conversations"> & { log: Logger; limit: GuidanceLimit };
+type ServerParts = Omit<ServerContext, "chat" | "conversations" | "stall_ms"> & { log: Logger; limit: GuidanceLimit };
 
 /** Everything that listens, on one port. What is taken in ends before the runtime does. */
 async function listen(config: Config, { log, limit, ...parts }: ServerParts, atStop: AtStop): Promise<string> {
@@ -225,8 +225,9 @@ async function listen(config: Config, { log, limit, ...parts }: ServerParts, atS
   const chat = new DefaultChat(store, queue, events);
   atStop("the chat", () => chat.stop());
   const token_check = new TokenCheck(config.EVERSTEP_WRONG_TOKENS);
+  const stall_ms = config.EVERSTEP_SLOW_READER_S * 1000;
   const app = await buildServer(
-    { ...parts, conversations: new Conversations(store, queue, limit), chat },
+    { ...parts, conversations: new Conversations(store, queue, limit), chat, stall_ms },
     {
       token: config.EVERSTEP_TOKEN,
       metrics_token: config.EVERSTEP_METRICS_TOKEN,
@@ -240,7 +241,7 @@ async function listen(config: Config, { log, limit, ...parts }: ServerParts, atS
       log,
     },
   );
-  const options = { token: config.EVERSTEP_TOKEN, token_check, stall_ms: config.EVERSTEP_SLOW_READER_S * 1000 };
+  const options = { token: config.EVERSTEP_TOKEN, token_check, stall_ms };
   const sockets = new SocketServer(app.server, events, options, log);
   const agentSockets = new AgentSocketServer(app.server, chat, options, log);
   // Undone in reverse: nothing more is taken in, running steps finish, the store is left in order.

@@ -40,6 +40,8 @@ const CONTRACT: Record<string, number> = {
   "delete /api/conversations/{conversation_id}/participants/{participant_id}": 204,
   "post /api/conversations/{conversation_id}/messages": 201,
   "get /api/conversations/{conversation_id}/messages": 200,
+  "get /api/sessions/{session_id}/events": 200,
+  "get /api/events": 200,
   "get /api/session-summaries": 200,
   "get /api/system": 200,
   "post /api/system/release": 200,

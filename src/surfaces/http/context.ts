@@ -35,6 +35,8 @@ export type ServerContext = {
   metrics: Metrics;
   /** The one chat that AgentApi serves, which can be started afresh. */
   chat: { reset(): Promise<void> };
+  /** Milliseconds after which a client is dropped that has something to read and does not. */
+  stall_ms: number;
   /** Those who run agents, as far as this process knows. */
   runtimes: () => RuntimeState[];
 };

@@ -25,6 +25,7 @@ import { actionRoutes } from "./routes/actions.ts";
 import { agentRoutes } from "./routes/agents.ts";
 import { controlRoutes } from "./routes/controls.ts";
 import { conversationRoutes } from "./routes/conversations.ts";
+import { eventRoutes } from "./routes/events.ts";
 import { overviewRoutes } from "./routes/overview.ts";
 import { rerunRoutes } from "./routes/reruns.ts";
 import { sessionRoutes } from "./routes/sessions.ts";
@@ -37,6 +38,8 @@ declare module "fastify" {
     open?: boolean;
     /** Asks for the metrics' own token. */
     metrics?: boolean;
+    /** Takes the token as `?token=` as well, for clients that cannot send headers. */
+    token_in_query?: boolean;
   }
 }
 
@@ -48,6 +51,7 @@ const ROUTES: Routes[] = [
   summaryRoutes,
   actionRoutes,
   conversationRoutes,
+  eventRoutes,
   systemRoutes,
   overviewRoutes,
 ];
@@ -143,12 +147,18 @@ async function describe(app: App): Promise<void> {
 function admit(request: FastifyRequest, { token, metrics_token, token_check }: ServerOptions): void {
   if (token === undefined && !isFromThisMachine(request.headers))
     throw new Problem(403, "without EVERSTEP_TOKEN the server answers this machine only, under its loopback name");
-  const { open, metrics } = request.routeOptions.config;
+  const { open, metrics, token_in_query } = request.routeOptions.config;
   const expected = metrics ? metrics_token : token;
   if (open || expected === undefined) return;
-  const verdict = token_check.verdict(bearer(request.headers), expected, request.socket.remoteAddress);
+  const given = bearer(request.headers) ?? (token_in_query ? queryToken(request) : undefined);
+  const verdict = token_check.verdict(given, expected, request.socket.remoteAddress);
   if (verdict === "too_many") throw new Problem(429, "too many wrong tokens; try again in a minute");
   if (verdict === "wrong") throw new Problem(401, "a token is needed: Authorization: Bearer …");
+}
+
+function queryToken({ query }: FastifyRequest): string | undefined {
+  const { token } = query as { token?: unknown };
+  return typeof token === "string" ? token : undefined;
 }
 
 function toProblem(error: FastifyError): Problem {

@@ -4,9 +4,9 @@ import { Server, type Socket } from "socket.io";
 import { z } from "zod";
 import { EverstepError } from "../../domain/errors.ts";
 import { idSchema } from "../../domain/ids.ts";
-import type { Events, RuntimeEvent } from "../../events/events.ts";
+import type { Events } from "../../events/events.ts";
+import { namedEvents } from "../../events/named-events.ts";
 import { ReaderBudget } from "../../store/follow.ts";
-import type { Topic } from "../../store/store.ts";
 import { isFromThisMachine } from "../access.ts";
 import { drained, type Reader, SlowReaders } from "../slow-readers.ts";
 import type { SocketOptions } from "../socket-options.ts";
@@ -129,7 +129,7 @@ export class SocketServer {
     for await (const event of this.#events.follow(topic, signal, budget)) {
       await drained(reader, signal);
       if (signal.aborted) return;
-      emit(socket, topic, event);
+      for (const { name, payload } of namedEvents(topic, event)) socket.emit(name, payload);
     }
   }
 }
@@ -144,50 +144,3 @@ const keyOf = (topic: Wanted): string =>
       : "summaries" in topic
         ? "summaries"
         : "all";
-
-function emit(socket: Socket, topic: Topic, event: RuntimeEvent): void {
-  switch (event.kind) {
-    case "session":
-      socket.emit("agent_state_update", event.session);
-      return;
-    case "step":
-      socket.emit("agent_step", event.step);
-      return;
-    case "action":
-      socket.emit("action_update", event.action);
-      return;
-    case "message":
-      socket.emit("conversation_message", event.message);
-      return;
-    case "delta":
-      emitDelta(socket, topic, event.delta);
-      return;
-  }
-  event satisfies never;
-}
-
-function emitDelta(
-  socket: Socket,
-  topic: Topic,
-  {
-    session_id,
-    conversation_id,
-    iteration,
-    event_seq,
-    text,
-    tool,
-    truncated,
-  }: Extract<RuntimeEvent, { kind: "delta" }>["delta"],
-): void {
-  const delta = {
-    session_id,
-    iteration,
-    event_seq,
-    text,
-    ...(tool === undefined ? {} : { tool }),
-    ...(truncated ? { truncated } : {}),
-  };
-  if (!("conversation_id" in topic)) socket.emit("agent_step_delta", delta);
-  if (!("session_id" in topic) && conversation_id !== null)
-    socket.emit("conversation_message_delta", { conversation_id, ...delta });
-}

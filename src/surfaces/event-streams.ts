@@ -1,0 +1,121 @@
+import type { OutgoingHttpHeaders, ServerResponse } from "node:http";
+import { ReaderBudget, readerTooSlow } from "../store/follow.ts";
+import { drained, type Reader, SlowReaders } from "./slow-readers.ts";
+
+const HEARTBEAT_MS = 15_000;
+/** Milliseconds that a client gets to read why it is dropped. */
+const GOODBYE_MS = 5000;
+
+/** One server-sent event. `data` is text without line breaks, such as JSON. */
+export type ServerSentEvent = { event?: string; data: string; id?: string };
+
+/**
+ * The open streams of server-sent events.
+ *
+ * STREAM-1  A client that is sent something and does not read is dropped, and nothing waits for it without bound: `send` waits
+ *           until it has read most of what it was sent, and events that wait meanwhile count towards its budget.
+ * STREAM-2  Every stream ends with the server.
+ */
+export class EventStreams {
+  readonly #slowReaders: SlowReaders;
+  readonly #open = new Set<EventStream>();
+  readonly #heartbeats: NodeJS.Timeout;
+
+  constructor(stall_ms: number) {
+    this.#slowReaders = new SlowReaders(stall_ms);
+    this.#heartbeats = setInterval(() => {
+      for (const stream of this.#open) stream.beat();
+    }, HEARTBEAT_MS).unref();
+  }
+
+  /** Answers a request with a stream. */
+  open(response: ServerResponse, headers: OutgoingHttpHeaders): EventStream {
+    const stream = new EventStream(response, headers, () => this.#slowReaders.drop(stream.reader));
+    this.#open.add(stream);
+    this.#slowReaders.watch(stream.reader);
+    stream.gone.addEventListener(
+      "abort",
+      () => {
+        this.#open.delete(stream);
+        this.#slowReaders.unwatch(stream.reader);
+      },
+      { once: true },
+    );
+    return stream;
+  }
+
+  stop(): void {
+    clearInterval(this.#heartbeats);
+    this.#slowReaders.stop();
+    for (const stream of this.#open) stream.end();
+  }
+}
+
+export class EventStream {
+  readonly reader: Reader;
+  readonly budget: ReaderBudget;
+  readonly #response: ServerResponse;
+  readonly #gone = new AbortController();
+
+  constructor(response: ServerResponse, headers: OutgoingHttpHeaders, tooSlow: () => void) {
+    this.#response = response;
+    this.budget = new ReaderBudget(tooSlow);
+    this.reader = readerOf(response);
+    response.once("close", () => this.#gone.abort());
+    response.writeHead(200, {
+      ...headers,
+      "content-type": "text/event-stream; charset=utf-8",
+      "cache-control": "no-cache, no-transform",
+      // A proxy that gathers what it passes on would hold events back.
+      "x-accel-buffering": "no",
+    });
+    response.flushHeaders();
+    if (response.destroyed) this.#gone.abort();
+  }
+
+  /** Aborts when the client has left, was dropped, or the stream ended. */
+  get gone(): AbortSignal {
+    return this.#gone.signal;
+  }
+
+  /** Resolves when the client has room for more, or is gone. */
+  async send(event: ServerSentEvent): Promise<void> {
+    await drained(this.reader, this.gone);
+    this.#write(encode(event));
+  }
+
+  /** Tells how soon to connect again, and from where, before there is an event. */
+  begin(id?: string): void {
+    this.#write(`retry: 1000\n${id === undefined ? "" : `id: ${id}\n`}\n`);
+  }
+
+  /** A comment, so that nobody on the way takes the connection for dead. */
+  beat(): void {
+    if (this.reader.buffered() === 0) this.#write(": \n\n");
+  }
+
+  end(): void {
+    this.#gone.abort();
+    this.#response.end();
+  }
+
+  #write(text: string): void {
+    if (!this.gone.aborted && this.#response.writable) this.#response.write(text);
+  }
+}
+
+const encode = ({ event, data, id }: ServerSentEvent): string =>
+  `${event === undefined ? "" : `event: ${event}\n`}${id === undefined ? "" : `id: ${id}\n`}data: ${data}\n\n`;
+
+function readerOf(response: ServerResponse): Reader {
+  const { socket } = response;
+  return {
+    buffered: () => (response.destroyed ? 0 : response.writableLength),
+    delivered: () => (socket ? socket.bytesWritten - socket.writableLength : 0),
+    drop(reason) {
+      const { code } = readerTooSlow();
+      response.end(encode({ event: code, data: JSON.stringify({ code, message: reason }) }));
+      setTimeout(() => response.destroy(), GOODBYE_MS);
+    },
+  };
+}
