@@ -19,6 +19,7 @@ import type { ServerContext } from "../surfaces/http/context.ts";
 import { listenOnName } from "../surfaces/http/listen-on-name.ts";
 import { Metrics } from "../surfaces/http/metrics.ts";
 import { buildServer } from "../surfaces/http/server.ts";
+import { mcpRoutes } from "../surfaces/mcp/mcp-routes.ts";
 import { SocketServer } from "../surfaces/socket/socket-server.ts";
 import { TokenCheck } from "../surfaces/token-check.ts";
 import type { ToolRegistry } from "../tools/tool-registry.ts";
@@ -238,6 +239,7 @@ async function listen(config: Config, { log, limit, ...parts }: ServerParts, atS
         max_connections_per_address: config.EVERSTEP_MAX_CONNECTIONS_PER_ADDRESS,
       },
       console_folder: CONSOLE,
+      more_routes: [mcpRoutes],
       log,
     },
   );

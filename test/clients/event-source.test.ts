@@ -22,7 +22,7 @@ describe("the browser's EventSource", () => {
           Object.assign(globalThis, { seen });
           const follow = (address: string, take: (step: { session_id: string; iteration: number }) => void) =>
             new EventSource(address).addEventListener("agent_step", (event) =>
-              take(JSON.parse((event as MessageEvent<string>).data)),
+              take(JSON.parse((event as MessageEvent).data as string)),
             );
           follow(`${path}?after_iteration=-1`, ({ iteration }) => seen.session.push(iteration));
           follow("/api/events", (step) => (seen.all[step.session_id] ??= []).push(step.iteration));

@@ -60,6 +60,12 @@ export function clientCommands(): Command {
 
   codeCommands(command);
 
+  command("mcp", "serve MCP over stdio for clients that cannot speak HTTP; those that can use /mcp of the server")
+    .addHelpText("after", "\nExample:\n  claude mcp add everstep -- npx everstep mcp --url http://127.0.0.1:4180")
+    .action(async (options: Connection) =>
+      (await import("./commands/mcp.ts")).mcp({ url: options.url, ...withToken(options) }),
+    );
+
   command("demo", "watch a joke agent being guided, paused and resumed")
     .option("--fast", "without the pauses")
     .action((options: Connection & { fast?: boolean }) => demo(connect(options), options));

@@ -6,11 +6,9 @@ import fastify, { type FastifyBaseLogger, type FastifyError, type FastifyRequest
 import {
   createJsonSchemaTransform,
   createJsonSchemaTransformObject,
-  hasZodFastifySchemaValidationErrors,
   validatorCompiler,
   type ZodTypeProvider,
 } from "fastify-type-provider-zod";
-import { EverstepError } from "../../domain/errors.ts";
 import { type AccessRules, bearer, isFromThisMachine } from "../access.ts";
 import type { TokenCheck } from "../token-check.ts";
 import { readBodies } from "./bodies.ts";
@@ -31,6 +29,7 @@ import { rerunRoutes } from "./routes/reruns.ts";
 import { sessionRoutes } from "./routes/sessions.ts";
 import { summaryRoutes } from "./routes/summaries.ts";
 import { systemRoutes } from "./routes/system.ts";
+import { toProblem } from "./to-problem.ts";
 
 declare module "fastify" {
   interface FastifyContextConfig {
@@ -67,6 +66,8 @@ export type ServerOptions = AccessRules & {
   rate_limit: number;
   /** Where the web console's built files are. */
   console_folder: string;
+  /** Those of other surfaces that are served beside the API. */
+  more_routes: readonly Routes[];
 };
 
 export async function buildServer(context: ServerContext, options: ServerOptions): Promise<App> {
@@ -87,6 +88,7 @@ export async function buildServer(context: ServerContext, options: ServerOptions
     const problem = toProblem(error);
     if (problem.status >= 500) request.log.error({ err: error }, "a request failed");
     if (problem.retry_after_s !== undefined) reply.header("retry-after", problem.retry_after_s);
+    if (problem.status === 401) reply.header("www-authenticate", "Bearer");
     return reply.code(problem.status).type("application/problem+json").send(JSON.stringify(problem));
   });
   app.setNotFoundHandler(() => {
@@ -110,7 +112,7 @@ export async function buildServer(context: ServerContext, options: ServerOptions
   const isTrusted = ({ headers, socket }: FastifyRequest): boolean =>
     options.token === undefined ||
     options.token_check.verdict(bearer(headers), options.token, socket.remoteAddress) === "right";
-  for (const routes of ROUTES) routes(app, { ...context, isTrusted });
+  for (const routes of [...ROUTES, ...options.more_routes]) routes(app, { ...context, isTrusted });
   return app;
 }
 
@@ -159,21 +161,4 @@ function admit(request: FastifyRequest, { token, metrics_token, token_check }: S
 function queryToken({ query }: FastifyRequest): string | undefined {
   const { token } = query as { token?: unknown };
   return typeof token === "string" ? token : undefined;
-}
-
-function toProblem(error: FastifyError): Problem {
-  if (error instanceof Problem) return error;
-  if (hasZodFastifySchemaValidationErrors(error)) {
-    const errors = error.validation.map(({ instancePath, message }) => ({
-      path: instancePath.replace(/^\//, "").replaceAll("/", "."),
-      message: message ?? "is not valid",
-    }));
-    return new Problem(400, errors.map(({ path, message }) => `${path || "body"}: ${message}`).join("; "), errors);
-  }
-  if (error instanceof EverstepError) return new Problem(503, error.message);
-  if (error.code === "FST_ERR_CTP_INVALID_MEDIA_TYPE")
-    return new Problem(400, "the body must be JSON", [{ path: "", message: "must be application/json" }]);
-  const status = error.statusCode ?? 500;
-  if (status === 400) return new Problem(400, error.message, [{ path: "", message: error.message }]);
-  return new Problem(status, status < 500 ? error.message : "something went wrong here; the log has the details");
 }

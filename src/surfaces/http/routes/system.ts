@@ -2,17 +2,9 @@ import { z } from "zod";
 import { EverstepError } from "../../../domain/errors.ts";
 import { idSchema } from "../../../domain/ids.ts";
 import { searchHitSchema } from "../../../domain/search.ts";
-import type { VersionedMoniker } from "../../../monikers/catalog.ts";
 import type { Routes } from "../context.ts";
+import { describeMoniker, monikerSchema } from "../describe-moniker.ts";
 import { answers, workersSchema } from "../schemas.ts";
-
-const monikerSchema = z.object({
-  name: z.string(),
-  kind: z.enum(["continuous", "finite", "reactive"]),
-  description: z.string(),
-  params_schema: z.record(z.string(), z.unknown()),
-  version: z.string().nullable().describe("Changes whenever its code or its prompts do."),
-});
 
 const reloadSchema = z.object({
   monikers: z
@@ -83,13 +75,6 @@ const releaseRoute: Routes = (app, { release }) => {
 };
 
 const monikerRoutes: Routes = (app, { catalog, reloadMonikers }) => {
-  const described = new WeakMap<VersionedMoniker, z.infer<typeof monikerSchema>>();
-  const describe = (moniker: VersionedMoniker): z.infer<typeof monikerSchema> => {
-    const known = described.get(moniker) ?? descriptionOf(moniker);
-    described.set(moniker, known);
-    return known;
-  };
-
   app.get(
     "/api/monikers",
     {
@@ -99,7 +84,7 @@ const monikerRoutes: Routes = (app, { catalog, reloadMonikers }) => {
         response: answers(200, z.object({ monikers: z.array(monikerSchema) })),
       },
     },
-    () => ({ monikers: [...catalog.values()].map(describe) }),
+    () => ({ monikers: [...catalog.values()].map(describeMoniker) }),
   );
 
   app.post(
@@ -211,11 +196,3 @@ const metricsRoute: Routes = (app, { metrics }) => {
     async (_request, reply) => reply.type(metrics.contentType).send(await metrics.render()),
   );
 };
-
-const descriptionOf = ({ name, kind, description, params, version }: VersionedMoniker) => ({
-  name,
-  kind,
-  description,
-  params_schema: z.toJSONSchema(params, { io: "input", unrepresentable: "any" }) as Record<string, unknown>,
-  version: version ?? null,
-});

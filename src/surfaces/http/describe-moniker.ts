@@ -1,0 +1,27 @@
+import { z } from "zod";
+import type { VersionedMoniker } from "../../monikers/catalog.ts";
+
+export const monikerSchema = z.object({
+  name: z.string(),
+  kind: z.enum(["continuous", "finite", "reactive"]),
+  description: z.string(),
+  params_schema: z.record(z.string(), z.unknown()),
+  version: z.string().nullable().describe("Changes whenever its code or its prompts do."),
+});
+type MonikerDescription = z.infer<typeof monikerSchema>;
+
+const descriptions = new WeakMap<VersionedMoniker, MonikerDescription>();
+
+/** A moniker for those who choose one. Its schema is written out once. */
+export function describeMoniker(moniker: VersionedMoniker): MonikerDescription {
+  const { name, kind, description, params, version } = moniker;
+  const known = descriptions.get(moniker) ?? {
+    name,
+    kind,
+    description,
+    params_schema: z.toJSONSchema(params, { io: "input", unrepresentable: "any" }),
+    version: version ?? null,
+  };
+  descriptions.set(moniker, known);
+  return known;
+}

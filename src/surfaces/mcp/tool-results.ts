@@ -1,0 +1,39 @@
+import type { CallToolResult } from "@modelcontextprotocol/server";
+import type { Refusal } from "../../actions/refusal.ts";
+
+/** What a tool answers: the same for programs and, as text, for models whose client shows them no more than that. */
+export const result = (structuredContent: Record<string, unknown>): CallToolResult => ({
+  content: [{ type: "text", text: JSON.stringify(structuredContent) }],
+  structuredContent,
+});
+
+/** An error with a next move, which the model reads as the tool's answer. */
+export const toolError = (what: string, next: string): CallToolResult => ({
+  content: [{ type: "text", text: `${what}; ${next}` }],
+  isError: true,
+});
+
+export const unknownSession = (session_id: string): CallToolResult =>
+  toolError(`there is no session ${session_id}`, "list_sessions lists those that there are");
+
+export function refusedCall(refusal: Refusal): CallToolResult {
+  switch (refusal.kind) {
+    case "invalid": {
+      const fields = refusal.errors.map(({ path, message }) => `${path.replace(/^payload\./, "")}: ${message}`);
+      return toolError(
+        fields.join("; "),
+        "correct that and call again; list_monikers has the schema of each moniker's params",
+      );
+    }
+    case "unknown":
+      return toolError(`the ${refusal.what} is unknown`, "list_sessions and list_monikers list what there is");
+    case "conflict":
+      return toolError(refusal.detail, "read_session tells how the session stands now");
+    case "full":
+      return toolError(
+        refusal.detail,
+        `call again in ${refusal.retry_after_s} seconds, or resume the session if it is paused`,
+      );
+  }
+  return refusal satisfies never;
+}
