@@ -1,44 +1,22 @@
-import { toNodeHandler } from "@modelcontextprotocol/node";
-import {
-  CLIENT_CAPABILITIES_META_KEY,
-  createMcpHandler,
-  type ServerContext as McpContext,
-  type McpRequestContext,
-  McpServer,
-} from "@modelcontextprotocol/server";
 import type { FastifyError, FastifyRequest } from "fastify";
 import type { Routes } from "../http/context.ts";
 import { Problem } from "../http/problem.ts";
 import { toProblem } from "../http/to-problem.ts";
-import { addControlTools } from "./control-tools.ts";
-import { addLookingTools } from "./looking-tools.ts";
-import type { McpParts } from "./mcp-parts.ts";
-import { addResources } from "./mcp-resources.ts";
-import { addReadingTool } from "./reading-tool.ts";
-import { addStartingTools } from "./starting-tools.ts";
-import { addTellingTools } from "./telling-tools.ts";
+import type { McpHandler } from "./mcp-handler.ts";
 
 const PATH = "/mcp";
 const METADATA = "/.well-known/oauth-protected-resource";
-const LARGEST_BODY = 1024 * 1024;
 /** JSON-RPC's codes for a body that is no JSON and for what is refused before it is looked at. */
 const PARSE_ERROR = -32700;
 const REFUSED = -32000;
 
-const INSTRUCTIONS =
-  "Everstep runs long-lived agents that survive restarts and can be steered while they run. start_agent starts one, read_session with wait_s waits for it, guide tells it something and answers with a receipt. A session that asks something waits for a person: put the question before them and give their words with answer.";
-
-/**
- * The MCP server: Streamable HTTP without sessions, the current and the 2025 revision. Each request gets a server of its own, so it
- * does not matter which process answers.
- */
+/** The MCP server: Streamable HTTP without sessions, the current and the 2025 revision. */
 export const mcpRoutes: Routes = (app, context) => {
-  const handler = createMcpHandler((request) => newServer(context, request), {
-    maxRequestBodySize: LARGEST_BODY,
-    onerror: (error) => app.log.debug({ err: error }, "an MCP request was refused"),
-  });
-  const serve = toNodeHandler(handler, { onerror: (error) => app.log.error({ err: error }, "an MCP request failed") });
-  app.addHook("preClose", async () => handler.close());
+  // Its packages are loaded with the first request: most servers never get one, and start sooner without.
+  let loading: Promise<McpHandler> | undefined;
+  const load = async () => (await import("./mcp-handler.ts")).newMcpHandler(context, app.log);
+  const handler = () => (loading ??= load());
+  app.addHook("preClose", async () => (await loading)?.close());
   void app.register(async (scope) => {
     scope.setErrorHandler((error: FastifyError, request, reply) => {
       const { status, message, retry_after_s } = toProblem(error);
@@ -54,6 +32,7 @@ export const mcpRoutes: Routes = (app, context) => {
       url: PATH,
       schema: { hide: true },
       async handler(request, reply) {
+        const { serve } = await handler();
         reply.hijack();
         for (const [name, value] of Object.entries(reply.getHeaders()))
           if (value !== undefined) reply.raw.setHeader(name, value);
@@ -75,26 +54,4 @@ function originOf({ headers, host, protocol }: FastifyRequest): string {
   const isTls = protocol === "https" || headers["x-forwarded-proto"] === "https";
   if (!/^[\w.:[\]-]+$/.test(host)) throw new Problem(400, "the Host header is not a host");
   return `${isTls ? "https" : "http"}://${host}`;
-}
-
-function newServer(parts: McpParts, { era }: McpRequestContext): McpServer {
-  const server = new McpServer(
-    { name: "everstep", title: "Everstep", version: "0.1.0" },
-    { capabilities: { tools: {}, resources: {} }, instructions: INSTRUCTIONS },
-  );
-  const options = { mayAsk: (call: McpContext) => era === "modern" && canElicit(call) };
-  addLookingTools(server, parts);
-  addReadingTool(server, parts, options);
-  addStartingTools(server, parts);
-  addTellingTools(server, parts, options);
-  addControlTools(server, parts);
-  addResources(server, parts);
-  return server;
-}
-
-function canElicit({ mcpReq: { envelope } }: McpContext): boolean {
-  const capabilities = (envelope as Record<string, unknown> | undefined)?.[CLIENT_CAPABILITIES_META_KEY];
-  const elicitation = (capabilities as { elicitation?: Record<string, unknown> } | undefined)?.elicitation;
-  // A client that names no mode means forms.
-  return elicitation !== undefined && ("form" in elicitation || !("url" in elicitation));
 }
