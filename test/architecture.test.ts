@@ -23,15 +23,16 @@ const RULES: ImportRules = {
     "actions/dispatcher.ts": ["actions", "domain", "store", "sessions"],
     sessions: ["domain", "concurrency", "store", "monikers", "monikers/catalog.ts", "tools/tool.ts"],
     // A step is given tools, and a file of somebody's own may define one.
-    monikers: ["domain", "tools/tool.ts", "monikers/llm/provider-models.ts"],
+    monikers: ["domain", "tools/tool.ts", "tools/define-tool.ts", "monikers/llm/provider-models.ts"],
     // The packages that it imports change often; nothing else is to know them.
     "monikers/llm/provider-models.ts": ["monikers"],
     "monikers/catalog.ts": ["domain", "concurrency", "monikers"],
     "tools/tool.ts": ["domain", "monikers"],
-    tools: ["domain", "concurrency", "store", "monikers", "monikers/catalog.ts", "tools/tool.ts"],
+    "tools/define-tool.ts": ["domain", "monikers"],
+    tools: ["domain", "concurrency", "store", "monikers", "tools/tool.ts", "tools/define-tool.ts"],
     events: ["domain", "store"],
     surfaces: ["domain", "events", "store"],
-    "surfaces/http": ["surfaces", "domain", "actions", "events", "store", "monikers/catalog.ts"],
+    "surfaces/http": ["surfaces", "domain", "actions", "events", "store", "monikers/catalog.ts", "tools/tool.ts"],
     // Other people's protocols over the parts of the HTTP API; there is no second way to write.
     "surfaces/mcp": ["surfaces", "surfaces/http", "domain", "actions", "events", "store"],
     "surfaces/socket": ["surfaces", "domain", "events", "store"],

@@ -11,6 +11,7 @@ export const ERROR_CODES = [
   "matrix_login_failed",
   "matrix_state_locked",
   "matrix_state_unusable",
+  "mcp_config_invalid",
   "moniker_invalid",
   "reader_too_slow",
   "store_locked",
@@ -25,6 +26,7 @@ export const ERROR_CODES = [
   "store_refused",
   "store_unavailable",
   "token_required",
+  "tool_invalid",
 ] as const;
 
 export type ErrorCode = (typeof ERROR_CODES)[number];

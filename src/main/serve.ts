@@ -22,7 +22,6 @@ import { buildServer } from "../surfaces/http/server.ts";
 import { mcpRoutes } from "../surfaces/mcp/mcp-routes.ts";
 import { SocketServer } from "../surfaces/socket/socket-server.ts";
 import { TokenCheck } from "../surfaces/token-check.ts";
-import type { ToolRegistry } from "../tools/tool-registry.ts";
 import type { Config } from "./config.ts";
 import { Models, unknownModel } from "./models.ts";
 import { MonikerReloads } from "./moniker-reloads.ts";
@@ -30,7 +29,7 @@ import { Runtime, type RuntimeOptions } from "./runtime.ts";
 import { stopRequested } from "./stop-requested.ts";
 import { StrayErrors } from "./stray-errors.ts";
 import { UP } from "./supervise.ts";
-import { newToolRegistry } from "./tools.ts";
+import { openTools, type Tools } from "./tools.ts";
 import { Watchdog } from "./watchdog.ts";
 
 const CONSOLE = fileURLToPath(new URL("../../console/dist", import.meta.url));
@@ -89,7 +88,7 @@ async function serveUntilStopped(role: Role, config: Config, { opening, notices,
   const parts = { store, catalog, limit, metrics, log, watchdog };
   const models = new Models(config);
   if (role !== "server") await models.for({}); // A model that cannot be had is told now, and not by every step.
-  const tools = newToolRegistry({ store, catalog, limit, workspace: config.EVERSTEP_WORKSPACE });
+  const tools = await openTools(config, { ...parts, observer: metrics.toolCalled }, { atStop, reloads });
   const runtime = role === "server" ? null : newRuntime(config, { ...parts, tools, models });
   atStop("the work under way", () => runtime?.stop());
   const { queue, events } = runtime ?? {
@@ -104,10 +103,11 @@ async function serveUntilStopped(role: Role, config: Config, { opening, notices,
       ? null
       : await listen(
           config,
-          { ...parts, runtimes, queue, events, reloadMonikers: reloads.reload, rerun, release },
+          { ...parts, runtimes, queue, events, reloadMonikers: reloads.reload, rerun, release, tools: tools.registry },
           atStop,
         );
   process.send?.(UP);
+  if (runtime) tools.start();
   // Only now: a step that holds up or ends the process must not keep it from being reached, nor from being started again.
   const revived = await Promise.race([runtime?.start() ?? 0, stopped.then(() => 0)]);
   if (address !== null) greet(address, config, revived);
@@ -166,7 +166,8 @@ function reloadable(loader: MonikerLoader, { folder, watch, log }: ReloadOptions
   if (!watch) return reloads;
   if (folder === undefined)
     throw new EverstepError("config_invalid", "--watch has nothing to watch", "name a folder in EVERSTEP_MONIKERS");
-  atStop("the watch over the monikers", reloads.watch(folder));
+  atStop("the watch over the monikers", () => reloads.unwatch());
+  reloads.watch(folder);
   return reloads;
 }
 
@@ -179,13 +180,13 @@ type RuntimeParts = Required<Pick<RuntimeOptions, "store" | "catalog" | "limit">
   log: Logger;
   models: Models;
   watchdog: Watchdog;
-  tools: ToolRegistry;
+  tools: Pick<Tools, "registry">;
 };
 
 function newRuntime(config: Config, { metrics, log, models, watchdog, tools, ...parts }: RuntimeParts): Runtime {
   return new Runtime({
     ...parts,
-    tools: tools.forStep,
+    tools: tools.registry.forStep,
     workspace: config.EVERSTEP_WORKSPACE,
     llm: (options) => models.for(options),
     checkOptions: (options) => models.problemOf(options),
@@ -214,7 +215,7 @@ function newRerunner({ store, catalog, watchdog, tools, models }: RerunParts): R
     catalog,
     watch: watchdog.watch,
     llm: (options) => models.for(options),
-    tools: tools.forStep,
+    tools: tools.registry.forStep,
   });
 }
 

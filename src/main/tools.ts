@@ -1,19 +1,26 @@
+import { join } from "node:path";
+import type { Logger } from "pino";
 import { ActionQueue } from "../actions/action-queue.ts";
 import { prepareFrameActions } from "../actions/frame-actions.ts";
 import type { GuidanceLimit } from "../actions/guidance-limit.ts";
 import type { Catalog } from "../monikers/catalog.ts";
 import type { Store } from "../store/store.ts";
 import { builtInServers } from "../tools/builtin/built-in-servers.ts";
-import { ToolRegistry } from "../tools/tool-registry.ts";
+import { type McpServerConfig, readMcpConfig } from "../tools/mcp/mcp-config.ts";
+import { OwnTools } from "../tools/own/own-tools.ts";
+import { Skills, SkillsServer } from "../tools/skills/skills.ts";
+import { type ToolObserver, ToolRegistry } from "../tools/tool-registry.ts";
 import type { ToolServer } from "../tools/tool-server.ts";
+import type { Config } from "./config.ts";
+import type { MonikerReloads } from "./moniker-reloads.ts";
 
-export type ToolParts = { store: Store; catalog: Catalog; limit: GuidanceLimit; workspace: string };
+type ToolParts = { store: Store; catalog: Catalog; limit: GuidanceLimit };
 
 /** The tools that are always there. */
-export const newToolRegistry = ({ workspace, ...parts }: ToolParts): ToolRegistry =>
-  new ToolRegistry({ workspace, servers: ownServers(parts) });
+export const newToolRegistry = ({ workspace, ...parts }: ToolParts & { workspace: string }): ToolRegistry =>
+  new ToolRegistry({ workspace, servers: alwaysThere(parts) });
 
-function ownServers({ store, catalog, limit }: Omit<ToolParts, "workspace">): ToolServer[] {
+function alwaysThere({ store, catalog, limit }: ToolParts): ToolServer[] {
   // Only to check what a frame would ask for: it writes nothing.
   const queue = new ActionQueue(store, catalog, { limit });
   return builtInServers({
@@ -24,4 +31,51 @@ function ownServers({ store, catalog, limit }: Omit<ToolParts, "workspace">): To
       rows.written();
     },
   });
+}
+
+/** Every tool of this process. */
+export type Tools = {
+  registry: ToolRegistry;
+  /** Begins to connect to servers; without it they are connected to when they are first asked. */
+  start(): void;
+};
+
+type Surroundings = { atStop: (what: string, stop: () => unknown) => void; reloads: Pick<MonikerReloads, "addTools"> };
+
+export async function openTools(
+  config: Config,
+  { log, observer, ...parts }: ToolParts & { log: Logger; observer: ToolObserver },
+  { atStop, reloads }: Surroundings,
+): Promise<Tools> {
+  const workspace = config.EVERSTEP_WORKSPACE;
+  const folder = config.EVERSTEP_SKILLS ?? join(workspace, "skills");
+  const onProblem = (file: string, reason: string) => log.warn({ file, reason }, "a skill cannot be used");
+  const skills = new Skills({ folder, workspace, onProblem });
+  const own = await OwnTools.open(config.EVERSTEP_TOOLS);
+  const here = [...alwaysThere(parts), new SkillsServer(skills), own.server];
+  const taken = here.map(({ name }) => name);
+  const mcp = await readMcpConfig({ path: config.EVERSTEP_MCP, environment: process.env, taken });
+  const servers = await mcpServers(mcp.servers, log);
+  atStop("tool servers", () => Promise.all(servers.map((server) => server.stop())));
+  reloads.addTools(own);
+  const registry = new ToolRegistry({
+    workspace,
+    servers: [...here, ...servers],
+    rules: mcp.rules,
+    skills: skills.list,
+    observer,
+  });
+  return {
+    registry,
+    start() {
+      for (const server of servers) server.start();
+    },
+  };
+}
+
+/** The client is large: it is loaded only where there are servers. */
+async function mcpServers(configs: McpServerConfig[], log: Logger) {
+  if (configs.length === 0) return [];
+  const { McpServer } = await import("../tools/mcp/mcp-server.ts");
+  return configs.map((config) => new McpServer(config, log));
 }

@@ -41,7 +41,8 @@ type Recorded = {
  * Runs recorded steps once more on today's code.
  *
  * RERUN-1  Nothing is written and nothing is told: no row, no file of the workspace, no event. Tools that would change something
- *          else refuse to (TOOLS-3 in `tool-registry.ts`). What the moniker does to the world beyond its tools it does again, unless it heeds `is_rerun`.
+ *          else refuse to (TOOLS-3 in `tool-registry.ts`). What the moniker does to the world beyond its tools it does again,
+ *          unless it heeds `is_rerun`.
  * RERUN-2  The step gets what it got when it was recorded, save for what the request replaces: the token, the state of the step
  *          before, the guidance, the parameters, the messages that had come since the step before.
  * RERUN-3  It runs beside the session, whatever that does meanwhile.

@@ -6,12 +6,22 @@ import { StepError } from "../monikers/moniker.ts";
 import { OverlayWorkspace } from "../monikers/tools/overlay-workspace.ts";
 import { Workspace } from "../monikers/tools/workspace.ts";
 import { policyOf } from "./policy.ts";
-import type { OfferedTool, SessionTools, Skill, ToolFactory, ToolInfo, ToolOutcome, ToolStep } from "./tool.ts";
+import type {
+  OfferedTool,
+  ServerStatus,
+  SessionTools,
+  Skill,
+  ToolDirectory,
+  ToolFactory,
+  ToolInfo,
+  ToolOutcome,
+  ToolStep,
+} from "./tool.ts";
 import { ToolOutputs } from "./tool-outputs.ts";
-import { type ServerStatus, type ServerTool, type ToolCallContext, type ToolServer, toolError } from "./tool-server.ts";
+import { type ServerTool, type ToolCallContext, type ToolServer, toolError } from "./tool-server.ts";
 
 /** What the file of servers says about tools, whatever their servers say. */
-type ToolRules = ToolGlobs & { read_only?: string[] | undefined; idempotent?: string[] | undefined };
+export type ToolRules = ToolGlobs & { read_only?: string[] | undefined; idempotent?: string[] | undefined };
 
 export type RegistryOptions = {
   /** The folder of the workspace. */
@@ -19,11 +29,11 @@ export type RegistryOptions = {
   servers: readonly ToolServer[];
   rules?: ToolRules;
   skills?: () => Promise<Skill[]>;
-  /** Told of every call, for figures and logs. */
+  /** Told of every call of a tool that there is, for figures. */
   observer?: ToolObserver;
 };
 
-type ToolObserver = (call: { name: string; session_id: string; ms: number; is_error: boolean }) => void;
+export type ToolObserver = (call: { server: string; ms: number; is_error: boolean }) => void;
 
 /**
  * All tools of this process, and what of them a step is given.
@@ -33,7 +43,7 @@ type ToolObserver = (call: { name: string; session_id: string; ms: number; is_er
  * TOOLS-3  In a step that runs again only to be looked at, a tool is called only if it changes nothing: files are written to
  *             memory, and what the frame asks for is not done.
  */
-export class ToolRegistry {
+export class ToolRegistry implements ToolDirectory {
   readonly #workspace: Workspace;
   readonly #options: RegistryOptions;
   readonly #servers: ReadonlyMap<string, ToolServer>;
@@ -68,15 +78,6 @@ export class ToolRegistry {
   }
 
   async call(name: string, args: JsonObject, context: ToolCallContext): Promise<ToolOutcome> {
-    const started = performance.now();
-    const outcome = await this.#call(name, args, context);
-    const is_error = outcome.kind === "result" && outcome.is_error;
-    const { session_id } = context.ids;
-    this.#options.observer?.({ name, session_id, ms: performance.now() - started, is_error });
-    return outcome;
-  }
-
-  async #call(name: string, args: JsonObject, context: ToolCallContext): Promise<ToolOutcome> {
     const slash = name.indexOf("/");
     const server = this.#servers.get(name.slice(0, slash));
     if (slash < 0 || !server) return toolError(`There is no tool named ${name}.`);
@@ -91,8 +92,11 @@ export class ToolRegistry {
       return toolError(
         `${name} was not called: this step runs again only to be looked at, and the tool may change things.`,
       );
-    const outputs = new ToolOutputs(context.workspace, context.ids, { number: context.call_number, tool: name });
-    return outputs.bounded(await refusalsAsResults(() => server.call(own, args, context), context.signal));
+    const started = performance.now();
+    const outcome = await refusalsAsResults(() => server.call(own, args, context), context.signal);
+    const is_error = outcome.kind === "result" && outcome.is_error;
+    this.#options.observer?.({ server: server.name, ms: performance.now() - started, is_error });
+    return context.outputs.bounded(outcome);
   }
 
   #offered(server: string, tool: ServerTool, globs: ToolGlobs | undefined): OfferedTool {
@@ -135,7 +139,10 @@ class StepTools implements SessionTools {
   ): Promise<ToolOutcome> {
     this.#step.signal.throwIfAborted();
     this.#step.emit({ kind: "tool", name });
-    const context = { ...this.#step, workspace: this.workspace, call_number: this.#calls++ };
+    const { workspace } = this;
+    const call_number = this.#calls++;
+    const outputs = new ToolOutputs(workspace, this.#step.ids, { number: call_number, tool: name });
+    const context = { ...this.#step, workspace, call_number, outputs };
     const started = performance.now();
     const told = (end: Pick<StepCall, "output" | "error">): void =>
       this.#step.emit({
@@ -184,7 +191,7 @@ async function refusalsAsResults(call: () => Promise<ToolOutcome>, signal: Abort
 }
 
 /** Does not wait longer than the step lives. */
-async function untilAborted<Value>(promise: Promise<Value>, signal: AbortSignal): Promise<Value> {
+export async function untilAborted<Value>(promise: Promise<Value>, signal: AbortSignal): Promise<Value> {
   signal.throwIfAborted();
   const aborted = Promise.withResolvers<never>();
   const abort = () => aborted.reject(signal.reason as Error);

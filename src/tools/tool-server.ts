@@ -1,6 +1,7 @@
 import type { JsonObject, JsonValue } from "../domain/json.ts";
 import type { Workspace } from "../monikers/tools/workspace.ts";
-import type { ToolInfo, ToolOutcome, ToolStep } from "./tool.ts";
+import type { ServerStatus, ToolInfo, ToolOutcome, ToolStep } from "./tool.ts";
+import type { ToolOutputs } from "./tool-outputs.ts";
 
 /** A tool under the name that it has at its server. */
 export type ServerTool = ToolInfo & {
@@ -16,16 +17,10 @@ export type ToolCallContext = ToolStep & {
   workspace: Workspace;
   /** Of the calls that its step makes, from 0. */
   call_number: number;
+  /** Where files are kept that the call brings. */
+  outputs: ToolOutputs;
   /** A person's answer to what the tool asked when it was called before. */
   answered?: { answer: JsonValue; resume: JsonValue };
-};
-
-/** Whether the tools of a server can be called now. */
-export type ServerStatus = {
-  name: string;
-  status: "ready" | "connecting" | "failed" | "stopped";
-  /** Why it cannot be used; null where it can, or nothing is known yet. */
-  error: string | null;
 };
 
 /**

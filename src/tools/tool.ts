@@ -2,26 +2,11 @@ import type { JsonObject, JsonValue } from "../domain/json.ts";
 import type { Ask } from "../domain/question.ts";
 import type { SessionOptions } from "../domain/session.ts";
 import type { FrameAction } from "../domain/step-frame.ts";
+import type { OfferedTool, ServerStatus } from "../domain/tool-list.ts";
 import type { StepContext } from "../monikers/moniker.ts";
 import type { Workspace } from "../monikers/tools/workspace.ts";
 
-/** What happens when the model asks for a tool: it runs, a person is asked first, or it is refused. */
-export type ToolPolicy = "run" | "ask" | "deny";
-
-/** A tool as people and models see it. */
-export type ToolInfo = {
-  /** `<server>/<tool>`. */
-  name: string;
-  description: string;
-  input_schema: JsonObject;
-  /** Changes nothing. */
-  read_only: boolean;
-  /** A second call with the same arguments changes nothing more. */
-  idempotent: boolean;
-  /** May overwrite or delete what is there. */
-  destructive: boolean;
-};
-export type OfferedTool = ToolInfo & { policy: ToolPolicy };
+export type { OfferedTool, ServerStatus, ToolInfo, ToolPolicy } from "../domain/tool-list.ts";
 
 /** What came of a call. */
 export type ToolOutcome =
@@ -52,3 +37,10 @@ export type Skill = { name: string; description: string; path: string };
 /** The step that tools are made for. */
 export type ToolStep = Pick<StepContext, "ids" | "signal" | "emit" | "is_rerun"> & { options: SessionOptions };
 export type ToolFactory = (step: ToolStep) => SessionTools;
+
+/** All tools of a process, for people to look at. */
+export type ToolDirectory = {
+  /** By name, as a session with these options has them. */
+  list(options?: Pick<SessionOptions, "tools">): Promise<OfferedTool[]>;
+  servers(): ServerStatus[];
+};

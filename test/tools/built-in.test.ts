@@ -190,7 +190,7 @@ async function caller(on: World): Promise<string> {
     const { text, actions } = resultOf(await context.tools.call(tool, args));
     return { step, next_step: step, state, text, done: false, ...(actions && { actions }) };
   });
-  return on.create(name, { options: { tools: { deny: ["own/secret"] } } });
+  return on.create(name, { options: { tools: { deny: ["own/secret"] }, model: "openai/some", max_steps: 9 } });
 }
 
 describe("agents", TIMEOUT, () => {
@@ -203,7 +203,9 @@ describe("agents", TIMEOUT, () => {
     assert.equal(step?.text, `Started session ${child}.`);
     const session = await world().session(child);
     assert.deepEqual(session.spawned_by, { session_id: parent, iteration: 0 });
-    assert.deepEqual(session.options.tools, { deny: ["own/secret"] }, "it must not escape what its starter may not do");
+    const { tools: limits, model, max_steps } = session.options;
+    assert.deepEqual(limits, { deny: ["own/secret"] }, "it must not escape what its starter may not do");
+    assert.deepEqual([model, max_steps], ["openai/some", undefined]);
 
     const own = { ids: { session_id: parent, iteration: 1 } };
     assert.match(await textOf(tools(own), "agents/list", {}), new RegExp(`^${child} \\(agent, echo\\): waiting`));

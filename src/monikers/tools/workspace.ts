@@ -13,6 +13,8 @@ const PREFIX = "/workspace";
 export const RUNTIME_FOLDER = ".everstep";
 const LONGEST_PATH = 1024;
 export const LARGEST_FILE = 4 * 1024 * 1024;
+/** Of a file that is no text: an image that a tool made, say. */
+const LARGEST_BYTES = 32 * 1024 * 1024;
 const MOST_FILES = 10_000;
 const { O_CREAT, O_EXCL, O_NOFOLLOW, O_WRONLY } = constants;
 const WRITE_NEW = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW;
@@ -67,7 +69,8 @@ export class Workspace {
 
   /** The same for a file that is to be written, or an error. */
   protected writable(path: string, content: FileContent): string {
-    if (Buffer.byteLength(content) > LARGEST_FILE) throw refused(`a file has at most ${LARGEST_FILE} bytes`);
+    const most = typeof content === "string" ? LARGEST_FILE : LARGEST_BYTES;
+    if (Buffer.byteLength(content) > most) throw refused(`a file has at most ${most} bytes`);
     const at = this.locate(path);
     if (at === "") throw refused(`${path} is not a file`);
     return at;

@@ -13,6 +13,7 @@ import { type ReleaseOptions, release } from "./commands/release.ts";
 import { reload } from "./commands/reload.ts";
 import { type ReplayOptions, type RerunOptions, replay, rerun } from "./commands/rerun.ts";
 import { type SearchOptions, search } from "./commands/search.ts";
+import { type ToolsOptions, tools } from "./commands/tools.ts";
 import { workers } from "./commands/workers.ts";
 
 const DEFAULT_URL = "http://127.0.0.1:4180";
@@ -93,6 +94,10 @@ function lookingCommands(command: AddCommand): void {
     .option("--session <id>", "only in a session")
     .option("--limit <number>", "how many at the most", wholeNumber, "20")
     .action((query: string, options: SearchOptions & Connection) => search(connect(options), query, options));
+
+  command("tools", "list the tools that agents can use, and the servers that they come from")
+    .option("--session <id>", "with what a session's options allow")
+    .action((options: ToolsOptions & Connection) => tools(connect(options), options));
 
   command("workers", "list the processes that share the store, and what they own").action(
     (options: Connection & { json?: boolean }) => workers(connect(options), options),

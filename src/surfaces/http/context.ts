@@ -7,6 +7,7 @@ import type { RerunOutcome, RerunRequest } from "../../domain/rerun.ts";
 import type { Events } from "../../events/events.ts";
 import type { Catalog, ReloadReport } from "../../monikers/catalog.ts";
 import type { SessionRelease, Store } from "../../store/store.ts";
+import type { ToolDirectory } from "../../tools/tool.ts";
 import type { Metrics } from "./metrics.ts";
 
 type RuntimeState = {
@@ -26,6 +27,7 @@ export type ServerContext = {
   conversations: Conversations;
   events: Events;
   catalog: Catalog;
+  tools: ToolDirectory;
   /** Loads changed monikers of this process. */
   reloadMonikers: () => Promise<ReloadReport>;
   /** Runs a recorded step once more, without a trace. */

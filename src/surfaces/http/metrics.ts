@@ -13,6 +13,7 @@ export class Metrics {
   readonly #commitSeconds: Histogram;
   readonly #tokens: Counter;
   readonly #retries: Counter;
+  readonly #toolSeconds: Histogram<"server" | "outcome">;
   readonly throughput = new Throughput();
   #beforeRender: () => Promise<void> = async () => {};
 
@@ -36,6 +37,13 @@ export class Metrics {
     this.#retries = new Counter({
       name: "everstep_step_retries_total",
       help: "Attempts at a step that failed and were tried again.",
+      registers,
+    });
+    this.#toolSeconds = new Histogram({
+      name: "everstep_tool_call_duration_seconds",
+      help: "How long calls of tools took.",
+      labelNames: ["server", "outcome"],
+      buckets: LATENCY_BUCKETS,
       registers,
     });
     this.#collectCounts(store, registers);
@@ -77,6 +85,11 @@ export class Metrics {
   retried(): void {
     this.#retries.inc();
   }
+
+  /** A call of a tool that exists is over. */
+  readonly toolCalled = ({ server, ms, is_error }: { server: string; ms: number; is_error: boolean }): void => {
+    this.#toolSeconds.observe({ server, outcome: is_error ? "error" : "ok" }, ms / 1000);
+  };
 
   get contentType(): string {
     return this.#registry.contentType;

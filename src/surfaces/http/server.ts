@@ -9,6 +9,7 @@ import {
   validatorCompiler,
   type ZodTypeProvider,
 } from "fastify-type-provider-zod";
+import { VERSION } from "../../domain/version.ts";
 import { type AccessRules, bearer, isFromThisMachine } from "../access.ts";
 import type { TokenCheck } from "../token-check.ts";
 import { readBodies } from "./bodies.ts";
@@ -29,6 +30,7 @@ import { rerunRoutes } from "./routes/reruns.ts";
 import { sessionRoutes } from "./routes/sessions.ts";
 import { summaryRoutes } from "./routes/summaries.ts";
 import { systemRoutes } from "./routes/system.ts";
+import { toolRoutes } from "./routes/tools.ts";
 import { toProblem } from "./to-problem.ts";
 
 declare module "fastify" {
@@ -52,6 +54,7 @@ const ROUTES: Routes[] = [
   conversationRoutes,
   eventRoutes,
   systemRoutes,
+  toolRoutes,
   overviewRoutes,
 ];
 const LARGEST_BODY = 1024 * 1024;
@@ -130,7 +133,7 @@ async function describe(app: App): Promise<void> {
       openapi: "3.1.0",
       info: {
         title: "Everstep",
-        version: "0.1.0",
+        version: VERSION,
         description: "Long-lived agents that never lose a step and that people can steer while they run.",
       },
       components: { securitySchemes: { token: { type: "http", scheme: "bearer" } } },

@@ -1,0 +1,32 @@
+import { StringDecoder } from "node:string_decoder";
+
+const LONGEST_LINE = 2000;
+
+/** Lines of a stream of bytes, none longer than a log bears: the rest of a longer one is left out. */
+export class LineReader {
+  readonly #onLine: (line: string) => void;
+  readonly #decoder = new StringDecoder("utf8");
+  #line = "";
+  #isCut = false;
+
+  constructor(onLine: (line: string) => void) {
+    this.#onLine = onLine;
+  }
+
+  read(chunk: Buffer): void {
+    const pieces = this.#decoder.write(chunk).split("\n");
+    for (const [at, piece] of pieces.entries()) {
+      if (at > 0) this.#end();
+      const room = LONGEST_LINE - this.#line.length;
+      this.#line += piece.slice(0, room);
+      this.#isCut ||= piece.length > room;
+    }
+  }
+
+  #end(): void {
+    const line = this.#line.trimEnd();
+    if (line !== "") this.#onLine(this.#isCut ? `${line}…` : line);
+    this.#line = "";
+    this.#isCut = false;
+  }
+}

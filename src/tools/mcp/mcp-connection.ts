@@ -1,0 +1,113 @@
+import { Client, type ClientOptions, StreamableHTTPClientTransport, type Tool } from "@modelcontextprotocol/client";
+import { VERSION } from "../../domain/version.ts";
+import type { McpServerConfig } from "./mcp-config.ts";
+import { StdioTransport } from "./stdio-transport.ts";
+
+/** Milliseconds after which a server that does not answer what only newer ones understand counts as an older one. */
+const PROBE_MS = 10_000;
+/** Milliseconds that a server may take to hear that a session with it is over. */
+const GOODBYE_MS = 1000;
+export type ConnectionEvents = {
+  /** A line that the server wrote to its log. */
+  onLog: (line: string) => void;
+  /** Something that the server sent cannot be understood, or a stream broke. */
+  onTrouble: (error: Error) => void;
+  onTools: (tools: Tool[]) => void;
+  /** The connection ended by itself; `why` says how where that is known. */
+  onClosed: (why: string) => void;
+  /** Something is asked of a person during a call, which can only be answered at once. */
+  onQuestion: (message: string) => void;
+};
+
+export type McpConnection = {
+  client: Client;
+  tools: Tool[];
+  /** Of the process, where it was started here. */
+  pid: number | null;
+  /** Ends it: a process by the end of its input, then SIGTERM, then SIGKILL. */
+  close(): Promise<void>;
+};
+
+/**
+ * Connects once. Newer servers are told from older ones on the connection itself, so that a process is started only once. The few
+ * that end when they are asked something unknown are started again, and spoken to as older ones are.
+ */
+export async function connectMcp(
+  config: McpServerConfig,
+  events: ConnectionEvents,
+  signal: AbortSignal,
+): Promise<McpConnection> {
+  try {
+    return await connect(config, events, signal, {});
+  } catch (error) {
+    if (config.kind !== "stdio" || signal.aborted || !isClosedByProbe(error)) throw error;
+    return connect(config, events, signal, { prior: { kind: "legacy" } });
+  }
+}
+
+const isClosedByProbe = (error: unknown): boolean =>
+  error instanceof Error && error.message.includes("closed during the server/discover probe");
+
+async function connect(
+  config: McpServerConfig,
+  events: ConnectionEvents,
+  signal: AbortSignal,
+  how: { prior?: { kind: "legacy" } },
+): Promise<McpConnection> {
+  const client = new Client({ name: "everstep", version: VERSION }, clientOptions(events));
+  const transport = newTransport(config, events);
+  const timeout = config.settings.connect_timeout_s * 1000;
+  const close = async (): Promise<void> => {
+    Object.assign(client, { onclose: () => {} });
+    if (transport instanceof StreamableHTTPClientTransport) await sayGoodbye(transport);
+    await client.close();
+    await transport.close();
+  };
+  // The library does not look at the signal while it finds out the revision.
+  const abort = () => void transport.close().catch(() => {});
+  signal.addEventListener("abort", abort, { once: true });
+  Object.assign(client, { onerror: events.onTrouble });
+  client.setRequestHandler("elicitation/create", ({ params }) => {
+    events.onQuestion(params.message);
+    return { action: "cancel" };
+  });
+  try {
+    await client.connect(transport, { ...how, timeout, signal });
+    const onclose = () => events.onClosed((transport instanceof StdioTransport && transport.ending) || "it ended");
+    Object.assign(client, { onclose });
+    const { tools } = await client.listTools(undefined, { timeout, signal });
+    return { client, tools, pid: transport instanceof StdioTransport ? transport.pid : null, close };
+  } catch (error) {
+    await close().catch(() => {});
+    throw error;
+  } finally {
+    signal.removeEventListener("abort", abort);
+  }
+}
+
+const clientOptions = (events: ConnectionEvents): ClientOptions => ({
+  versionNegotiation: { mode: "auto", probe: { timeoutMs: PROBE_MS } },
+  capabilities: { elicitation: { form: {}, url: {} } },
+  inputRequired: { autoFulfill: false },
+  listChanged: {
+    tools: {
+      onChanged(error, tools) {
+        if (tools) events.onTools(tools);
+        else if (error) events.onTrouble(error);
+      },
+    },
+  },
+});
+
+const newTransport = (config: McpServerConfig, { onLog }: ConnectionEvents) =>
+  config.kind === "stdio"
+    ? new StdioTransport(config, onLog)
+    : new StreamableHTTPClientTransport(new URL(config.url), { requestInit: { headers: config.headers } });
+
+/** A server that keeps sessions can forget this one. One that does not answer forgets it some day. */
+async function sayGoodbye(transport: StreamableHTTPClientTransport): Promise<void> {
+  const limit = Promise.withResolvers<void>();
+  const timer = setTimeout(limit.resolve, GOODBYE_MS);
+  await Promise.race([transport.terminateSession().catch(() => {}), limit.promise]);
+  clearTimeout(timer);
+}

@@ -1,0 +1,2 @@
+// Reads what it is sent and never answers.
+process.stdin.resume();
