@@ -7,7 +7,13 @@ const mint = monotonicFactory(pooledRandom());
 export const newId = (): string => mint();
 
 /** Text order of ids equals mint order, so the time now is the one to stamp beside a freshly minted id. */
-export const now = (): string => new Date().toISOString();
+export function now(): string {
+  const ms = Date.now();
+  if (ms !== lastTime.ms) lastTime = { ms, text: new Date(ms).toISOString() };
+  return lastTime.text;
+}
+/** Many rows are written within a millisecond, and a time as text takes long to make. */
+let lastTime = { ms: Number.NaN, text: "" };
 
 /** An id from outside: anything a person may type, but no control characters (they separate keys inside the store). */
 export const idSchema = z

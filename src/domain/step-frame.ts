@@ -47,7 +47,8 @@ const frameActionSchema = z.object({
 export type FrameAction = z.infer<typeof frameActionSchema>;
 const MOST_ACTIONS = 1000;
 
-export const frameOutSchema = z.object({
+/** A frame that says nothing about the next step and asks for nothing, as most do: it takes less to check. */
+export const plainFrameSchema = z.object({
   step: z.string(),
   next_step: z.string(),
   state: jsonObjectSchema,
@@ -55,6 +56,9 @@ export const frameOutSchema = z.object({
   data: jsonSchema.optional(),
   done: z.boolean(),
   notes: z.string().optional(),
+});
+
+export const frameOutSchema = plainFrameSchema.extend({
   ...directivesSchema.shape,
   actions: z.array(frameActionSchema).max(MOST_ACTIONS).optional(),
 });

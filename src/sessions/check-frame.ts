@@ -1,7 +1,8 @@
+import type { z } from "zod";
 import { answerFormSchema } from "../domain/answer.ts";
-import type { JsonValue } from "../domain/json.ts";
+import { isObject, type JsonValue } from "../domain/json.ts";
 import type { Ask } from "../domain/question.ts";
-import { type FrameAction, type FrameOut, frameOutSchema } from "../domain/step-frame.ts";
+import { type FrameAction, type FrameOut, frameOutSchema, plainFrameSchema } from "../domain/step-frame.ts";
 import { StepError } from "../monikers/moniker.ts";
 
 const DEEPEST = 500;
@@ -9,7 +10,8 @@ const LARGEST_BYTES = 32 * 1024 * 1024;
 
 /** What a moniker returned, checked: a frame of JSON values. Fields that are undefined count as absent. */
 export function checkFrame(returned: unknown): FrameOut {
-  const parsed = frameOutSchema.safeParse(returned);
+  const schema: z.ZodType<FrameOut> = isPlain(returned) ? plainFrameSchema : frameOutSchema;
+  const parsed = schema.safeParse(returned);
   if (!parsed.success) {
     const [issue] = parsed.error.issues;
     throw badFrame(`${issue?.path.join(".") || "it"}: ${issue?.message}`);
@@ -24,6 +26,11 @@ export function checkFrame(returned: unknown): FrameOut {
   if (ask !== undefined) frame.ask = checkAsk(toJson(ask, "ask", 0, budget) as Ask);
   return frame;
 }
+
+const OTHER_FIELDS = Object.keys(frameOutSchema.shape).filter((name) => !(name in plainFrameSchema.shape));
+
+const isPlain = (returned: unknown): boolean =>
+  isObject(returned) && OTHER_FIELDS.every((name) => returned[name] === undefined);
 
 function checkAsk(ask: Ask): Ask {
   const form = ask.schema === undefined ? null : answerFormSchema.safeParse(ask.schema);

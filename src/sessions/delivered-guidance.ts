@@ -21,6 +21,7 @@ export class DeliveredGuidance {
 
   /** In the order of the ids. */
   async get(ids: string[]): Promise<Action[]> {
+    if (ids.length === 0) return [];
     const unknown = ids.filter((id) => !this.#actions.has(id));
     const read = unknown.length > 0 ? await this.#store.getActions(unknown) : [];
     const byId = new Map(read.map((action) => [action.action_id, action]));

@@ -185,7 +185,7 @@ export class SessionRunner {
       const decided = decide(this.#session);
       if (!decided) return "nothing";
       const { session, ...batch } = decided;
-      return this.#commit(session ?? this.#session, batch, session !== undefined);
+      return this.#commit(session ?? this.#session, batch, { writesSession: session !== undefined });
     });
   }
 
@@ -396,7 +396,7 @@ export class SessionRunner {
     switch (outcome.kind) {
       case "done": {
         const { frame, latency_ms } = outcome;
-        let rows = await this.#rowsOf(frame);
+        let rows = frame.actions ? await this.#rowsOf(frame) : NOTHING_ASKED;
         if (rows.kind === "failed") return this.#settle({ ...outcome, ...rows });
         const earlier = { ...this.#earlier, ended: "error" as const };
         this.#earlier = noAttempts();
@@ -432,10 +432,8 @@ export class SessionRunner {
   }
 
   /** What a frame's actions write. Where they cannot be done the step has failed; a store out of reach is waited for. */
-  async #rowsOf({
-    actions = [],
-  }: FrameOut): Promise<({ kind: "rows" } & StepRows) | { kind: "failed"; error: unknown }> {
-    if (actions.length === 0) return { kind: "rows", ...NO_ROWS };
+  async #rowsOf({ actions = [] }: FrameOut): Promise<PreparedRows> {
+    if (actions.length === 0) return NOTHING_ASKED;
     const { agent_id, session_id, iteration } = this.#session;
     const sender = { agent_id, session_id, iteration: iteration + 1 };
     for (;;) {
@@ -457,14 +455,14 @@ export class SessionRunner {
     const { session, step, message } = stepCommit(this.#session, this.#moniker, result);
     const consumed = (await this.#delivered.get(step.action_ids)).map((action) => consumedBy(action, step.iteration));
     const delivery = message && (await deliverToAgents(this.#dependencies, message, step.guidance));
-    await this.#commit(session, {
-      steps: [step],
-      actions: [...consumed, ...(delivery?.actions ?? []), ...rows.actions],
-      ...(rows.participants.length > 0 ? { participants: rows.participants } : {}),
-      ...(rows.sessions.length > 0 ? { children: rows.sessions } : {}),
-      ...(delivery ? { messages: [delivery.message] } : {}),
-      ...(result.cursor ? { cursors: [result.cursor] } : {}),
-    });
+    // Only what is there: each list costs every step.
+    const batch: Batch = { steps: [step] };
+    const actions = [...consumed, ...(delivery?.actions ?? []), ...rows.actions];
+    if (actions.length > 0) batch.actions = actions;
+    if (rows.participants.length > 0) batch.participants = rows.participants;
+    if (delivery) batch.messages = [delivery.message];
+    if (result.cursor) batch.cursors = [result.cursor];
+    await this.#commit(session, batch, { children: rows.sessions });
   }
 
   /** Nobody knows of what was used once the process is gone, nor that a step marked `once` was ended in order. */
@@ -558,8 +556,8 @@ export class SessionRunner {
   /** Commits the session as it is to be, with what belongs to it. RUNNER-4: an end for good bounces what was not used. */
   async #commit(
     session: Session,
-    { children = [], ...batch }: Omit<Batch, "sessions"> & { children?: Session[] },
-    writesSession = true,
+    rows: Omit<Batch, "sessions">,
+    { children = [], writesSession = true }: { children?: Session[]; writesSession?: boolean } = {},
   ): Promise<CommitOutcome["kind"]> {
     const endsForGood = session.status === "done" || session.status === "stopped";
     const bounced = endsForGood
@@ -568,20 +566,18 @@ export class SessionRunner {
     const next = bounced.length > 0 ? { ...session, pending_guidance: [], pending_action_ids: [] } : session;
     const { store, observer } = this.#dependencies;
     const ending = isLive(next.status) ? [] : await endRows(store, this.#session, next);
-    const actions = [...(batch.actions ?? []), ...bounced, ...ending];
+    const actions = [...(rows.actions ?? []), ...bounced, ...ending];
+    const batch: Batch = { ...rows };
+    if (actions.length > 0) batch.actions = actions;
+    if (writesSession)
+      batch.sessions = [{ kind: "update", session: next, owner: this.#owner }, ...children.map(newSession)];
     const started = performance.now();
-    const outcome = await store.commit({
-      ...batch,
-      ...(writesSession
-        ? { sessions: [{ kind: "update", session: next, owner: this.#owner }, ...children.map(newSession)] }
-        : {}),
-      ...(actions.length > 0 ? { actions } : {}),
-    });
+    const outcome = await store.commit(batch);
     if (outcome.kind === "committed") {
       this.#session = next;
       if (writesSession) this.#owner = { ...this.#owner, revision: this.#owner.revision + 1 };
       observer.committed(performance.now() - started);
-      for (const step of batch.steps ?? []) {
+      for (const step of rows.steps ?? []) {
         if (step.status === "ok") this.#stateVersion = { version: step.moniker_version };
         observer.stepCommitted(step);
       }
@@ -602,7 +598,8 @@ function isBreakpoint(session: Session): boolean {
 
 const newSession = (session: Session): SessionWrite => ({ kind: "create", session, worker: null });
 
-const NO_ROWS: StepRows = { sessions: [], actions: [], participants: [], written: () => {} };
+type PreparedRows = ({ kind: "rows" } & StepRows) | { kind: "failed"; error: unknown };
+const NOTHING_ASKED: PreparedRows = { kind: "rows", sessions: [], actions: [], participants: [], written: () => {} };
 
 const succeeds = (work: () => Promise<unknown>): Promise<boolean> =>
   work().then(

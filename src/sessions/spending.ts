@@ -61,6 +61,7 @@ export function addCall({ calls }: Spending, call: StepCall): void {
 
 /** The calls of a row. Of more than a row bears, the last ones keep what was said. */
 export function rowCalls(calls: readonly StepCall[]): StepCall[] {
+  if (calls.length === 0) return [];
   const kept = calls.length <= MOST_CALLS ? calls : [...calls.slice(0, 1), ...calls.slice(1 - MOST_CALLS)];
   let room = LARGEST_ROW;
   return kept

@@ -10,7 +10,7 @@ import { attemptAfter, type EarlierAttempts } from "./attempts.ts";
 import type { GuidanceSlice } from "./guidance-slice.ts";
 import { reachedLimit } from "./limits.ts";
 import { restAfter } from "./rest-after.ts";
-import { charged, rowCalls, type Spending } from "./spending.ts";
+import { addCost, charged, rowCalls, type Spending } from "./spending.ts";
 
 export type StepResult = {
   frame: FrameOut;
@@ -47,7 +47,7 @@ export function stepCommit(
   };
   const rest = restAfter(step.directives, { at, iteration }, askedInState(frame.state));
   const advanced: Session = {
-    ...charged(session, spent),
+    ...session,
     iteration,
     step_token: step.step_token,
     next_step_token: frame.next_step,
@@ -57,7 +57,12 @@ export function stepCommit(
     pending_guidance: session.pending_guidance.slice(slice.guidance.length),
     pending_action_ids: session.pending_action_ids.slice(slice.action_ids.length),
     last_error: null,
-    ...rest,
+    question: rest.question,
+    wake_at: rest.wake_at,
+    rests_since: rest.rests_since,
+    started_attempt: rest.started_attempt,
+    tokens_used: session.tokens_used + spent.tokens,
+    cost_usd: addCost(session.cost_usd, spent.cost_usd),
     retry_at: null,
     step_started_at: null,
     updated_at: at,

@@ -108,9 +108,16 @@ export class OwnedSessions {
 
   /** What each session of a batch writes, with its steps. One that may not be written fences the whole batch. */
   plan(batch: Batch): PlannedBatch {
-    const stepsOf = Map.groupBy(batch.steps ?? [], ({ session_id }) => session_id);
+    const { sessions = [], steps = [] } = batch;
+    const [only] = sessions;
+    // A step as most are: one session, and nothing to look for.
+    if (only && sessions.length === 1 && steps.every(({ session_id }) => session_id === only.session.session_id)) {
+      const plan = this.#planSession(only, steps);
+      return plan ? { kind: "planned", plans: [plan] } : { kind: "fenced", session_id: only.session.session_id };
+    }
+    const stepsOf = Map.groupBy(steps, ({ session_id }) => session_id);
     const plans: SessionPlan[] = [];
-    for (const write of batch.sessions ?? []) {
+    for (const write of sessions) {
       const { session_id } = write.session;
       const plan = this.#planSession(write, stepsOf.get(session_id) ?? []);
       if (!plan) return { kind: "fenced", session_id };
@@ -145,18 +152,17 @@ export class OwnedSessions {
     const from = write.kind === "create" ? (session.parent_iteration ?? -1) : entry.session.iteration;
     const next = advance(entry, from, session, steps);
     if (!next) return null;
-    const { rows, ...changes } = next;
     const revision = write.kind === "create" ? 0 : entry.revision + 1;
     const isEnded = !isLive(session.status);
     return {
       write,
-      session: changes.session,
+      session: next.session,
       last: entry.session,
       before: { iteration: from, error_rows: entry.error_rows },
-      after: { iteration: session.iteration, error_rows: changes.error_rows },
-      steps: rows,
-      base_iteration: changes.chain?.base_iteration ?? null,
-      context: isEnded || (write.kind === "create" && !changes.chain) ? JSON.stringify(changes.session.context) : null,
+      after: { iteration: session.iteration, error_rows: next.error_rows },
+      steps: next.rows,
+      base_iteration: next.chain?.base_iteration ?? null,
+      context: isEnded || (write.kind === "create" && !next.chain) ? JSON.stringify(next.session.context) : null,
       begun: () => {
         // Nobody else can write a session that is only being created.
         entry.isBeingWritten = write.kind === "update";
@@ -165,7 +171,11 @@ export class OwnedSessions {
         // One that was given up meanwhile, and perhaps taken again, is another entry.
         if (write.kind === "update" && this.entries.get(session.session_id) !== entry) return;
         const before = write.kind === "create" ? undefined : entry.session;
-        Object.assign(entry, changes, { revision, after_crash: false });
+        entry.session = next.session;
+        entry.chain = next.chain;
+        entry.error_rows = next.error_rows;
+        entry.revision = revision;
+        entry.after_crash = false;
         if (isEnded) this.ended(session.session_id);
         else if (write.kind === "create") this.created(entry);
         if (this.entries.get(session.session_id) === entry) this.wakes.changed(entry.session, before);

@@ -13,6 +13,7 @@ import type { StoredState } from "./state-delta.ts";
  *           misfitting one does not compile.
  * SCHEMA-2  The order of columns is part of the embedded format. A new column goes to the end of its table, and comes with
  *           one migration of each engine; rows that were stored before have null in it, or what `MISSING_VALUES` says.
+ * SCHEMA-3  `MISSING_VALUES` of a column never change: the embedded engine does not store what a row has of it at its end.
  */
 export type Kind = "text" | "time" | "integer" | "bigint" | "float" | "boolean" | "json" | "json_text" | "exact_json";
 
@@ -204,7 +205,7 @@ export const SCHEMA = {
   } satisfies Columns<AgentConfig>,
 } as const satisfies Schema;
 
-/** What fields that are never null are in rows that were stored before they had a column. */
+/** What fields that are never null are in rows that do not reach their column (SCHEMA-3). */
 export const MISSING_VALUES: { readonly [Name in TableName]?: Partial<PortRows[Name]> } = {
   agent_state: { cost_usd: 0 },
   agent_steps: { cost_usd: 0, attempts: 1, calls: [] },

@@ -124,7 +124,7 @@ export class EmbeddedStore implements port.Store {
         for (const plan of plans) plan.committed();
         for (const action of batch.actions ?? []) this.#pending.update(action);
         this.#publish(batch);
-        if (batch.actions || batch.sessions?.some(({ kind }) => kind === "create")) this.#work.emit();
+        if (batch.actions?.length || batch.sessions?.some(({ kind }) => kind === "create")) this.#work.emit();
       });
     } finally {
       for (const plan of plans) plan.ended();

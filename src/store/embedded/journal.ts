@@ -425,8 +425,8 @@ export class Journal {
     return { kind: "committed" };
   }
 
-  #writeSession({ create, packed, status_changed, params, context, spawner_id }: SessionMessage): void {
-    const [id, , status] = packed.named as [string, string, string];
+  #writeSession({ create, packed, status, params, context, spawner_id }: SessionMessage): void {
+    const id = packed.named[0] as string;
     if (create) {
       this.#replace("agent_state", packed);
       this.#writeDocuments(id, params ?? "{}", context ?? null);
@@ -438,7 +438,7 @@ export class Journal {
       this.#sessionSums.set(id, sum);
       this.#database.run(UPDATE_SESSION, pos, packed.row, sum, id);
       this.dirty.get("agent_state")?.add(id);
-      if (status_changed) this.#database.run(UPDATE_STATUS, status, id);
+      if (status !== undefined) this.#database.run(UPDATE_STATUS, status, id);
       if (context !== undefined) {
         this.#sessionSums.delete(id);
         const before = this.documents(id);

@@ -18,7 +18,8 @@ export type { TableName } from "../schema.ts";
  * values in the order of these columns.
  */
 type ColumnKind = "text" | "integer" | "real" | "flag" | "json";
-export type Column = { name: string; kind: ColumnKind };
+/** `isOwn`: the store gives the value, the port's row does not have it. */
+export type Column = { name: string; kind: ColumnKind; isOwn?: boolean };
 export type Value = string | number | null;
 export type Values = Value[];
 
@@ -61,19 +62,21 @@ type PlainRows = {
   [Name in TableName]: Name extends "agent_state" ? Omit<PortRows[Name], "params"> : PortRows[Name];
 };
 
-const POSITION: Column = { name: "pos", kind: "integer" };
+const POSITION: Column = { name: "pos", kind: "integer", isOwn: true };
 
 export class EmbeddedTables {
   readonly columns: Readonly<Record<TableName, readonly Column[]>>;
   /** Columns that the journal keeps apart from the row; a copy in LanceDB has them beside it. */
   readonly documents: Readonly<Record<TableName, readonly Column[]>>;
   readonly #portColumns: Readonly<Record<TableName, ReadonlySet<string>>>;
+  /** What each column is read as where a row does not reach it. */
+  readonly #missing: Readonly<Record<TableName, readonly unknown[]>>;
 
   constructor(schema: Schema) {
     const storedAs = (table: TableName, isDocument: boolean): Column[] =>
       columnsOf(schema, table)
         .filter((column) => column.isDocument === isDocument)
-        .map(({ name, kind }) => ({ name, kind: STORED_AS[kind] }));
+        .map(({ name, kind, isOwn }) => ({ name, kind: STORED_AS[kind], isOwn: isOwn || kind === "exact_json" }));
     this.columns = perTable((table) => withPosition(table, storedAs(table, false)));
     this.documents = perTable((table) => storedAs(table, true));
     this.#portColumns = perTable(
@@ -84,17 +87,37 @@ export class EmbeddedTables {
             .map(({ name }) => name),
         ),
     );
+    this.#missing = perTable((table) => {
+      const missing: Readonly<Record<string, unknown>> = MISSING_VALUES[table] ?? {};
+      return this.columns[table].map(({ name }) => missing[name] ?? null);
+    });
   }
 
-  /** The row's fields in column order; a field that the row does not have is null. */
-  toValues(table: TableName, row: Record<string, unknown>): Values {
-    return this.columns[table].map(({ name, kind }) => {
-      const value = row[name];
-      if (kind === "json") return JSON.stringify(value ?? null);
-      if (value === undefined || value === null) return null;
-      if (kind === "flag") return Number(value);
-      return typeof value === "string" ? toText(value) : (value as Value);
-    });
+  /**
+   * The row's fields in column order; a field that the row does not have is null. It ends with the last one that is not what a
+   * row that does not reach its column is read as: most rows use few of the later columns, and every step writes two rows.
+   * `own` has the store's fields.
+   */
+  toValues(table: TableName, row: Fields, own: Fields = NO_FIELDS): Values {
+    const columns = this.columns[table];
+    const width = this.#width(table, row, own);
+    const values: Values = [];
+    for (let at = 0; at < width; at += 1) {
+      const { name, kind, isOwn } = columns[at] as Column;
+      values.push(toValue(kind, (isOwn ? own : row)[name]));
+    }
+    return values;
+  }
+
+  #width(table: TableName, row: Fields, own: Fields): number {
+    const columns = this.columns[table];
+    const missing = this.#missing[table];
+    let width = columns.length;
+    for (; width > 0; width -= 1) {
+      const { name, isOwn } = columns[width - 1] as Column;
+      if (!isRead((isOwn ? own : row)[name], missing[width - 1])) break;
+    }
+    return width;
   }
 
   toStored<Name extends TableName>(table: Name, values: Values): StoredRows[Name] {
@@ -122,10 +145,27 @@ export class EmbeddedTables {
   }
 }
 
+type Fields = Readonly<Record<string, unknown>>;
+const NO_FIELDS: Fields = {};
+
+/** Whether a value need not be stored, since it is read where there is none. */
+const isRead = (value: unknown, missing: unknown): boolean =>
+  value === null || value === undefined || value === missing || (Array.isArray(missing) && isEmptyList(value));
+
+const isEmptyList = (value: unknown): boolean => Array.isArray(value) && value.length === 0;
+
+function toValue(kind: ColumnKind, value: unknown): Value {
+  const isMissing = value === undefined || value === null;
+  if (kind === "json") return isMissing ? "null" : isEmptyList(value) ? "[]" : JSON.stringify(value);
+  if (isMissing) return null;
+  if (kind === "flag") return Number(value);
+  return typeof value === "string" ? toText(value) : (value as Value);
+}
+
 /** Rows of history begin with their position, the others with their key. */
 function withPosition(table: TableName, columns: readonly Column[]): Column[] {
   if (isHistory(table)) return [POSITION, ...columns];
-  if (table === "session_cursors") return [{ name: "cursor_key", kind: "text" }, POSITION, ...columns];
+  if (table === "session_cursors") return [{ name: "cursor_key", kind: "text", isOwn: true }, POSITION, ...columns];
   const [key, ...others] = columns as [Column, ...Column[]];
   return [key, POSITION, ...others];
 }
@@ -182,9 +222,10 @@ const ASSIGNED_INDEXES = Object.fromEntries(
   ]),
 ) as Record<TableName, number[]>;
 
-export const pack = (tables: EmbeddedTables, table: TableName, row: Record<string, unknown>): PackedRow => ({
-  row: JSON.stringify(tables.toValues(table, row)),
-  named: INDEXED[table].map((name) => row[name] as string),
+/** `own` has the store's fields. */
+export const pack = (tables: EmbeddedTables, table: TableName, row: Fields, own?: Fields): PackedRow => ({
+  row: JSON.stringify(tables.toValues(table, row, own)),
+  named: INDEXED[table].map((name) => (row[name] ?? own?.[name]) as string),
 });
 
 /** The text and the assigned values become the row's values; `width` is how many the text has. */
@@ -196,7 +237,7 @@ export function unpack(
 ): { values: Values; width: number } {
   const values = JSON.parse(row) as Values;
   const width = values.length;
-  // A row that was stored before its table had these columns.
+  // It was stored before its table had these columns, or needs none of them.
   for (let index = width; index < tables.columns[table].length; index += 1) values.push(null);
   for (const [at, index] of ASSIGNED_INDEXES[table].entries()) values[index] = assigned[at] ?? null;
   return { values, width };

@@ -209,6 +209,8 @@ export class ThreadChannel {
   #settle(answer: CallAnswer): void {
     const pending = this.#sent.get(answer.id);
     this.#sent.delete(answer.id);
+    // Tables that the map has left behind keep the call for a while: its rows would be freed late.
+    if (pending) pending.args = [];
     if ("error" in answer) pending?.reject(unpackError(answer.error));
     else pending?.resolve(answer.result as never);
   }

@@ -23,8 +23,8 @@ export type RowsMessage = Partial<{
 export type SessionMessage = {
   create: boolean;
   packed: PackedRow;
-  /** Of a session that is there already. */
-  status_changed?: boolean;
+  /** Of a session that is there already, where it changed. */
+  status?: string;
   /** Of a new one: the session that started it. */
   spawner_id?: string | null;
   /** JSON text, written once. */
@@ -38,23 +38,30 @@ export type OutcomeMessage =
   | { kind: "failed"; error: PackedError };
 
 /** How many rows a batch writes, and how many characters they are. */
-export function measure({ sessions = [], actions = [], conversations = [], ...plain }: RowsMessage): Size {
-  let rows = 0;
-  let characters = 0;
-  const count = ({ row }: PackedRow): void => {
-    rows += 1;
-    characters += row.length;
-  };
-  for (const { packed, params, context } of sessions) {
-    count(packed);
-    characters += (params?.length ?? 0) + (context?.length ?? 0);
-  }
-  for (const { packed } of actions) count(packed);
-  for (const { packed } of conversations) count(packed);
-  const { agent_steps, conversation_messages, conversation_participants, session_cursors, agent_config } = plain;
-  for (const list of [agent_steps, conversation_messages, conversation_participants, session_cursors, agent_config])
-    if (list) for (const packed of list) count(packed);
-  return { rows, characters };
+export function measure(message: RowsMessage): Size {
+  const size = { rows: 0, characters: 0 };
+  if (message.sessions)
+    for (const { packed, params, context } of message.sessions) {
+      count(size, packed);
+      size.characters += (params?.length ?? 0) + (context?.length ?? 0);
+    }
+  if (message.actions) for (const { packed } of message.actions) count(size, packed);
+  if (message.conversations) for (const { packed } of message.conversations) count(size, packed);
+  countAll(size, message.agent_steps);
+  countAll(size, message.conversation_messages);
+  countAll(size, message.conversation_participants);
+  countAll(size, message.session_cursors);
+  countAll(size, message.agent_config);
+  return size;
+}
+
+function count(size: Size, { row }: PackedRow): void {
+  size.rows += 1;
+  size.characters += row.length;
+}
+
+function countAll(size: Size, rows: readonly PackedRow[] | undefined): void {
+  if (rows) for (const packed of rows) count(size, packed);
 }
 
 /** The same for the rows that will be moved into LanceDB. */
@@ -87,9 +94,9 @@ export function toRowsMessage(tables: EmbeddedTables, batch: Batch, plans: Sessi
   const message: RowsMessage = {};
   if (plans.length > 0) {
     message.sessions = plans.map((plan) => toSessionMessage(tables, plan));
-    message.agent_steps = plans.flatMap(({ steps }) =>
-      steps.map(({ step, stored }) => packed("agent_steps", { ...step, ...stored })),
-    );
+    message.agent_steps = [];
+    for (const { steps } of plans)
+      for (const { step, stored } of steps) message.agent_steps.push(pack(tables, "agent_steps", step, stored));
   }
   if (messages) message.conversation_messages = messages.map((row) => packed("conversation_messages", row));
   if (actions) message.actions = actions.map((row) => ({ final: isFinal(row), packed: packed("queue", row) }));
@@ -101,7 +108,9 @@ export function toRowsMessage(tables: EmbeddedTables, batch: Batch, plans: Sessi
   if (participants)
     message.conversation_participants = participants.map((row) => packed("conversation_participants", row));
   if (cursors)
-    message.session_cursors = cursors.map((row) => packed("session_cursors", { ...row, cursor_key: cursorKey(row) }));
+    message.session_cursors = cursors.map((row) =>
+      pack(tables, "session_cursors", row, { cursor_key: cursorKey(row) }),
+    );
   if (agent_configs) message.agent_config = agent_configs.map((row) => packed("agent_config", row));
   return message;
 }
@@ -111,11 +120,17 @@ function toSessionMessage(
   { write, session, last, base_iteration, after, context }: SessionPlan,
 ): SessionMessage {
   const spawner_id = session.spawned_by?.session_id ?? null;
-  const packed = pack(tables, "agent_state", { ...session, base_iteration, error_rows: after.error_rows, spawner_id });
-  const document = context === null ? {} : { context };
-  return write.kind === "create"
-    ? { create: true, packed, params: JSON.stringify(session.params), spawner_id, ...document }
-    : { create: false, packed, status_changed: last.status !== session.status, ...document };
+  const packed = pack(tables, "agent_state", session, { base_iteration, error_rows: after.error_rows, spawner_id });
+  const message: SessionMessage = { create: write.kind === "create", packed };
+  if (write.kind === "create") {
+    message.params = JSON.stringify(session.params);
+    message.spawner_id = spawner_id;
+  } else {
+    packed.named.length = 1; // The others do not change, but for the status.
+    if (last.status !== session.status) message.status = session.status;
+  }
+  if (context !== null) message.context = context;
+  return message;
 }
 
 export const cursorKey = (cursor: { session_id: string; conversation_id: string }): string =>
