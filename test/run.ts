@@ -43,9 +43,13 @@ const filesOf = (patterns: readonly string[]): string[] => globSync([...patterns
 const asRuns = (files: readonly string[], environment: FileRun["environment"] = {}): FileRun[] =>
   files.map((file) => ({ file, environment }));
 
+function longestFirst(files: readonly string[]): string[] {
+  const first = LONGEST.flatMap((pattern) => filesOf([pattern])).filter((file) => files.includes(file));
+  return [...new Set([...first, ...files])];
+}
+
 function everything(): FileRun[] {
-  const files = new Set([...LONGEST.flatMap((pattern) => filesOf([pattern])), ...filesOf(["test/**/*.test.ts"])]);
-  return [...asRuns([...files]), ...asRuns(filesOf(HTTP), ON_POSTGRES)];
+  return [...asRuns(longestFirst(filesOf(["test/**/*.test.ts"]))), ...asRuns(filesOf(HTTP), ON_POSTGRES)];
 }
 
 /** One database server for all files: each test makes a schema of its own in it. */
@@ -74,7 +78,7 @@ async function run(): Promise<boolean> {
     console.log(USAGE);
     return true;
   }
-  if (values.quick) return runFiles(asRuns(filesOf(QUICK)), LIMITS);
+  if (values.quick) return runFiles(asRuns(longestFirst(filesOf(QUICK))), LIMITS);
   if (values.postgres) return runWithPostgres(asRuns(filesOf(HTTP), ON_POSTGRES));
   if (positionals.length > 0) return runFiles(asRuns(positionals), LIMITS);
   return runWithPostgres(everything());
