@@ -46,6 +46,15 @@ export class Models {
     return this.#loaded ? open(this.#loaded) : this.#load().then(open);
   }
 
+  get default_model(): string | null {
+    return this.#config.EVERSTEP_MODEL ?? null;
+  }
+
+  /** The day of the catalog's newest price. */
+  async pricesAsOf(): Promise<string> {
+    return (await this.#load()).parts.prices.as_of;
+  }
+
   /** Why no session can have these options; null where one can. */
   problemOf(options: Choice): { path: string; message: string } | null {
     return problemIn(options, (name) => readNamedModel(name, this.#config));

@@ -85,17 +85,17 @@ async function serveUntilStopped(role: Role, config: Config, { opening, notices,
   });
   const watchdog = newWatchdog(config);
   atStop("the watchdog", () => watchdog.stop());
-  const parts = { store, catalog, limit, metrics, log, watchdog };
   const models = new Models(config);
+  const parts = { store, catalog, limit, metrics, log, watchdog, models };
   if (role !== "server") await models.for({}); // A model that cannot be had is told now, and not by every step.
   const tools = await openTools(config, { ...parts, observer: metrics.toolCalled }, { atStop, reloads });
-  const runtime = role === "server" ? null : newRuntime(config, { ...parts, tools, models });
+  const runtime = role === "server" ? null : newRuntime(config, { ...parts, tools });
   atStop("the work under way", () => runtime?.stop());
   const { queue, events } = runtime ?? {
     queue: new ActionQueue(store, catalog, { limit, checkOptions: unknownModel }),
     events: new Events(store),
   };
-  const { rerun } = newRerunner({ ...parts, tools, models });
+  const { rerun } = newRerunner({ ...parts, tools });
   const runtimes = () => (runtime ? [runtime.describe()] : []);
   const release = releasing(store, runtime);
   const address =

@@ -1,6 +1,7 @@
 import type { Action } from "../domain/action.ts";
 import type { Agent, AgentConfig } from "../domain/agent.ts";
 import type { Conversation, Message, Participant, SessionCursor } from "../domain/conversation.ts";
+import type { SessionCosts } from "../domain/cost.ts";
 import type { CommittedEvent, StepDelta } from "../domain/event.ts";
 import type { GuidanceAmount } from "../domain/guidance-amount.ts";
 import type { SearchHit } from "../domain/search.ts";
@@ -112,6 +113,8 @@ export interface Store {
   /** Best match first. Letter case and diacritics do not matter. */
   search(query: SearchQuery): Promise<SearchHit[]>;
   counts(): Promise<StoreCounts>;
+  /** What sessions used that were created since the time and used something, summed up, in any order. Sessions are read, steps are not. */
+  sumCosts(since: string): Promise<SessionCosts[]>;
   /** Throws where nothing can be written now though everything can be read: the disk is full, say. */
   checkWritable?(): Promise<void>;
   /** What does not work at the moment, in words for a person. Nothing is lost by it, and it is tried again. */

@@ -2,6 +2,7 @@ import { WorkSignal } from "../../concurrency/work-signal.ts";
 import type { Action } from "../../domain/action.ts";
 import type { Agent, AgentConfig } from "../../domain/agent.ts";
 import type { Conversation, Message, Participant, SessionCursor } from "../../domain/conversation.ts";
+import type { SessionCosts } from "../../domain/cost.ts";
 import type { CommittedEvent } from "../../domain/event.ts";
 import { amountOf, type GuidanceAmount } from "../../domain/guidance-amount.ts";
 import { now } from "../../domain/ids.ts";
@@ -310,6 +311,10 @@ export class EmbeddedStore implements port.Store {
   async counts(): Promise<port.StoreCounts> {
     const sessions = await this.#channel.call("sessionCounts");
     return { sessions, queue_depth: this.#pending.depth, oldest_pending_at: this.#pending.oldest };
+  }
+
+  async sumCosts(since: string): Promise<SessionCosts[]> {
+    return this.#channel.call("sessionCosts", since);
   }
 
   async problems(): Promise<string[]> {

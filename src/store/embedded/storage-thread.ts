@@ -1,5 +1,6 @@
 import type { DatabaseSync } from "node:sqlite";
 import { Mutex } from "../../concurrency/mutex.ts";
+import type { SessionCosts } from "../../domain/cost.ts";
 import { EverstepError } from "../../domain/errors.ts";
 import { SESSION_STATUSES } from "../../domain/session.ts";
 import type { Chain } from "../state-delta.ts";
@@ -17,7 +18,7 @@ import { createTables, noteClosed, openJournalFile, wasLeftOpen } from "./journa
 import { CHECKSUMS_SINCE, FolderFormat, type Notice, type OtherSchema, upgradeFolder } from "./migrations.ts";
 import { charactersIn } from "./page-size.ts";
 import { findSummaries, listClause, type SummaryRows } from "./port-rows.ts";
-import { columnIndex, type Value, type Values } from "./tables.ts";
+import { columnIndex, fromText, type Value, type Values } from "./tables.ts";
 import {
   type BatchMessage,
   measureHistory,
@@ -322,6 +323,22 @@ export class StorageThread {
 
   cursor(key: string): Values | null {
     return this.#journal.snapshots("session_cursors", "WHERE cursor_key = ?", key)[0] ?? null;
+  }
+
+  sessionCosts(since: string): SessionCosts[] {
+    const rows = this.#journal.query(
+      `SELECT substr(created_at, 1, 10), agent_id, options ->> '$.model', count(*), sum(tokens_used), sum(cost_usd)
+       FROM agent_state WHERE created_at >= ? AND tokens_used > 0 GROUP BY 1, 2, 3`,
+      since,
+    );
+    return rows.map(([day, agent_id, model, sessions, tokens_used, cost_usd]) => ({
+      day: String(day),
+      agent_id: fromText(String(agent_id)),
+      model: model === null ? null : String(model),
+      sessions: Number(sessions),
+      tokens_used: Number(tokens_used),
+      cost_usd: Number(cost_usd),
+    }));
   }
 
   sessionCounts(): StoreCounts["sessions"] {

@@ -349,3 +349,7 @@ update agent_state set question = json_build_object(
     'asked_at', to_char(updated_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'),
     'iteration', greatest(iteration, 0))::text
   where question is not null and question not like chr(1) || '%';
+
+-- migration 0010 costs
+-- What sessions of the last days cost is summed up without reading all of them.
+create index agent_state_by_day on agent_state (created_at);

@@ -1,6 +1,7 @@
 import type { Action } from "../../domain/action.ts";
 import type { Agent, AgentConfig } from "../../domain/agent.ts";
 import type { Conversation, Message, Participant, SessionCursor } from "../../domain/conversation.ts";
+import type { SessionCosts } from "../../domain/cost.ts";
 import type { GuidanceAmount } from "../../domain/guidance-amount.ts";
 import type { JsonObject } from "../../domain/json.ts";
 import type { SearchHit } from "../../domain/search.ts";
@@ -325,6 +326,16 @@ export class PostgresReads {
       ),
     ]);
     return { sessions, ...(queue as Omit<port.StoreCounts, "sessions">) };
+  }
+
+  async sumCosts(since: string): Promise<SessionCosts[]> {
+    const rows = await this.#pool.query(
+      `select to_char(created_at at time zone 'UTC', 'YYYY-MM-DD') as day, agent_id, options ->> 'model' as model,
+         count(*)::integer as sessions, sum(tokens_used)::double precision as tokens_used, sum(cost_usd) as cost_usd
+       from agent_state where created_at >= $1 and tokens_used > 0 group by 1, 2, 3`,
+      since,
+    );
+    return (rows as SessionCosts[]).map((row) => ({ ...row, agent_id: fromText(row.agent_id) }));
   }
 
   /** The processes that share the database, oldest first. */

@@ -4,6 +4,7 @@ import { ApiClient } from "./client.ts";
 import { type AnswerOptions, answer } from "./commands/answer.ts";
 import { chat } from "./commands/chat.ts";
 import { control } from "./commands/control.ts";
+import { type CostsOptions, costs } from "./commands/costs.ts";
 import { type CreateOptions, create } from "./commands/create.ts";
 import { demo } from "./commands/demo.ts";
 import { type InboxOptions, inbox } from "./commands/inbox.ts";
@@ -99,6 +100,10 @@ function lookingCommands(command: AddCommand): void {
     .option("--session <id>", "with what a session's options allow")
     .action((options: ToolsOptions & Connection) => tools(connect(options), options));
 
+  command("costs", "what sessions cost, by the day on which they began, by agent or by model")
+    .option("--by <what>", "day, agent or model", "day")
+    .option("--since <date>", "sessions that began since, such as 2026-01-31; 30 days ago by default")
+    .action((options: CostsOptions & Connection) => costs(connect(options), options));
   command("workers", "list the processes that share the store, and what they own").action(
     (options: Connection & { json?: boolean }) => workers(connect(options), options),
   );

@@ -35,6 +35,12 @@ export type ServerContext = {
   /** Lets sessions go on that are held since the start. Answers how many go on in this process. */
   release: (release: SessionRelease) => Promise<number>;
   metrics: Metrics;
+  models: {
+    /** The model of sessions that name none; null where there is none. */
+    default_model: string | null;
+    /** The day of the newest known price. */
+    pricesAsOf: () => Promise<string>;
+  };
   /** The one chat that AgentApi serves, which can be started afresh. */
   chat: { reset(): Promise<void> };
   /** Milliseconds after which a client is dropped that has something to read and does not. */

@@ -24,6 +24,7 @@ import { actionRoutes } from "./routes/actions.ts";
 import { agentRoutes } from "./routes/agents.ts";
 import { controlRoutes } from "./routes/controls.ts";
 import { conversationRoutes } from "./routes/conversations.ts";
+import { costRoutes } from "./routes/costs.ts";
 import { eventRoutes } from "./routes/events.ts";
 import { overviewRoutes } from "./routes/overview.ts";
 import { rerunRoutes } from "./routes/reruns.ts";
@@ -56,6 +57,7 @@ const ROUTES: Routes[] = [
   systemRoutes,
   toolRoutes,
   overviewRoutes,
+  costRoutes,
 ];
 const LARGEST_BODY = 1024 * 1024;
 /** An id of 200 characters of any script, percent-encoded. */

@@ -26,6 +26,42 @@ const STATUSES = ["running", "waiting", "paused", "stopping", "stopped", "done",
 export function reads(open: OpenStore): void {
   describeClaims("a list of everything", open, (claim) => {
     claim(
+      "what sessions used is summed up by day, agent and model, for those that began since a time",
+      async (store) => {
+        const sessions = [
+          { agent_id: "ä\u0001", created_at: "2026-01-01T23:59:59.999Z", tokens_used: 5, cost_usd: 0.5 },
+          { agent_id: "ä\u0001", created_at: "2026-01-02T00:00:00.000Z", tokens_used: 10, cost_usd: 0.25 },
+          { agent_id: "ä\u0001", created_at: "2026-01-02T23:00:00.000Z", tokens_used: 20, cost_usd: 0.5 },
+          { agent_id: "b", created_at: "2026-01-02T01:00:00.000Z", tokens_used: 0, cost_usd: 0 },
+          {
+            agent_id: "b",
+            created_at: "2026-01-03T01:00:00.000Z",
+            tokens_used: 7,
+            cost_usd: 0,
+            options: { model: "a/b" },
+          },
+        ];
+        for (const session of sessions) await mustCreate(store, aSession(session));
+        return async (reader) => {
+          const rows = await reader.sumCosts("2026-01-02T00:00:00.000Z");
+          const ä = {
+            day: "2026-01-02",
+            agent_id: "ä\u0001",
+            model: null,
+            sessions: 2,
+            tokens_used: 30,
+            cost_usd: 0.75,
+          };
+          const b = { day: "2026-01-03", agent_id: "b", model: "a/b", sessions: 1, tokens_used: 7, cost_usd: 0 };
+          assert.deepEqual(
+            rows.toSorted((one, other) => (one.day < other.day ? -1 : 1)),
+            [ä, b],
+          );
+        };
+      },
+    );
+
+    claim(
       "sessions are filtered by status and agent, newest first, agents come by id, all are counted",
       async (store) => {
         const sessions: Session[] = [];
