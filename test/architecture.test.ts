@@ -27,6 +27,8 @@ const RULES: ImportRules = {
     // The packages that it imports change often; nothing else is to know them.
     "monikers/llm/provider-models.ts": ["monikers"],
     "monikers/catalog.ts": ["domain", "concurrency", "monikers"],
+    // Steps that run outside of this process.
+    "monikers/remote": ["domain", "concurrency", "monikers", "monikers/catalog.ts"],
     "tools/tool.ts": ["domain", "monikers"],
     "tools/define-tool.ts": ["domain", "monikers"],
     tools: ["domain", "concurrency", "store", "monikers", "tools/tool.ts", "tools/define-tool.ts"],

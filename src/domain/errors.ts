@@ -14,6 +14,8 @@ export const ERROR_CODES = [
   "mcp_config_invalid",
   "moniker_invalid",
   "reader_too_slow",
+  "remote_gone",
+  "remote_misbehaved",
   "store_locked",
   "store_read_only",
   "store_full",

@@ -1,9 +1,20 @@
 import { z } from "zod";
 import { DEFAULT_GUIDANCE_LIMIT } from "../actions/guidance-limit.ts";
 import { EverstepError } from "../domain/errors.ts";
+import { isSigningSecret } from "../monikers/remote/request-signer.ts";
 import { isLoopback } from "../surfaces/access.ts";
 
 const secret = z.string().min(1).optional();
+
+const listSchema = z
+  .string()
+  .default("")
+  .transform((list) =>
+    list
+      .split(",")
+      .map((item) => item.trim())
+      .filter((item) => item !== ""),
+  );
 
 const configSchema = z.object({
   EVERSTEP_STORE: z.string().min(1).default("lancedb:./data"),
@@ -17,6 +28,14 @@ const configSchema = z.object({
   EVERSTEP_MCP: z.string().min(1).optional(),
   EVERSTEP_TOOLS: z.string().min(1).optional(),
   EVERSTEP_SKILLS: z.string().min(1).optional(),
+  EVERSTEP_REMOTE_MONIKERS: listSchema.pipe(
+    z.array(z.url({ protocol: /^https?$/, message: "must be http:// or https:// addresses, separated by commas" })),
+  ),
+  EVERSTEP_REMOTE_SECRET: secret.refine((value) => value === undefined || isSigningSecret(value), {
+    message: "must be Base64, with or without whsec_ before it (openssl rand -base64 32)",
+  }),
+  EVERSTEP_MONIKER_PROCESSES: z.coerce.number().int().min(1).max(1000).default(8),
+  EVERSTEP_MONIKER_ENV: listSchema,
   EVERSTEP_MODEL: z.string().min(1).optional(),
   OPENAI_API_KEY: secret,
   OPENAI_BASE_URL: z.url().optional(),

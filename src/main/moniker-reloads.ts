@@ -13,10 +13,14 @@ export class MonikerReloads {
   readonly #log: Logger;
   readonly #unwatch: (() => void)[] = [];
   #tools: Pick<OwnTools, "reload"> | undefined;
+  /** Failures that the log has: a worker that is tried again and again is told of once. */
+  #lastTold = new Set<string>();
 
   constructor(loader: MonikerLoader, log: Logger) {
     this.#loader = loader;
     this.#log = log;
+    this.#tell({ monikers: [], failed: [...(loader.catalog.failed ?? [])] });
+    loader.onChange((report) => this.#tell(report));
   }
 
   /** From now on these are loaded with the monikers, and where those are watched, watched too. */
@@ -26,19 +30,30 @@ export class MonikerReloads {
   }
 
   readonly reload = async (): Promise<ReloadReport> => {
-    const { monikers, failed } = await this.#loader.reload();
-    for (const { name, version, change } of monikers)
-      if (change !== "unchanged") this.#log.info({ moniker: name, version }, `a moniker was ${change}`);
-    for (const { file, moniker, error } of failed)
-      this.#log.error(
-        { file, moniker, reason: error },
-        "a moniker could not be loaded; what was loaded before goes on",
-      );
+    const report = await this.#loader.reload();
+    this.#lastTold.clear();
+    this.#tell(report);
     const tools = ((await this.#tools?.reload()) ?? []).map(({ file, error: { message: error } }) => ({ file, error }));
     for (const { file, error } of tools)
       this.#log.error({ file, reason: error }, "a tool could not be loaded; what was loaded before goes on");
-    return { monikers, failed: [...failed, ...tools.map((failure) => ({ ...failure, moniker: null }))] };
+    return { ...report, failed: [...report.failed, ...tools.map((failure) => ({ ...failure, moniker: null }))] };
   };
+
+  #tell({ monikers, failed }: ReloadReport): void {
+    for (const { name, version, change } of monikers)
+      if (change !== "unchanged") this.#log.info({ moniker: name, version }, `a moniker was ${change}`);
+    for (const { file, moniker, error } of failed) {
+      const key = JSON.stringify([file, moniker, error]);
+      if (this.#lastTold.has(key)) continue;
+      // A worker that is not there yet is no fault of what was written.
+      const level = error.startsWith("remote_gone") ? "warn" : "error";
+      this.#log[level](
+        { file, moniker, reason: error },
+        "a moniker could not be loaded; what was loaded before goes on",
+      );
+    }
+    this.#lastTold = new Set(failed.map(({ file, moniker, error }) => JSON.stringify([file, moniker, error])));
+  }
 
   /** SIGHUP is a request to reload, unless it tells that the terminal is gone. What is returned ends the listening. */
   onHangUp(): () => void {

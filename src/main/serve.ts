@@ -9,6 +9,7 @@ import { redactUrls } from "../domain/redact.ts";
 import { Events } from "../events/events.ts";
 import { MonikerLoader } from "../monikers/catalog.ts";
 import { ownFileOf } from "../monikers/import-own.ts";
+import { RemoteMonikers } from "../monikers/remote/remote-monikers.ts";
 import { Rerunner } from "../sessions/rerun.ts";
 import { currentStep, runningSteps } from "../sessions/step-scope.ts";
 import { describeStore, isShared } from "../store/open-store.ts";
@@ -25,6 +26,7 @@ import { TokenCheck } from "../surfaces/token-check.ts";
 import type { Config } from "./config.ts";
 import { Models, unknownModel } from "./models.ts";
 import { MonikerReloads } from "./moniker-reloads.ts";
+import { remoteFinder } from "./remotes.ts";
 import { Runtime, type RuntimeOptions } from "./runtime.ts";
 import { stopRequested } from "./stop-requested.ts";
 import { StrayErrors } from "./stray-errors.ts";
@@ -75,7 +77,7 @@ async function serveUntilStopped(role: Role, config: Config, { opening, notices,
   const store = await (isShared(config.EVERSTEP_STORE) ? Promise.race([opening, stopped.then(() => null)]) : opening);
   if (!store) return;
   atStop("the store", () => store.close());
-  const loader = await MonikerLoader.open(config.EVERSTEP_MONIKERS);
+  const loader = await openMonikers(config, log, atStop);
   const { catalog } = loader;
   const reloads = reloadable(loader, { folder: config.EVERSTEP_MONIKERS, watch, log }, atStop);
   const metrics = new Metrics(store);
@@ -156,6 +158,12 @@ function isOfMoniker(error: unknown, log: Logger): boolean {
     "a moniker's file left an error behind outside any step",
   );
   return true;
+}
+
+async function openMonikers(config: Config, log: Logger, atStop: AtStop): Promise<MonikerLoader> {
+  const remoteMonikers = new RemoteMonikers(remoteFinder(config, log));
+  atStop("the workers of monikers", () => remoteMonikers.stop());
+  return MonikerLoader.open(config.EVERSTEP_MONIKERS, remoteMonikers);
 }
 
 type ReloadOptions = { folder: string | undefined; watch: boolean; log: Logger };

@@ -4,6 +4,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { z } from "zod";
 import { Mutex } from "../concurrency/mutex.ts";
 import { EverstepError } from "../domain/errors.ts";
+import type { JsonObject } from "../domain/json.ts";
 import { agent } from "./builtin/agent.ts";
 import { chat } from "./builtin/chat.ts";
 import { count } from "./builtin/count.ts";
@@ -15,13 +16,38 @@ import { script } from "./builtin/script.ts";
 import { summarize } from "./builtin/summarize.ts";
 import { task } from "./builtin/task.ts";
 import { importOwn } from "./import-own.ts";
-import type { Moniker } from "./moniker.ts";
+import { type Moniker, monikerKindSchema, monikerNameSchema } from "./moniker.ts";
 import { OwnFiles, versionOfFolder } from "./own-files.ts";
 
 /** A moniker with the version of its code and prompts. */
-export type VersionedMoniker = Moniker & { readonly version?: string };
+export type VersionedMoniker = Moniker & {
+  readonly version?: string;
+  /** The worker that runs it, where that is not this process. */
+  readonly remote?: string;
+  /** `params` as its author wrote it, where that was JSON Schema. */
+  readonly params_schema?: JsonObject;
+};
 /** The monikers by name, as they are now: a reload changes it in place. */
-export type Catalog = ReadonlyMap<string, VersionedMoniker>;
+export type Catalog = ReadonlyMap<string, VersionedMoniker> & {
+  /** What could not be loaded when it was tried last. */
+  readonly failed?: readonly SourceFailure[];
+  /** Workers that have not said yet what they have. */
+  readonly awaited?: readonly string[];
+};
+
+/** A file or a worker that could not be used, and the moniker that goes on as it was. */
+export type SourceFailure = { file: string; moniker: string | null; error: string };
+
+/** Monikers that come from elsewhere, and may come later or change by themselves. */
+export interface MonikerSource {
+  readonly monikers: readonly VersionedMoniker[];
+  readonly failures: readonly SourceFailure[];
+  readonly awaited: readonly string[];
+  /** Tells of changes that no reload asked for. */
+  onChange(listener: () => void): void;
+  start(): Promise<void>;
+  reload(): Promise<void>;
+}
 
 export const BUILT_IN: readonly Moniker[] = [
   agent,
@@ -38,49 +64,60 @@ export const BUILT_IN: readonly Moniker[] = [
 
 /** What came of a reload. */
 export type ReloadReport = {
-  /** Those of the folder. */
+  /** Those that are not built in. */
   monikers: { name: string; version: string; change: "added" | "changed" | "removed" | "unchanged" }[];
-  /** Files that could not be used, and the moniker that goes on as it was. */
-  failed: { file: string; moniker: string | null; error: string }[];
+  failed: SourceFailure[];
 };
 
 type LoadedFile = { file: string; files: OwnFiles; moniker: Moniker & { readonly version: string } };
 
 const monikerSchema = z.object({
-  name: z.string().regex(/^[a-z][a-z0-9_-]{0,62}$/, "is lower-case letters, digits, - and _, at most 63"),
-  kind: z.enum(["continuous", "finite", "reactive"]),
+  name: monikerNameSchema,
+  kind: monikerKindSchema,
   description: z.string().min(1),
   params: z.instanceof(z.ZodType, { message: "must be a zod schema" }),
   step: z.custom((value) => typeof value === "function", "must be a function"),
   migrate: z.custom((value) => typeof value === "function", "must be a function").optional(),
 });
 
+class PublishedCatalog extends Map<string, VersionedMoniker> {
+  failed: readonly SourceFailure[] = [];
+  awaited: readonly string[] = [];
+}
+
 /**
- * The built-in monikers and those of a folder, one file each with the moniker as its default export.
+ * The built-in monikers, those of a folder, one file each with the moniker as its default export, and those of workers elsewhere.
  *
  * CATALOG-1  At the start a file that cannot be used is an error. At a reload its moniker goes on as it was.
  * CATALOG-2  A reload takes effect at once for all monikers: nobody sees some of them old and some new.
  * CATALOG-3  A moniker whose version did not change is not loaded again.
+ * CATALOG-4  Of two monikers with one name the first is used: built in, then of the folder, then of workers in the order they are
+ *            configured. The other one is among those that failed.
  */
 export class MonikerLoader {
   readonly #folder: string | undefined;
   readonly #builtIn: VersionedMoniker[];
-  readonly #catalog = new Map<string, VersionedMoniker>();
+  readonly #elsewhere: MonikerSource | undefined;
+  readonly #catalog = new PublishedCatalog();
   readonly #mutex = new Mutex();
   #loaded: readonly LoadedFile[] = [];
+  #failedFiles: readonly SourceFailure[] = [];
+  #onChange: (report: ReloadReport) => void = () => {};
 
-  private constructor(folder: string | undefined, version: string) {
+  private constructor(folder: string | undefined, version: string, elsewhere: MonikerSource | undefined) {
     this.#folder = folder === undefined ? undefined : resolve(folder);
     this.#builtIn = BUILT_IN.map((moniker) => ({ ...moniker, version }));
-    this.#publish([]);
+    this.#elsewhere = elsewhere;
+    this.#publish([], []);
   }
 
-  static async open(folder: string | undefined): Promise<MonikerLoader> {
-    const loader = new MonikerLoader(folder, await builtInVersion());
-    const { loaded, failures } = await loader.#load();
+  static async open(folder: string | undefined, elsewhere?: MonikerSource): Promise<MonikerLoader> {
+    const loader = new MonikerLoader(folder, await builtInVersion(), elsewhere);
+    const [{ loaded, failures }] = await Promise.all([loader.#load(), elsewhere?.start()]);
     const [first] = failures;
     if (first) throw first.error; // CATALOG-1
-    loader.#publish(loaded);
+    loader.#publish(loaded, []);
+    elsewhere?.onChange(() => loader.#publishChange());
     return loader;
   }
 
@@ -88,21 +125,27 @@ export class MonikerLoader {
     return this.#catalog;
   }
 
+  /** Tells what changed without a reload. */
+  onChange(listener: (report: ReloadReport) => void): void {
+    this.#onChange = listener;
+  }
+
   /** Loads what was added or changed, and forgets what was removed. A step that runs finishes on the code it started with. */
   async reload(): Promise<ReloadReport> {
     return this.#mutex.run(async () => {
-      const before = this.#loaded;
-      const { loaded, failures } = await this.#load();
-      this.#publish(loaded);
-      return {
-        monikers: changes(before, loaded),
-        failed: failures.map(({ file, error }) => ({
-          file,
-          moniker: loaded.find((kept) => kept.file === file)?.moniker.name ?? null,
-          error: error.message,
-        })),
-      };
+      const [{ loaded, failures }] = await Promise.all([this.#load(), this.#elsewhere?.reload()]);
+      const failed = failures.map(({ file, error }) => ({
+        file,
+        moniker: loaded.find((kept) => kept.file === file)?.moniker.name ?? null,
+        error: error.message,
+      }));
+      return this.#publish(loaded, failed);
     });
+  }
+
+  #publishChange(): void {
+    // A reload under way publishes what comes of it as a whole, and tells it.
+    if (this.#mutex.isFree) this.#onChange(this.#publish(this.#loaded, this.#failedFiles));
   }
 
   async #load(): Promise<{ loaded: LoadedFile[]; failures: { file: string; error: EverstepError }[] }> {
@@ -131,11 +174,27 @@ export class MonikerLoader {
   }
 
   /** CATALOG-2: without a pause in between. */
-  #publish(loaded: readonly LoadedFile[]): void {
+  #publish(loaded: readonly LoadedFile[], failedFiles: readonly SourceFailure[]): ReloadReport {
+    const before = this.#added();
     this.#loaded = loaded;
-    this.#catalog.clear();
-    for (const moniker of [...this.#builtIn, ...loaded.map((file) => file.moniker)])
-      this.#catalog.set(moniker.name, moniker);
+    this.#failedFiles = failedFiles;
+    const catalog = this.#catalog;
+    catalog.clear();
+    for (const moniker of [...this.#builtIn, ...loaded.map((file) => file.moniker)]) catalog.set(moniker.name, moniker);
+    const failed = [...failedFiles, ...(this.#elsewhere?.failures ?? [])];
+    for (const moniker of this.#elsewhere?.monikers ?? []) {
+      const holder = catalog.get(moniker.name);
+      if (holder)
+        failed.push(clash(moniker, holder)); // CATALOG-4
+      else catalog.set(moniker.name, moniker);
+    }
+    catalog.failed = failed;
+    catalog.awaited = this.#elsewhere?.awaited ?? [];
+    return { monikers: changes(before, this.#added()), failed };
+  }
+
+  #added(): VersionedMoniker[] {
+    return [...this.#catalog.values()].slice(this.#builtIn.length);
   }
 }
 
@@ -182,14 +241,20 @@ async function loadFile(file: string, before: LoadedFile | undefined): Promise<L
   throw invalid(file, `its default export is not a moniker: ${issue?.path.join(".")} ${issue?.message}`);
 }
 
-function changes(before: readonly LoadedFile[], after: readonly LoadedFile[]): ReloadReport["monikers"] {
-  const old = new Map(before.map(({ moniker }) => [moniker.name, moniker.version]));
-  const names = new Set(after.map(({ moniker }) => moniker.name));
-  const removed = before.filter(({ moniker }) => !names.has(moniker.name));
+function changes(before: readonly VersionedMoniker[], after: readonly VersionedMoniker[]): ReloadReport["monikers"] {
+  const old = new Map(before.map(({ name, version = "" }) => [name, version]));
+  const names = new Set(after.map(({ name }) => name));
+  const removed = before.filter(({ name }) => !names.has(name));
   return [
-    ...after.map(({ moniker: { name, version } }) => ({ name, version, change: changeFrom(old.get(name), version) })),
-    ...removed.map(({ moniker: { name, version } }) => ({ name, version, change: "removed" as const })),
+    ...after.map(({ name, version = "" }) => ({ name, version, change: changeFrom(old.get(name), version) })),
+    ...removed.map(({ name, version = "" }) => ({ name, version, change: "removed" as const })),
   ];
+}
+
+function clash({ name, remote = "" }: VersionedMoniker, holder: VersionedMoniker): SourceFailure {
+  const other = holder.remote === undefined ? "another moniker" : `a moniker of ${holder.remote}`;
+  const { message } = invalid(remote, `${other} is named ${name} already, and keeps the name`);
+  return { file: remote, moniker: null, error: message };
 }
 
 const changeFrom = (before: string | undefined, version: string): "added" | "changed" | "unchanged" =>

@@ -1,4 +1,4 @@
-import type { z } from "zod";
+import { z } from "zod";
 import type { Message } from "../domain/conversation.ts";
 import type { JsonObject } from "../domain/json.ts";
 import type { SessionOptions } from "../domain/session.ts";
@@ -34,7 +34,11 @@ export interface Moniker<Params = unknown> {
   migrate?(state: JsonObject, from_version: string | null): JsonObject | Promise<JsonObject>;
 }
 
-export type MonikerKind = "continuous" | "finite" | "reactive";
+export const monikerKindSchema = z.enum(["continuous", "finite", "reactive"]);
+export type MonikerKind = z.infer<typeof monikerKindSchema>;
+export const monikerNameSchema = z
+  .string()
+  .regex(/^[a-z][a-z0-9_-]{0,62}$/, "is lower-case letters, digits, - and _, at most 63");
 
 export type StepContext<Params = unknown> = {
   params: Params;
@@ -42,6 +46,8 @@ export type StepContext<Params = unknown> = {
   signal: AbortSignal;
   ids: { agent_id: string; session_id: string; conversation_id: string | null; iteration: number };
   attempt: Attempt;
+  /** When the step is cut short, as an ISO time; absent where nothing limits it. */
+  deadline?: string;
   /** The language model; null where none is configured. */
   llm: Llm | null;
   tools: SessionTools;

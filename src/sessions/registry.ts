@@ -230,7 +230,7 @@ export class SessionRegistry {
     if (present?.epoch === owner.epoch) return present;
     present?.fence();
     const { moniker } = session;
-    const currentMoniker = () => this.#catalog.get(moniker) ?? missingMoniker(moniker);
+    const currentMoniker = () => this.#catalog.get(moniker) ?? missingMoniker(moniker, this.#catalog);
     const runner = new SessionRunner(owned, currentMoniker, this.#dependencies);
     this.#runners.set(session.session_id, runner);
     if (this.#stopped) runner.shutDown(false);
@@ -248,12 +248,15 @@ export class SessionRegistry {
 }
 
 /** Stands in for a moniker that this worker does not have, so that its sessions can still be stopped. */
-const missingMoniker = (name: string): Moniker => ({
+const missingMoniker = (name: string, { awaited = [] }: Catalog): Moniker => ({
   name,
   kind: "finite",
   description: "",
   params: z.unknown(),
   step() {
-    throw new StepError("unknown_moniker", `no moniker is named ${name} here`, { retryable: false });
+    if (awaited.length === 0)
+      throw new StepError("unknown_moniker", `no moniker is named ${name} here`, { retryable: false });
+    const why = `no moniker is named ${name} here, and ${awaited.join(", ")} has not said yet what it has; see that it runs`;
+    throw new StepError("remote_gone", why, { retryable: true, outage: true });
   },
 });

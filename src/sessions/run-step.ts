@@ -69,6 +69,7 @@ class StepRun {
   readonly #started = performance.now();
   readonly #spent = nothingSpent();
   #hasModel = false;
+  #deadline: string | undefined;
   #isOver = false;
 
   constructor(session: Session, environment: StepEnvironment) {
@@ -85,7 +86,7 @@ class StepRun {
 
   async start(moniker: VersionedMoniker): Promise<StepOutcome> {
     const { watch, unreadMessages } = this.#environment;
-    const timer = deadline(this.#session, (reason) => this.abort(reason));
+    const timer = this.#setDeadline(moniker);
     const unwatch = watch(this.#session.session_id);
     const scope = this.#scope();
     const uncount = countRunning(scope);
@@ -160,6 +161,7 @@ class StepRun {
     const step = {
       signal: this.#controller.signal,
       ids: { agent_id, session_id, conversation_id, iteration: iteration + 1 },
+      ...(this.#deadline !== undefined && { deadline: this.#deadline }),
       emit: (progress: StepNews) => this.#emit(progress),
       ...(is_rerun && { is_rerun }),
     };
@@ -171,6 +173,20 @@ class StepRun {
       tools: tools({ ...step, options }),
       unread: (limit) => unreadMessages.unread(limit),
     };
+  }
+
+  #setDeadline({ remote }: VersionedMoniker): NodeJS.Timeout | undefined {
+    const { options } = this.#session;
+    const { step_timeout_s = DEFAULT_STEP_TIMEOUT_S } = options;
+    const nowMs = Date.now();
+    const stepMs = step_timeout_s * 1000;
+    const leftMs = runtimeLeftMs(this.#session, nowMs);
+    const soonest = Math.min(stepMs, leftMs);
+    if (soonest > LONGEST_TIMER_MS) return undefined;
+    this.#deadline = new Date(nowMs + soonest).toISOString();
+    // Made only when it is needed: an error takes its stack along, and most steps are in time.
+    const reason = (): Error => (leftMs <= stepMs ? new Cut("out_of_time") : tookTooLong(step_timeout_s, remote));
+    return setTimeout(() => this.abort(reason()), soonest);
   }
 
   #emit(progress: StepNews): void {
@@ -222,18 +238,9 @@ async function migrate(moniker: VersionedMoniker, state: JsonObject, from: strin
   }
 }
 
-function deadline({ options, created_at }: Session, abort: (reason: Error) => void): NodeJS.Timeout | undefined {
-  const { step_timeout_s = DEFAULT_STEP_TIMEOUT_S } = options;
-  const stepMs = step_timeout_s * 1000;
-  const leftMs = runtimeLeftMs({ options, created_at }, Date.now());
-  const soonest = Math.min(stepMs, leftMs);
-  if (soonest > LONGEST_TIMER_MS) return undefined;
-  // Made only when it is needed: an error takes its stack along, and most steps are in time.
-  const reason = (): Error =>
-    leftMs <= stepMs
-      ? new Cut("out_of_time")
-      : new StepError("timeout", `the step took longer than ${step_timeout_s} s`, { retryable: true });
-  return setTimeout(() => abort(reason()), soonest);
+function tookTooLong(limit_s: number, remote: string | undefined): StepError {
+  const who = remote === undefined ? "" : `: ${remote} did not answer in time`;
+  return new StepError("timeout", `the step took longer than ${limit_s} s${who}`, { retryable: true });
 }
 
 /** Milliseconds that a step has after it was cut short to report the tokens it used. */

@@ -14,12 +14,12 @@ const descriptions = new WeakMap<VersionedMoniker, MonikerDescription>();
 
 /** A moniker for those who choose one. Its schema is written out once. */
 export function describeMoniker(moniker: VersionedMoniker): MonikerDescription {
-  const { name, kind, description, params, version } = moniker;
+  const { name, kind, description, params, params_schema, version } = moniker;
   const known = descriptions.get(moniker) ?? {
     name,
     kind,
     description,
-    params_schema: z.toJSONSchema(params, { io: "input", unrepresentable: "any" }),
+    params_schema: params_schema ?? z.toJSONSchema(params, { io: "input", unrepresentable: "any" }),
     version: version ?? null,
   };
   descriptions.set(moniker, known);

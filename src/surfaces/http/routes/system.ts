@@ -6,15 +6,17 @@ import type { Routes } from "../context.ts";
 import { describeMoniker, monikerSchema } from "../describe-moniker.ts";
 import { answers, workersSchema } from "../schemas.ts";
 
+const failedSchema = z
+  .array(z.object({ file: z.string(), moniker: z.string().nullable(), error: z.string() }))
+  .describe("Files and workers that could not be loaded, why, and which moniker goes on as it was.");
+
 const reloadSchema = z.object({
   monikers: z
     .array(
       z.object({ name: z.string(), version: z.string(), change: z.enum(["added", "changed", "removed", "unchanged"]) }),
     )
-    .describe("Those of the folder EVERSTEP_MONIKERS."),
-  failed: z
-    .array(z.object({ file: z.string(), moniker: z.string().nullable(), error: z.string() }))
-    .describe("Files that could not be loaded, why, and which moniker goes on as it was."),
+    .describe("Those that are not built in."),
+  failed: failedSchema,
 });
 
 const healthSchema = z.object({
@@ -81,10 +83,13 @@ const monikerRoutes: Routes = (app, { catalog, reloadMonikers }) => {
       schema: {
         tags: ["system"],
         summary: "The tasks that agents can be given",
-        response: answers(200, z.object({ monikers: z.array(monikerSchema) })),
+        response: answers(200, z.object({ monikers: z.array(monikerSchema), failed: failedSchema.optional() })),
       },
     },
-    () => ({ monikers: [...catalog.values()].map(describeMoniker) }),
+    () => ({
+      monikers: [...catalog.values()].map(describeMoniker),
+      ...(catalog.failed?.length && { failed: [...catalog.failed] }),
+    }),
   );
 
   app.post(

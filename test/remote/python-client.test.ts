@@ -1,0 +1,93 @@
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { join } from "node:path";
+import { describe, test } from "node:test";
+import { REPOSITORY } from "../repository-files.ts";
+import { eventually, ServerProcess, TIMEOUT } from "../server/server-fixture.ts";
+import { World } from "../server/world.ts";
+import { NEEDS_PYTHON, PYTHON_CLIENT, PythonWorker } from "./python.ts";
+
+const SECRET = `whsec_${Buffer.from("a secret of the tests, long enough").toString("base64")}`;
+const COUNT = join(REPOSITORY, "test/remote/monikers/py_count.py");
+/** How often the worker is killed under load. */
+const KILLS = Number(process.env["EVERSTEP_REMOTE_KILLS"] ?? 5);
+
+describe("the client for Python", NEEDS_PYTHON, () => {
+  test("passes its own tests", TIMEOUT, () => {
+    const env = { PATH: process.env["PATH"], PYTHONDONTWRITEBYTECODE: "1" };
+    const { status, stderr } = spawnSync("python3", ["-m", "unittest", "discover", "-s", PYTHON_CLIENT], { env });
+    assert.equal(status, 0, stderr.toString());
+  });
+
+  test("runs the example, steered while it runs, on requests that it verifies", TIMEOUT, async () => {
+    const example = join(REPOSITORY, "examples/python/primes.py");
+    await using worker = await PythonWorker.start(example, { EVERSTEP_REMOTE_SECRET: SECRET });
+    await using server = await ServerProcess.start({
+      EVERSTEP_REMOTE_MONIKERS: worker.url,
+      EVERSTEP_REMOTE_SECRET: SECRET,
+    });
+    const world = await World.of(server);
+    const { session_id } = await world.api.create("primes", { params: { count: 4 } });
+    await world.status(session_id, "done");
+    assert.deepEqual(
+      (await world.api.steps(session_id)).map(({ text }) => text),
+      ["2", "3", "5", "7"],
+    );
+    world.close();
+  });
+
+  test("refuses a server that does not know the secret, which says so", TIMEOUT, async () => {
+    await using worker = await PythonWorker.start(COUNT, { EVERSTEP_REMOTE_SECRET: SECRET });
+    await using server = await ServerProcess.start({ EVERSTEP_REMOTE_MONIKERS: worker.url });
+    const world = await World.of(server);
+    const { session_id } = await world.api.create("py-count", { params: { to: 4 } });
+    const { last_error } = await world.status(session_id, "error");
+    assert.match(last_error ?? "", /^remote_misbehaved: .*refuses the request \(401\).*EVERSTEP_REMOTE_SECRET/);
+    world.close();
+  });
+
+  test(`loses no step when its worker is killed ${KILLS} times under load`, { timeout: 900_000 }, async () => {
+    await using worker = await PythonWorker.start(COUNT, { EVERSTEP_REMOTE_SECRET: SECRET });
+    await using server = await ServerProcess.start({
+      EVERSTEP_REMOTE_MONIKERS: worker.url,
+      EVERSTEP_REMOTE_SECRET: SECRET,
+      EVERSTEP_LOG_LEVEL: "error",
+    });
+    const { api, ...world } = await World.of(server).then((opened) => ({
+      api: opened.api,
+      close: () => opened.close(),
+    }));
+    const last = 100_000;
+    const options = { retry: { max_attempts: 100, backoff_ms: 10 } };
+    const create = () => api.create("py-count", { params: { to: last, delay_s: 0.005 }, options });
+    const sessions = await Promise.all(Array.from({ length: 20 }, create));
+    const iterationsOf = () =>
+      Promise.all(sessions.map(async ({ session_id }) => (await api.session(session_id)).iteration));
+    for (let kill = 0; kill < KILLS; kill++) {
+      const before = await iterationsOf();
+      await eventually("steps of every session since the last kill", async () =>
+        (await iterationsOf()).every((iteration, index) => iteration > (before[index] ?? 0)),
+      );
+      await worker.kill();
+      await worker.start();
+    }
+    await Promise.all(sessions.map(({ session_id }) => api.post(`/api/sessions/${session_id}/pause`)));
+    let steps = 0;
+    for (const { session_id } of sessions) {
+      const session = await eventually("the pause", async () => {
+        const now = await api.session(session_id);
+        return now.status !== "running" && now.step_started_at === null && now;
+      });
+      assert.equal(session.status, "paused", session.last_error ?? "");
+      const committed = (await api.steps(session_id)).filter(({ status }) => status === "ok");
+      assert.deepEqual(
+        committed.map(({ iteration, text, step_token }) => [iteration, text, step_token]),
+        committed.map((_, n) => [n, String(n), String(n)]),
+      );
+      assert.equal(session.iteration, committed.length - 1);
+      steps += committed.length;
+    }
+    console.log(`${KILLS} kills, ${steps} steps of ${sessions.length} sessions, none lost`);
+    world.close();
+  });
+});

@@ -1,0 +1,20 @@
+import type { StepContext, StepNews } from "../../src/monikers/moniker.ts";
+
+/** A step's context as the runner makes it, with what was emitted. */
+export function stepContext(
+  more: Partial<Pick<StepContext, "params" | "signal" | "ids" | "deadline" | "is_rerun">> = {},
+): StepContext & { emitted: StepNews[] } {
+  const emitted: StepNews[] = [];
+  return {
+    params: {},
+    signal: new AbortController().signal,
+    ids: { agent_id: "agent", session_id: "session", conversation_id: null, iteration: 0 },
+    attempt: { number: 1, after: null },
+    llm: null,
+    tools: {} as never,
+    unread: async () => [],
+    emit: (news) => emitted.push(news),
+    ...more,
+    emitted,
+  };
+}
