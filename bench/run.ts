@@ -14,6 +14,7 @@ const BENCHES: Readonly<Record<string, () => Promise<Bench>>> = {
   runtime: async () => (await import("./runtime.ts")).runtimeBench,
   server: async () => (await import("./server.ts")).serverBench,
   model: async () => (await import("./model.ts")).modelBench,
+  remote: async () => (await import("./remote.ts")).remoteBench,
   matrix: async () => (await import("./matrix.ts")).matrixBench,
   cluster: async () => (await import("./cluster.ts")).clusterBench,
   peers: async () => (await import("./peers.ts")).peersBench,

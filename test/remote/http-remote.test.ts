@@ -248,7 +248,7 @@ describe("what a worker says it has", () => {
     const wrong = [
       { ...good, name: "No Name" },
       { ...good, kind: "sometimes" },
-      { ...good, name: "conditional", params_schema: { if: {}, then: {} } },
+      { ...good, name: "conditional", params_schema: { type: "object", if: {} } },
       { ...good, name: "optional", options: { max_steps: "many" } },
       7,
     ];

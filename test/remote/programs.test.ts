@@ -149,7 +149,7 @@ describe("a program in Python", NEEDS_PYTHON, () => {
     const { session_id } = await here.api.create("py-tell");
     await here.world.status(session_id, "done");
     const [step] = await here.api.steps(session_id);
-    const { env, key } = step?.data as { env: string[]; key: string };
+    const { env, key } = (step ?? assert.fail("no step")).data as { env: string[]; key: string };
     assert.ok(env.includes("MY_KEY") && env.includes("PATH"));
     assert.deepEqual(
       env.filter((name) => name in secrets && name !== "MY_KEY"),

@@ -1,7 +1,7 @@
 import { isUtf8 } from "node:buffer";
 
 /** Bytes that one line may have. A frame with the largest state that is stored fits. */
-export const LONGEST_LINE = 32 * 1024 * 1024;
+const LONGEST_LINE = 32 * 1024 * 1024;
 /** Bytes that the unfinished lines of one worker may have together. */
 const MOST_BUFFERED = 256 * 1024 * 1024;
 const NEWLINE = 0x0a;
