@@ -123,6 +123,8 @@ export class HttpRemote implements Remote {
       request.on("error", (error) => reject(this.#failure(error)));
       request.end(body);
     });
+    // What goes wrong with it from here on is told to those who read it.
+    response.on("error", () => {});
     if (response.statusCode === 200) return response;
     response.destroy();
     throw this.#refusal(response);
