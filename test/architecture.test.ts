@@ -36,6 +36,7 @@ const RULES: ImportRules = {
     surfaces: ["domain", "events", "store"],
     "surfaces/http": ["surfaces", "domain", "actions", "events", "store", "monikers/catalog.ts", "tools/tool.ts"],
     // Other people's protocols over the parts of the HTTP API; there is no second way to write.
+    "surfaces/openai": ["surfaces", "surfaces/http", "domain", "actions", "events", "store", "monikers/catalog.ts"],
     "surfaces/mcp": ["surfaces", "surfaces/http", "domain", "actions", "events", "store"],
     "surfaces/socket": ["surfaces", "domain", "events", "store"],
     "surfaces/agent-ws": ["surfaces", "domain", "concurrency", "actions", "events", "store", "agent-api"],

@@ -21,6 +21,7 @@ import { listenOnName } from "../surfaces/http/listen-on-name.ts";
 import { Metrics } from "../surfaces/http/metrics.ts";
 import { buildServer } from "../surfaces/http/server.ts";
 import { mcpRoutes } from "../surfaces/mcp/mcp-routes.ts";
+import { openAiRoutes } from "../surfaces/openai/openai-routes.ts";
 import { SocketServer } from "../surfaces/socket/socket-server.ts";
 import { TokenCheck } from "../surfaces/token-check.ts";
 import type { Config } from "./config.ts";
@@ -248,7 +249,7 @@ async function listen(config: Config, { log, limit, ...parts }: ServerParts, atS
         max_connections_per_address: config.EVERSTEP_MAX_CONNECTIONS_PER_ADDRESS,
       },
       console_folder: CONSOLE,
-      more_routes: [mcpRoutes],
+      more_routes: [mcpRoutes, openAiRoutes],
       log,
     },
   );

@@ -42,6 +42,11 @@ const CONTRACT: Record<string, number> = {
   "get /api/conversations/{conversation_id}/messages": 200,
   "get /api/sessions/{session_id}/events": 200,
   "get /api/events": 200,
+  "get /v1/models": 200,
+  "post /v1/chat/completions": 200,
+  "post /v1/responses": 200,
+  "get /v1/responses/{response_id}": 200,
+  "post /v1/responses/{response_id}/cancel": 200,
   "get /api/session-summaries": 200,
   "get /api/system": 200,
   "post /api/system/release": 200,
@@ -133,12 +138,10 @@ describe("GET /openapi.json", () => {
       ),
     );
     assert.ok(errors.length > 30, `${errors.length} errors are described`);
+    const problem = { "application/problem+json": { schema: { $ref: "#/components/schemas/Problem" } } };
+    const openAi = { "application/json": { schema: { $ref: "#/components/schemas/OpenAiError" } } };
     for (const { name, status, response } of errors)
-      assert.deepEqual(
-        response.content,
-        { "application/problem+json": { schema: { $ref: "#/components/schemas/Problem" } } },
-        `${name} ${status}`,
-      );
+      assert.deepEqual(response.content, name.includes(" /v1/") ? openAi : problem, `${name} ${status}`);
     const withId = routes.filter(([name]) => name.includes("{") && !name.startsWith("put"));
     for (const [name, { responses }] of withId) assert.ok(responses["404"], `${name} may answer 404`);
     for (const [name, { responses, requestBody }] of routes)

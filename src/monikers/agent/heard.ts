@@ -7,6 +7,8 @@ type UserMessage = Extract<ModelMessage, { role: "user" }>;
 
 /** What a step was told, taken apart: words for the model, answers to a question, and reports of sessions that it started. */
 export type Heard = {
+  /** A conversation that was held elsewhere before the words (`earlier: [{role, text}]` beside them). */
+  earlier?: ModelMessage[];
   said: { message: UserMessage; answer: JsonValue | undefined }[];
   reports: LoopState["reports"];
 };
@@ -14,13 +16,24 @@ export type Heard = {
 const MOST_REPORTS = 200;
 
 export function hear(guidance: readonly JsonValue[]): Heard {
-  const heard: Heard = { said: [], reports: [] };
+  const heard: Required<Heard> = { earlier: [], said: [], reports: [] };
   for (const element of guidance) {
+    heard.earlier.push(...earlierIn(element));
     const child = isObject(element) ? element["child"] : undefined;
     if (isObject(child)) heard.reports.push(reportOf(child));
     else heard.said.push({ message: toMessage(element), answer: isObject(element) ? element["answer"] : undefined });
   }
   return heard;
+}
+
+function earlierIn(element: JsonValue): ModelMessage[] {
+  const earlier = isObject(element) ? element["earlier"] : undefined;
+  if (!Array.isArray(earlier)) return [];
+  return earlier.flatMap((turn): ModelMessage[] => {
+    if (!isObject(turn) || typeof turn["text"] !== "string") return [];
+    const { role, text } = turn;
+    return role === "assistant" ? [{ role, text, tool_calls: [] }] : [{ role: "user", text }];
+  });
 }
 
 /** Who said it stays with it: a person, or another agent. */
@@ -44,8 +57,8 @@ function reportOf(child: JsonObject): LoopState["reports"][number] {
 }
 
 /** The state with what was said and reported in it; words come after the results of calls that are under way. */
-export function withHeard(state: LoopState, { said, reports }: Heard): LoopState {
-  const messages = said.map(({ message }) => message);
+export function withHeard(state: LoopState, { earlier = [], said, reports }: Heard): LoopState {
+  const messages = [...earlier, ...said.map(({ message }) => message)];
   const all = [...state.reports, ...reports].slice(-MOST_REPORTS);
   if (state.calls.length > 0) return { ...state, heard: [...state.heard, ...messages], reports: all };
   return { ...state, messages: [...state.messages, ...messages], reports: all };

@@ -1,0 +1,153 @@
+import type { FastifyError } from "fastify";
+import { z } from "zod";
+import { EventStreams } from "../event-streams.ts";
+import type { App, Routes, ServerContext } from "../http/context.ts";
+import { toProblem } from "../http/to-problem.ts";
+import { chatCompletion } from "./chat-completions.ts";
+import { errorBody, OpenAiError } from "./openai-error.ts";
+import { chatRequestSchema, responseRequestSchema } from "./request.ts";
+import { cancelResponse, createResponse, retrieveResponse } from "./responses.ts";
+import { listModels } from "./talking-models.ts";
+
+/** A front-end sends the whole conversation each time. */
+const LARGEST_BODY = 8 * 1024 * 1024;
+const tags = ["openai"];
+const CODES: Readonly<Record<number, string>> = {
+  401: "invalid_api_key",
+  404: "not_found",
+  429: "rate_limit_exceeded",
+};
+
+/** The endpoints of OpenAI's API that its clients talk to agents by. */
+export const openAiRoutes: Routes = (app, context) => {
+  const streams = new EventStreams(context.stall_ms);
+  app.addHook("preClose", async () => streams.stop());
+  void app.register(
+    async (plugin) => {
+      const scope = plugin as App;
+      scope.setErrorHandler((error: FastifyError | OpenAiError, request, reply) => {
+        const known = error instanceof OpenAiError ? error : fromProblem(error);
+        if (known.status >= 500) request.log.error({ err: error }, "a request failed");
+        return reply.code(known.status).send(errorBody(known));
+      });
+      scope.setNotFoundHandler(() => {
+        throw new OpenAiError(404, "there is nothing at this address", "not_found");
+      });
+      modelRoutes(scope, context);
+      chatRoute(scope, context, streams);
+      responseRoutes(scope, context, streams);
+    },
+    { prefix: "/v1" },
+  );
+};
+
+function fromProblem(error: FastifyError | OpenAiError): OpenAiError {
+  const { status, message, errors } = toProblem(error as FastifyError);
+  return new OpenAiError(status, message, CODES[status] ?? null, errors?.[0]?.path || null);
+}
+
+const errorSchema = z
+  .object({
+    error: z.object({
+      message: z.string(),
+      type: z.string(),
+      param: z.string().nullable(),
+      code: z.string().nullable(),
+    }),
+  })
+  .meta({ id: "OpenAiError", description: "An error as OpenAI's API has it." });
+const anything = z.looseObject({});
+
+/** The answers of a route for its documentation. The type provider knows plain schemas only; answers are not typed by it. */
+const described = (description: string, ...problems: number[]) => {
+  const json = (text: string, schema: z.ZodType) => ({
+    description: text,
+    content: { "application/json": { schema } },
+  });
+  const errors = problems.map((status) => [status, json("An error as OpenAI's API has it.", errorSchema)]);
+  return Object.fromEntries([[200, json(description, anything)], ...errors]) as Record<number, z.ZodType>;
+};
+
+function modelRoutes(app: App, context: ServerContext): void {
+  app.get(
+    "/models",
+    {
+      schema: {
+        tags,
+        summary: "Monikers that talk, and agents that run one",
+        response: described("The models."),
+      },
+    },
+    async () => ({ object: "list", data: await listModels(context) }),
+  );
+  app.get(
+    "/models/:model",
+    {
+      schema: {
+        tags,
+        summary: "One of them",
+        params: z.object({ model: z.string() }),
+        response: described("The model.", 404),
+      },
+    },
+    async ({ params: { model } }) => {
+      const row = (await listModels(context)).find(({ id }) => id === model);
+      if (!row) throw new OpenAiError(404, `the model ${model} does not exist`, "model_not_found", "model");
+      return row;
+    },
+  );
+}
+
+function chatRoute(app: App, parts: ServerContext, streams: EventStreams): void {
+  app.post(
+    "/chat/completions",
+    {
+      bodyLimit: LARGEST_BODY,
+      schema: {
+        tags,
+        summary: "Talk to an agent as to a model",
+        body: chatRequestSchema,
+        response: described("The completion, or with `stream` its chunks as server-sent events.", 400, 404, 409, 429),
+      },
+    },
+    (request, reply) => chatCompletion({ parts, streams }, request, reply),
+  );
+}
+
+function responseRoutes(app: App, parts: ServerContext, streams: EventStreams): void {
+  const params = z.object({ response_id: z.string().min(1).max(1000) });
+  const response = described("The response, or with `stream` its events.", 400, 404, 409, 429);
+  app.post(
+    "/responses",
+    {
+      bodyLimit: LARGEST_BODY,
+      schema: { tags, summary: "Have an agent respond", body: responseRequestSchema, response },
+    },
+    (request, reply) => createResponse({ parts, streams }, request, reply),
+  );
+  app.get(
+    "/responses/:response_id",
+    {
+      schema: {
+        tags,
+        summary: "A response as it stands now, or its events from anywhere",
+        params,
+        querystring: z.object({
+          stream: z.stringbool().optional(),
+          starting_after: z.coerce
+            .number()
+            .int()
+            .optional()
+            .describe("The `sequence_number` of the last event that came."),
+        }),
+        response,
+      },
+    },
+    ({ params: { response_id }, query }, reply) => retrieveResponse({ parts, streams }, response_id, query, reply),
+  );
+  app.post(
+    "/responses/:response_id/cancel",
+    { schema: { tags, summary: "Stop a response that is under way", params, response } },
+    ({ params: { response_id } }) => cancelResponse({ parts, streams }, response_id),
+  );
+}
