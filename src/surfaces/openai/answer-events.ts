@@ -22,9 +22,9 @@ export type AnswerEvent =
  * The answer to one message, from a session's events and rows: it begins with the step that used the message and goes on through
  * the steps that follow by themselves. It can be read again at any time, from any server.
  *
- * ANSWER-1  A step's texts, joined, are the text of its row. Where a step started over with other words, the row's text follows
+ * OPENAI-1  A step's texts, joined, are the text of its row. Where a step started over with other words, the row's text follows
  *           what was told of the first attempt.
- * ANSWER-2  It ends with the row of its last step, never with the session's state alone: a state may be told before its step.
+ * OPENAI-2  It ends with the row of its last step, never with the session's state alone: a state may be told before its step.
  */
 export class AnswerReader {
   readonly #parts: OpenAiParts;
@@ -183,7 +183,7 @@ export class AnswerReader {
     return [{ kind: "end", outcome: isCancelled ? "cancelled" : "failed", error: error ?? "the session ended first" }];
   }
 
-  /** ANSWER-2 */
+  /** OPENAI-2 */
   async #takeSession({ status, stop_reason, last_error, session_id }: Session): Promise<AnswerEvent[]> {
     if (status === "error") {
       // A session that had failed before is told to go on together with the message.
