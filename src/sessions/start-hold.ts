@@ -23,7 +23,7 @@ export class StartHold {
   }
 
   holds({ session_id, agent_id, created_at }: HeldSession): boolean {
-    if (!this.#isHolding || created_at > this.#since) return false;
+    if (!this.#isHolding || created_at >= this.#since) return false;
     return !this.#session_ids.has(session_id) && !this.#agent_ids.has(agent_id);
   }
 

@@ -125,6 +125,17 @@ describe("a call that may have happened", () => {
       assert.match(last?.prompt ?? "", /stop that/);
     });
 
+  test("stays in doubt whatever else is said", TIMEOUT, async () => {
+    const session_id = await inDoubt();
+    const { question_id } = await shared().question(session_id);
+    await shared().world.tell(session_id, "how is the weather?");
+    await shared().world.until(session_id, ({ question }) => question !== null && question.question_id !== question_id);
+    await shared().answer(session_id, "skip");
+    await shared().world.untilStatus(session_id, "done");
+    assert.equal(shared().tools.calls.length, 1);
+    assert.match(shared().model.calls.at(-1)?.prompt ?? "", /how is the weather/);
+  });
+
   test("is asked about after a restart, not made again", TIMEOUT, async () => {
     const { world, model, tools } = shared();
     const begun = Promise.withResolvers<void>();

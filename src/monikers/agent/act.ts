@@ -26,6 +26,7 @@ async function byAwaited(
   awaited: Awaited,
   said: Heard["said"],
 ): Promise<FrameOut> {
+  if (awaited.kind === "in_doubt") return byDoubt(step, reported, said);
   const [first, ...others] = said;
   const state = withHeard(reported, { said: awaited.kind === "time" ? said : others, reports: [] });
   switch (awaited.kind) {
@@ -38,17 +39,22 @@ async function byAwaited(
       const always = approval.is_always && next ? [...new Set([...state.always, next.name])] : state.always;
       return call(step, { ...approved, always, is_approved: true });
     }
-    case "in_doubt": {
-      if (!first) return doubt(step, state);
-      const decided = readDoubt(first);
-      return decided.kind === "again" ? call(step, state) : told(step, state, decided.text, decided.is_error);
-    }
     case "person":
       return byPerson(step, state, awaited, first);
     case "time":
       return byTime(step, state, awaited, first !== undefined);
   }
   return awaited satisfies never;
+}
+
+/** Only an answer decides: what else is said is for the model, and the question stays. */
+async function byDoubt(step: LoopStep, reported: LoopState, said: Heard["said"]): Promise<FrameOut> {
+  const at = said.findIndex((one) => readDoubt(one) !== null);
+  const state = withHeard(reported, { said: said.filter((_, index) => index !== at), reports: [] });
+  const answer = said[at];
+  const decided = answer ? readDoubt(answer) : null;
+  if (decided === null) return doubt(step, state);
+  return decided.kind === "again" ? call(step, state) : told(step, state, decided.text, decided.is_error);
 }
 
 async function byPerson(

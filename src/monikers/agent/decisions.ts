@@ -61,12 +61,14 @@ export function readApproval(said: Heard["said"][number]): Approval {
   };
 }
 
-export function readDoubt(said: Heard["said"][number]): { kind: "again" } | Told {
+/** Null where it is no answer. */
+export function readDoubt(said: Heard["said"][number]): { kind: "again" } | Told | null {
   const { choice, detail } = choiceOf(said);
   if (choice === "again") return { kind: "again" };
-  if (choice === "result") return { kind: "told", text: textOf(detail["result"]), is_error: false };
-  const reason = choice === "skip" ? "" : ` A person said: ${said.message.text}`;
-  const text = `The run was interrupted during this call; it may have happened or not. It was not run again.${reason}`;
+  if (choice === "result" && "result" in detail)
+    return { kind: "told", text: textOf(detail["result"]), is_error: false };
+  if (choice !== "skip") return null;
+  const text = "The run was interrupted during this call; it may have happened or not. It was not run again.";
   return { kind: "told", text, is_error: true };
 }
 
