@@ -1,4 +1,6 @@
 import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
 import { describe, test } from "node:test";
 import { type Action, actionSchema, byUrgencyThenArrival } from "../src/domain/action.ts";
 import { ACTION_TYPES, carriesGuidance } from "../src/domain/action-type.ts";
@@ -8,6 +10,8 @@ import { copyJson, isObject, type JsonObject, parseDefensively } from "../src/do
 import { isFinal } from "../src/domain/receipt.ts";
 import { changeStatus, isLive, retrySchema, SESSION_STATUSES, sessionOptionsSchema } from "../src/domain/session.ts";
 import { frameOutSchema } from "../src/domain/step-frame.ts";
+import { VERSION } from "../src/domain/version.ts";
+import { REPOSITORY } from "./repository-files.ts";
 import { aSession } from "./store/fixtures.ts";
 
 const accepts = (schema: { safeParse(value: unknown): { success: boolean } }, value: unknown): boolean =>
@@ -230,3 +234,8 @@ function action(fields: Partial<Action>): Action {
     ...fields,
   };
 }
+
+test("the program's version is package.json's", async () => {
+  const { version } = JSON.parse(await readFile(join(REPOSITORY, "package.json"), "utf8")) as { version: string };
+  assert.equal(VERSION, version);
+});

@@ -25,8 +25,16 @@ export type ActionDefinition<Schema extends z.ZodObject = z.ZodObject> = {
   takes_effect_at_once: boolean;
   /** Looks up what the request needs and refuses what cannot be done. */
   prepare(request: CheckedRequest<z.infer<Schema>>, target: Target, parts: RequestParts): Promise<Prepared | Refusal>;
-  /** Decides, and nothing more: it sees the session in its turn, and what it returns is committed with the action. */
-  handle(action: ActionWith<z.infer<Schema>>, session: Session, moniker: Moniker): Outcome;
+  /**
+   * Decides, and nothing more: it sees the session in its turn, and what it returns is committed with the action. `stepping` are the
+   * actions whose guidance the step under way has been given; null where none is.
+   */
+  handle(
+    action: ActionWith<z.infer<Schema>>,
+    session: Session,
+    moniker: Moniker,
+    stepping: readonly string[] | null,
+  ): Outcome;
   /** What becomes of it where the session is done or stopped; null where `handle` has to decide. */
   handleEnded(session: Session): Outcome | null;
 };
@@ -67,7 +75,15 @@ type ActionWith<Payload> = Omit<Action, "payload"> & { payload: Payload };
 export type Effect = "interrupt" | "destroy";
 
 /** What a handler makes of an action: a new row of the session, or why not. */
-export type Outcome = { kind: "ok"; session?: Session; effect?: Effect } | Exclude<Verdict, { kind: "ok" }>;
+export type Outcome =
+  | {
+      kind: "ok";
+      session?: Session;
+      effect?: Effect;
+      /** An action whose guidance is not in the session any more: it ends with this one. */
+      dropped?: string;
+    }
+  | Exclude<Verdict, { kind: "ok" }>;
 
 /** Gives `handle` and `prepare` the payload's type. */
 export const defineAction = <Schema extends z.ZodObject>(

@@ -3,6 +3,7 @@ import type { ActionDefinition } from "./action-definition.ts";
 import { answer } from "./types/answer.ts";
 import { create } from "./types/create.ts";
 import { destroy } from "./types/destroy.ts";
+import { drop } from "./types/drop.ts";
 import { fork } from "./types/fork.ts";
 import { input } from "./types/input.ts";
 import { interrupt } from "./types/interrupt.ts";
@@ -20,4 +21,5 @@ export const ACTIONS: Readonly<Record<ActionType, ActionDefinition>> = {
   agent_fork: fork,
   agent_answer: answer,
   agent_join: join,
+  agent_drop: drop,
 };

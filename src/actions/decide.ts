@@ -1,5 +1,5 @@
 import type { Action } from "../domain/action.ts";
-import { settle } from "../domain/receipt.ts";
+import { settle, takenBack } from "../domain/receipt.ts";
 import type { Session } from "../domain/session.ts";
 import type { Moniker } from "../monikers/moniker.ts";
 import type { Effect, Outcome } from "./action-definition.ts";
@@ -10,22 +10,35 @@ export type Decision = {
   session: Session | undefined;
   /** The actions as they end. */
   actions: Action[];
+  /** Earlier actions whose guidance is taken back. */
+  dropped: string[];
   effects: ReadonlySet<Effect>;
 };
 
 /** What comes of actions, each decided on the session as the one before it leaves it. */
-export function decide(actions: readonly Action[], session: Session, moniker: Moniker): Decision {
+export function decide(
+  actions: readonly Action[],
+  session: Session,
+  { moniker, stepping }: { moniker: Moniker; stepping: readonly string[] | null },
+): Decision {
   let next = session;
+  const dropped = new Set<string>();
   const settled: Action[] = [];
   const effects = new Set<Effect>();
   for (const action of actions) {
-    const outcome = outcomeOf(action, next, moniker);
+    const outcome = outcomeOf(action, next, moniker, stepping);
     settled.push(settle(action, outcome));
     if (outcome.kind !== "ok") continue;
     next = outcome.session ?? next;
     if (outcome.effect) effects.add(outcome.effect);
+    if (outcome.dropped !== undefined) dropped.add(outcome.dropped);
   }
-  return { session: next === session ? undefined : next, actions: settled, effects };
+  return {
+    session: next === session ? undefined : next,
+    actions: settled.map((action) => (dropped.delete(action.action_id) ? takenBack(action) : action)),
+    effects,
+    dropped: [...dropped],
+  };
 }
 
 /** The actions as they end where their session is over and no runner is needed to tell; null where one is. */
@@ -41,9 +54,9 @@ export function decideEnded(actions: readonly Action[], session: Session): Actio
 }
 
 /** A handler that throws ends its action as failed. */
-function outcomeOf(action: Action, session: Session, moniker: Moniker): Outcome {
+function outcomeOf(action: Action, session: Session, moniker: Moniker, stepping: readonly string[] | null): Outcome {
   try {
-    return ACTIONS[action.action_type].handle(action, session, moniker);
+    return ACTIONS[action.action_type].handle(action, session, moniker, stepping);
   } catch (error) {
     return { kind: "failed", reason: String(error) };
   }

@@ -179,7 +179,7 @@ export class Dispatcher {
   async #apply(actions: Action[], runner: SessionRunner, isNew = false): Promise<CommitOutcome["kind"] | "nothing"> {
     let decision: Decision | undefined;
     const written = await runner.change((session) => {
-      decision = decide(actions, session, runner.moniker);
+      decision = decide(actions, session, runner);
       const { effects: _, session: next, ...settled } = decision;
       if (next) return { session: next, ...settled, ...(isNew ? { only_if_queue_empty: true } : {}) };
       // Only who writes the session learns whether it is still theirs to judge; the queue knows.

@@ -14,6 +14,7 @@ const TYPES = {
   agent_fork: { carries_guidance: false },
   agent_answer: { carries_guidance: true },
   agent_join: { carries_guidance: false },
+  agent_drop: { carries_guidance: false },
 } as const;
 
 export type ActionType = keyof typeof TYPES;

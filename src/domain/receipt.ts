@@ -11,7 +11,7 @@ import type { Session } from "./session.ts";
  * - `delivered`: the session has it, or has refused it (`settle`, `deliveredAtOnce`). Without guidance this is the end.
  * - `consumed`: the step of `consumed_iteration` used the guidance (`consumedBy`).
  * - `bounced`: the guidance came to nothing: the session did not take it (`settle`, `bouncedAtOnce`), or ended before a step
- *   used it (`bouncedFrom`). `error` says why.
+ *   used it (`bouncedFrom`), or it was taken back (`takenBack`). `error` says why.
  */
 export const receiptSchema = z.enum(["accepted", "delivered", "consumed", "bounced"]);
 
@@ -87,6 +87,12 @@ export const bouncedFrom = (action: Action, session: Session): Action => ({
   ...action,
   receipt: "bounced",
   error: `the session ended first: it is ${session.status}${session.stop_reason ? ` (${session.stop_reason})` : ""}`,
+});
+
+export const takenBack = (action: Action): Action => ({
+  ...action,
+  receipt: "bounced",
+  error: "it was taken back before a step used it",
 });
 
 /** A final action never changes again: it is processed, and if it brought guidance, that was consumed or bounced. */

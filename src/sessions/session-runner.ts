@@ -1,7 +1,7 @@
 import { Mutex } from "../concurrency/mutex.ts";
 import { EverstepError } from "../domain/errors.ts";
 import { now } from "../domain/ids.ts";
-import { bouncedFrom, consumedBy } from "../domain/receipt.ts";
+import { bouncedFrom, consumedBy, takenBack } from "../domain/receipt.ts";
 import { changeStatus, isLive, type Session } from "../domain/session.ts";
 import type { FrameOut } from "../domain/step-frame.ts";
 import { fitsGlob } from "../domain/step-globs.ts";
@@ -23,6 +23,7 @@ import { afterCrash, COMEBACK_MS, isSuspect, PROBATION_MS } from "./crash-guard.
 import { deliverToAgents } from "./deliver-to-agents.ts";
 import { DeliveredGuidance } from "./delivered-guidance.ts";
 import { endRows } from "./end-rows.ts";
+import { firstSlice } from "./guidance-slice.ts";
 import { InterruptibleDelay } from "./interruptible-delay.ts";
 import { reachedLimit, waitWithin } from "./limits.ts";
 import { afterFailure, describeError, isOutage, nextAttemptIn } from "./retry.ts";
@@ -39,7 +40,10 @@ const STORE_RETRY_MS = 500;
 const NOTED_AFTER_MS = 200;
 
 /** What an action writes: the session as it is to be, where that changes, and how the action ends. */
-type Change = { session?: Session } & Pick<Batch, "actions" | "only_if_queue_empty">;
+type Change = { session?: Session /** Actions whose guidance is not in it any more. */; dropped?: string[] } & Pick<
+  Batch,
+  "actions" | "only_if_queue_empty"
+>;
 
 /** What the runner does right now, and what it holds for it: outside calls reach a wait only through this. */
 type Activity =
@@ -78,7 +82,7 @@ const WRITING: Activity = { kind: "writing", delay: undefined };
  * RUNNER-2  A step starts under the mutex as well: after a pause was taken in, no step starts.
  * RUNNER-3  A step that finishes is committed, whatever was asked meanwhile, unless it was cut short.
  * RUNNER-4  Guidance leaves `pending_guidance` in the commit of the step that was given it, or is bounced in the commit that
- *           ends the session.
+ *           ends the session or takes it back. What a step under way was given is not taken back.
  * RUNNER-5  A session that has nothing to do costs nothing: no timer, no loop.
  * RUNNER-6  A store out of reach delays a step's commit; only if the runtime stops meanwhile the step runs again. A step that
  *           the store refuses several times ends the session as `error` with the reason, so that nothing waits for it for good.
@@ -110,6 +114,8 @@ export class SessionRunner {
   /** Whether there may be something new since the loop last looked at the session. */
   #isWoken = false;
   #earlier: EarlierAttempts;
+  /** RUNNER-4. From the start of a step until what came of it is written. */
+  #stepping: readonly string[] | null = null;
 
   constructor(
     { session, owner, after_crash }: OwnedSession,
@@ -132,6 +138,11 @@ export class SessionRunner {
   /** As it is now: it may be loaded again between two steps. */
   get moniker(): VersionedMoniker {
     return this.#currentMoniker();
+  }
+
+  /** The actions whose guidance the step under way was given; null where no step is. */
+  get stepping(): readonly string[] | null {
+    return this.#stepping;
   }
 
   /** Tells runners of one session apart: it may have been lost and claimed again meanwhile. */
@@ -184,7 +195,9 @@ export class SessionRunner {
     return this.#mutex.run(async () => {
       const decided = decide(this.#session);
       if (!decided) return "nothing";
-      const { session, ...batch } = decided;
+      const { session, dropped = [], ...batch } = decided;
+      if (dropped.length > 0)
+        batch.actions = [...(batch.actions ?? []), ...(await this.#delivered.get(dropped)).map(takenBack)]; // RUNNER-4
       return this.#commit(session ?? this.#session, batch, { writesSession: session !== undefined });
     });
   }
@@ -231,7 +244,9 @@ export class SessionRunner {
         await delay.wait(waitWithin(this.#session, interval));
       }
       this.#activity = DECIDING;
-      const next = await this.#advance();
+      const next = await this.#advance().finally(() => {
+        this.#stepping = null;
+      });
       if (next === null && !this.#isWoken) return;
       interval = next ?? 0;
     }
@@ -332,6 +347,7 @@ export class SessionRunner {
       this.#earlier.may_have_crashed || startedAttempt(this.#session)?.once || isWaitingOut(this.#session);
     if (!mustMark) this.#earlier.begun += 1;
     else if (!(await this.#markStart())) return null;
+    this.#stepping = firstSlice(this.#session).action_ids;
     const noteTimer = this.#noteStartLater();
     const stepping = { kind: "stepping" as const, step: this.#runStep(), noteTimer, destroyTimer: undefined };
     this.#activity = stepping;

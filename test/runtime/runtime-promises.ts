@@ -6,6 +6,7 @@ import { children, childrenUnderKills } from "./promises/children.ts";
 import { creation } from "./promises/creation.ts";
 import { crowds } from "./promises/crowds.ts";
 import { destroying } from "./promises/destroying.ts";
+import { dropping } from "./promises/dropping.ts";
 import { errors } from "./promises/errors.ts";
 import { events } from "./promises/events.ts";
 import { forks } from "./promises/forks.ts";
@@ -43,6 +44,7 @@ const PROMISES = [
   guidance,
   guidanceNow,
   guidanceEnds,
+  dropping,
   kinds,
   limits,
   errors,

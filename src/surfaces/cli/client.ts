@@ -44,6 +44,10 @@ export class ApiClient {
     return this.#call(schema, "POST", path, body);
   }
 
+  delete<Answer>(schema: z.ZodType<Answer>, path: string): Promise<Answer> {
+    return this.#call(schema, "DELETE", path);
+  }
+
   /** Null where the server answers 404. */
   async find<Answer>(schema: z.ZodType<Answer>, path: string): Promise<Answer | null> {
     const response = await this.#fetch("GET", path);

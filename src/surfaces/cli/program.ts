@@ -7,6 +7,7 @@ import { control } from "./commands/control.ts";
 import { type CostsOptions, costs } from "./commands/costs.ts";
 import { type CreateOptions, create } from "./commands/create.ts";
 import { demo } from "./commands/demo.ts";
+import { drop } from "./commands/drop.ts";
 import { type InboxOptions, inbox } from "./commands/inbox.ts";
 import { type LogsOptions, logs } from "./commands/logs.ts";
 import { type PsOptions, ps } from "./commands/ps.ts";
@@ -130,6 +131,10 @@ function steeringCommands(command: AddCommand): void {
     .action((session: string, text: string, options: Connection & { json?: boolean; now?: boolean }) =>
       control(connect(options), "interrupt", session, { guidance: text, mode: options.now ? "now" : "next" }, options),
     );
+
+  command("drop <action>", "take back guidance that no step used yet, by the id of its action").action(
+    (action: string, options: Connection & { json?: boolean }) => drop(connect(options), action, options),
+  );
 
   command("inbox", "list the sessions that need a person: their questions, failures and limits")
     .option("--agent <id>", "only those of an agent")

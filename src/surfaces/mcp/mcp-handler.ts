@@ -7,6 +7,7 @@ import {
   McpServer,
 } from "@modelcontextprotocol/server";
 import type { FastifyBaseLogger } from "fastify";
+import { VERSION } from "../../domain/version.ts";
 import { addControlTools } from "./control-tools.ts";
 import { addLookingTools } from "./looking-tools.ts";
 import type { McpParts } from "./mcp-parts.ts";
@@ -34,7 +35,7 @@ export function newMcpHandler(parts: McpParts, log: FastifyBaseLogger): McpHandl
 
 function newServer(parts: McpParts, { era }: McpRequestContext): McpServer {
   const server = new McpServer(
-    { name: "everstep", title: "Everstep", version: "0.1.0" },
+    { name: "everstep", title: "Everstep", version: VERSION },
     { capabilities: { tools: {}, resources: {} }, instructions: INSTRUCTIONS },
   );
   const options = { mayAsk: (call: McpContext) => era === "modern" && canElicit(call) };

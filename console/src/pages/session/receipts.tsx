@@ -15,6 +15,7 @@ const NAMES: Readonly<Record<Action["action_type"], string>> = {
   agent_fork: "Fork",
   agent_answer: "Answer",
   agent_join: "Join a conversation",
+  agent_drop: "Take back",
 };
 
 type ReceiptsProps = { session_id: string; onIteration: (iteration: number) => void };

@@ -1,9 +1,11 @@
+import type { FastifyReply } from "fastify";
 import { z } from "zod";
 import { submitSchema } from "../../../actions/action-request.ts";
 import { actionSchema } from "../../../domain/action.ts";
 import { idSchema } from "../../../domain/ids.ts";
+import { awaitAction } from "../../await-session.ts";
 import type { Routes } from "../context.ts";
-import { found } from "../problem.ts";
+import { found, Problem } from "../problem.ts";
 import { acceptedSchema, answers, idParams, pageQuery } from "../schemas.ts";
 import { submit } from "../submitting.ts";
 
@@ -14,7 +16,11 @@ const listQuery = z.object({
   ...pageQuery,
 });
 
-export const actionRoutes: Routes = (app, { store, queue }) => {
+/** Milliseconds that a request to take something back waits for its end. */
+const DROP_MS = 5000;
+
+export const actionRoutes: Routes = (app, context) => {
+  const { store, queue } = context;
   app.post(
     "/api/actions",
     {
@@ -53,4 +59,37 @@ export const actionRoutes: Routes = (app, { store, queue }) => {
     },
     async (request) => found(await store.getAction(request.params.action_id), "action"),
   );
+
+  dropRoute(app, context);
 };
+
+const dropRoute: Routes = (app, { store, queue, events }) => {
+  app.delete(
+    "/api/actions/:action_id",
+    {
+      schema: {
+        tags: ["actions"],
+        summary: "Take back guidance that no step used yet; 202 where that is not certain within five seconds",
+        params: idParams("action_id"),
+        response: { ...answers(200, actionSchema, 404, 409), 202: actionSchema },
+      },
+    },
+    async ({ params: { action_id } }, reply) => {
+      const { session_id } = found(await store.getAction(action_id), "action");
+      const ids = await submit(queue, { action_type: "agent_drop", session_id, payload: { action_id } });
+      const { signal } = leaving(reply);
+      const request = await awaitAction({ store, events }, ids, "settled", { wait_ms: DROP_MS, signal });
+      const isRefused = request?.processed && request.outcome !== "ok";
+      if (isRefused) throw new Problem(409, request.error ?? "it was not taken back");
+      if (!request?.processed) reply.code(202);
+      return found(await store.getAction(action_id), "action");
+    },
+  );
+};
+
+/** Aborts when whoever asked is gone. */
+function leaving(reply: FastifyReply): AbortController {
+  const controller = new AbortController();
+  reply.raw.once("close", () => controller.abort());
+  return controller;
+}
