@@ -104,7 +104,8 @@ export function dropping(makeHome: MakeHome): void {
       assert.deepEqual([status, question?.text], ["waiting", "Which?"]);
       await world().do("agent_answer", session_id, { answer: "this" });
       const step = await world().held.next(session_id);
-      assert.equal((step.frame.guidance?.[0] as { answer?: string }).answer, "this");
+      const [answered] = step.frame.guidance ?? [];
+      assert.deepEqual(answered, { answer: "this", question_id: question?.question_id });
       step.finish();
       await world().do("agent_destroy", session_id);
     });
