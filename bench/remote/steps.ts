@@ -9,8 +9,8 @@ import { openEmbeddedStore } from "../../src/store/embedded/embedded-store.ts";
 import { PYTHON_CLIENT, PythonWorker } from "../../test/remote/python.ts";
 import { REPOSITORY } from "../../test/repository-files.ts";
 import type { BenchContext } from "../bench.ts";
-import { atMost, type Figure } from "../figure.ts";
-import { summarize } from "../stats.ts";
+import { atMost, type Bar, type Figure } from "../figure.ts";
+import { type Summary, summarize } from "../stats.ts";
 
 const PROGRAM = join(REPOSITORY, "test/remote/monikers/py_count.py");
 const SECRET = Buffer.from("a secret of the bench, long enough").toString("base64");
@@ -43,20 +43,45 @@ export async function measureRemoteSteps({ folder, quick }: BenchContext): Promi
   const catalog = new Map(monikers.map((moniker) => [moniker.name, moniker]));
   const runtime = new Runtime({ store, catalog, workspace: join(folder, "workspace") });
   await runtime.start();
-  const gaps: Record<string, number[]> = { local: [], http: [], stdio: [] };
+  const rounds: Record<string, Round[]> = { local: [], http: [], stdio: [] };
   for (let round = 0; round < (quick ? 3 : 10); round++)
-    for (const { name } of monikers) gaps[name]?.push(...(await gapsOf(runtime, name, `${name}-${round}`)));
+    for (const { name } of monikers) rounds[name]?.push(await runRound(runtime, name, `${name}-${round}`));
   await runtime.stop();
   await store.close();
   await Promise.all([http.stop(), stdio.stop()]);
-  const figure = (name: string, share: "p50" | "p99"): number => summarize(gaps[name] ?? [])[share];
-  const added = (name: string, share: "p50" | "p99"): number => figure(name, share) - figure("local", share);
+  const figures = summarizeRounds(rounds["local"] ?? []);
   return [
-    { figure: "a step in Everstep's own process, p50", measured: figure("local", "p50"), unit: "ms", bar: null },
-    { figure: "a step over loopback HTTP adds, p50", measured: added("http", "p50"), unit: "ms", bar: atMost(3) },
-    { figure: "a step over loopback HTTP adds, p99", measured: added("http", "p99"), unit: "ms", bar: null },
-    { figure: "a step over stdio adds, p50", measured: added("stdio", "p50"), unit: "ms", bar: null },
-    { figure: "a step over stdio adds, p99", measured: added("stdio", "p99"), unit: "ms", bar: null },
+    {
+      figure: "a step in Everstep's own process, from commit to commit",
+      measured: figures.whole,
+      unit: "ms",
+      bar: null,
+    },
+    ...addedFigures("loopback HTTP", summarizeRounds(rounds["http"] ?? []), figures, atMost(3)),
+    ...addedFigures("stdio", summarizeRounds(rounds["stdio"] ?? []), figures, null),
+  ];
+}
+
+/** Milliseconds that each step took by itself, and that a step took from commit to commit on average. */
+type Round = { latencies: number[]; whole: number };
+type RoundSummary = Summary & { whole: number };
+
+const summarizeRounds = (rounds: readonly Round[]): RoundSummary => ({
+  ...summarize(rounds.flatMap(({ latencies }) => latencies)),
+  whole: summarize(rounds.map(({ whole }) => whole)).p50,
+});
+
+function addedFigures(over: string, remote: RoundSummary, local: RoundSummary, bar: Bar | null): Figure[] {
+  const figure = (what: string, measured: number, limit: Bar | null): Figure => ({
+    figure: `a step over ${over} adds, ${what}`,
+    measured,
+    unit: "ms",
+    bar: limit,
+  });
+  return [
+    figure("p50 of the step itself", remote.p50 - local.p50, bar),
+    figure("p99 of the step itself", remote.p99 - local.p99, null),
+    figure("from commit to commit, median of rounds", remote.whole - local.whole, null),
   ];
 }
 
@@ -68,22 +93,21 @@ async function countOf(remote: Remote, name: string): Promise<Moniker> {
   return { ...remoteMoniker(remote, count, () => {}), name };
 }
 
-/** Milliseconds from each committed step to the next. */
-async function gapsOf(runtime: Runtime, moniker: string, session_id: string): Promise<number[]> {
+async function runRound(runtime: Runtime, moniker: string, session_id: string): Promise<Round> {
   const leaving = new AbortController();
   const events = runtime.events.follow({ session_id }, leaving.signal);
   const payload = { moniker, params: { to: STEPS + WARM_UP } };
   await runtime.queue.submit({ action_type: "agent_create", agent_id: "bench", session_id, payload });
-  const gaps: number[] = [];
-  let last = Number.NaN;
+  const latencies: number[] = [];
+  let begun = Number.NaN;
   for await (const event of events) {
     if (event.kind !== "step") continue;
-    if (event.step.status === "error") throw new Error(`a step of the bench failed: ${event.step.error}`);
-    const at = performance.now();
-    if (event.step.iteration > WARM_UP) gaps.push(at - last);
-    last = at;
-    if (event.step.iteration === STEPS + WARM_UP) break;
+    const { status, error, iteration, latency_ms } = event.step;
+    if (status === "error") throw new Error(`a step of the bench failed: ${error}`);
+    if (iteration === WARM_UP) begun = performance.now();
+    if (iteration > WARM_UP) latencies.push(latency_ms);
+    if (iteration === STEPS + WARM_UP) break;
   }
   leaving.abort();
-  return gaps;
+  return { latencies, whole: (performance.now() - begun) / STEPS };
 }
