@@ -3,11 +3,15 @@ import { chmod, copyFile, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, test } from "node:test";
 import { MonikerFiles } from "../monikers/moniker-files.ts";
+import { repetitions } from "../repetitions.ts";
 import { REPOSITORY } from "../repository-files.ts";
 import { pathOf } from "../server/api.ts";
 import { eventually, ServerProcess, TIMEOUT } from "../server/server-fixture.ts";
 import { World } from "../server/world.ts";
 import { NEEDS_PYTHON } from "./python.ts";
+import { wholeSteps } from "./whole-steps.ts";
+
+const KILLS = repetitions("EVERSTEP_PROGRAM_KILLS", { few: 4, many: 200 });
 
 /** A server with these programs in its folder of monikers. */
 async function programWorld(programs: Record<string, string>, environment: Record<string, string> = {}) {
@@ -175,5 +179,31 @@ describe("a program in Python", NEEDS_PYTHON, () => {
     await eventually("the step", async () => (await here.api.session(session_id)).step_started_at !== null);
     await tell("wake", "now");
     await eventually("the answer", async () => (await here.api.session(session_id)).result === "awake");
+  });
+
+  test(`loses no step when its processes are killed ${KILLS} times under load`, { timeout: 600_000 }, async () => {
+    await using here = await programWorld({ "py_count.py": await countPy() }, { EVERSTEP_LOG_LEVEL: "error" });
+    const { api } = here;
+    const params = { to: 100_000, delay_s: 0.005 };
+    const options = { retry: { max_attempts: 100, backoff_ms: 10 } };
+    const sessions = await Promise.all(Array.from({ length: 12 }, () => api.create("py-count", { params, options })));
+    const iterationOf = async (index: number): Promise<number> =>
+      (await api.session(sessions[index % sessions.length]?.session_id ?? "")).iteration;
+    for (let kill = 0; kill < KILLS; kill++) {
+      const before = await iterationOf(kill);
+      await eventually("a step since the last kill", async () => (await iterationOf(kill)) > before);
+      const { session_id = "" } = sessions[kill % sessions.length] ?? {};
+      const { data } = JSON.parse((await api.get("/api/agent-steps/latest", { session_id })).text) as {
+        data: { pid: number };
+      };
+      try {
+        process.kill(data.pid, "SIGKILL");
+      } catch {
+        // It was killed with another session's step already.
+      }
+    }
+    await Promise.all(sessions.map(({ session_id }) => api.post(pathOf("sessions", session_id, "pause"))));
+    const steps = await wholeSteps(api, sessions);
+    console.log(`${KILLS} kills, ${steps} steps of ${sessions.length} sessions, none lost`);
   });
 });

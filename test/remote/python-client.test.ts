@@ -2,15 +2,17 @@ import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { join } from "node:path";
 import { describe, test } from "node:test";
+import { repetitions } from "../repetitions.ts";
 import { REPOSITORY } from "../repository-files.ts";
 import { eventually, ServerProcess, TIMEOUT } from "../server/server-fixture.ts";
 import { World } from "../server/world.ts";
 import { NEEDS_PYTHON, PYTHON_CLIENT, PythonWorker } from "./python.ts";
+import { wholeSteps } from "./whole-steps.ts";
 
 const SECRET = `whsec_${Buffer.from("a secret of the tests, long enough").toString("base64")}`;
 const COUNT = join(REPOSITORY, "test/remote/monikers/py_count.py");
 /** How often the worker is killed under load. */
-const KILLS = Number(process.env["EVERSTEP_REMOTE_KILLS"] ?? 5);
+const KILLS = repetitions("EVERSTEP_REMOTE_KILLS", { few: 4, many: 200 });
 
 describe("the client for Python", NEEDS_PYTHON, () => {
   test("passes its own tests", TIMEOUT, () => {
@@ -72,21 +74,7 @@ describe("the client for Python", NEEDS_PYTHON, () => {
       await worker.start();
     }
     await Promise.all(sessions.map(({ session_id }) => api.post(`/api/sessions/${session_id}/pause`)));
-    let steps = 0;
-    for (const { session_id } of sessions) {
-      const session = await eventually("the pause", async () => {
-        const now = await api.session(session_id);
-        return now.status !== "running" && now.step_started_at === null && now;
-      });
-      assert.equal(session.status, "paused", session.last_error ?? "");
-      const committed = (await api.steps(session_id)).filter(({ status }) => status === "ok");
-      assert.deepEqual(
-        committed.map(({ iteration, text, step_token }) => [iteration, text, step_token]),
-        committed.map((_, n) => [n, String(n), String(n)]),
-      );
-      assert.equal(session.iteration, committed.length - 1);
-      steps += committed.length;
-    }
+    const steps = await wholeSteps(api, sessions);
     console.log(`${KILLS} kills, ${steps} steps of ${sessions.length} sessions, none lost`);
     world.close();
   });

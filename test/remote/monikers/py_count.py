@@ -12,7 +12,7 @@ def count(frame, context):
     n = frame.state.get("n", -1) + 1
     context.delta(str(n))
     context.usage(1)
-    return frame.out({"n": n}, next_step=str(n + 1), text=str(n), done=n >= context.params["to"])
+    return frame.out({"n": n}, next_step=str(n + 1), text=str(n), data={"pid": os.getpid()}, done=n >= context.params["to"])
 
 
 @moniker(name="py-tell")
