@@ -19,7 +19,7 @@ const STEPS = 200;
 const WARM_UP = 10;
 
 /** What the worker in Python does, in Everstep's own process. */
-const local = defineMoniker({
+const inProcess = defineMoniker({
   name: "local",
   kind: "finite",
   description: "Counts to a number.",
@@ -38,7 +38,7 @@ export async function measureRemoteSteps({ folder, quick }: BenchContext): Promi
   const http = new HttpRemote(worker.url, SECRET);
   const env = { PATH: process.env["PATH"] ?? "", EVERSTEP_STDIO: "1", PYTHONPATH: PYTHON_CLIENT };
   const stdio = new ProgramRemote(PROGRAM, { env, most_processes: 1, onError: () => {} });
-  const monikers = [local, await countOf(http, "http"), await countOf(stdio, "stdio")];
+  const monikers = [inProcess, await countOf(http, "http"), await countOf(stdio, "stdio")];
   const store = await openEmbeddedStore({ folder: join(folder, "remote") });
   const catalog = new Map(monikers.map((moniker) => [moniker.name, moniker]));
   const runtime = new Runtime({ store, catalog, workspace: join(folder, "workspace") });
