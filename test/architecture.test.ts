@@ -54,7 +54,6 @@ const RULES: ImportRules = {
     "@boundaryml/baml": ["monikers"],
     "@modelcontextprotocol/client": ["tools", "surfaces/cli"],
     "@modelcontextprotocol/server": ["surfaces/mcp", "surfaces/cli"],
-    ai: ["monikers/llm/provider-models.ts"],
     "@ai-sdk": ["monikers/llm/provider-models.ts"],
     tokenlens: ["monikers"],
     "matrix-js-sdk": ["surfaces/matrix"],

@@ -21,7 +21,7 @@ export const FORMATS = ["openai", "anthropic"] as const satisfies WireFormatName
 export const KEY = "sk-test-0123456789";
 
 /** The model as the environment would name it, at the test's own provider. */
-export function modelAt(server: ModelServer, format: WireFormatName = "openai", key = KEY): Model {
+export function modelAt(server: Pick<ModelServer, "url">, format: WireFormatName = "openai", key = KEY): Model {
   return readModel(environmentOf(server.url, format, key)) ?? assert.fail("the environment names a model");
 }
 
