@@ -56,6 +56,10 @@ describe("a program in the folder of monikers", () => {
       ["tick 0", "tick 1", "tick 2", "tick 3"],
     );
     assert.match(steps[0]?.moniker_version ?? "", /^[0-9a-f]{12}$/);
+    const page = await readFile(join(REPOSITORY, "docs/other-languages.md"), "utf8");
+    const code = /```sh\n(#!.*?)```/s.exec(page)?.[1];
+    const example = await readFile(join(REPOSITORY, "examples/shell/tick"), "utf8");
+    assert.equal(code, example.replace(/^# .*\n/m, ""), "the page shows it");
     assert.deepEqual(here.server.loggedErrors, []);
   });
 

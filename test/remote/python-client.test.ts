@@ -1,7 +1,9 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
+import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, test } from "node:test";
+import { MonikerFiles } from "../monikers/moniker-files.ts";
 import { repetitions } from "../repetitions.ts";
 import { REPOSITORY } from "../repository-files.ts";
 import { eventually, ServerProcess, TIMEOUT } from "../server/server-fixture.ts";
@@ -21,7 +23,29 @@ describe("the client for Python", NEEDS_PYTHON, () => {
     assert.equal(status, 0, stderr.toString());
   });
 
-  test("runs the example, steered while it runs, on requests that it verifies", TIMEOUT, async () => {
+  test("runs the code of its page", TIMEOUT, async () => {
+    const page = await readFile(join(REPOSITORY, "docs/other-languages.md"), "utf8");
+    const code = /```python\n(.*?)```/s.exec(page)?.[1] ?? assert.fail("the page has no code");
+    await using files = await MonikerFiles.with({ "count.py": code });
+    const context = { params: { to: 0 }, ids: { session_id: "s", iteration: 0 } };
+    const request = { moniker: "count", frame: { step: "0", state: {} }, context };
+    const env = { PATH: process.env["PATH"], PYTHONPATH: PYTHON_CLIENT, EVERSTEP_STDIO: "1" };
+    const input = `{"describe":true}\n${JSON.stringify(request)}\n`;
+    const { stdout, stderr } = spawnSync("python3", [join(files.folder, "count.py")], { env, input });
+    const lines = stdout
+      .toString()
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line) as Record<string, unknown>);
+    assert.deepEqual(
+      lines.map((line) => Object.keys(line)[0]),
+      ["monikers", "delta", "frame"],
+      stderr.toString(),
+    );
+    assert.equal((lines[2]?.["frame"] as { done: boolean }).done, true);
+  });
+
+  test("runs the example on requests that it verifies", TIMEOUT, async () => {
     const example = join(REPOSITORY, "examples/python/primes.py");
     await using worker = await PythonWorker.start(example, { EVERSTEP_REMOTE_SECRET: SECRET });
     await using server = await ServerProcess.start({
