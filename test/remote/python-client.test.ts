@@ -42,7 +42,7 @@ describe("the client for Python", NEEDS_PYTHON, () => {
       ["monikers", "delta", "frame"],
       stderr.toString(),
     );
-    assert.equal((lines[2]?.["frame"] as { done: boolean }).done, true);
+    assert.partialDeepStrictEqual(lines[2], { frame: { text: "0", done: true } });
   });
 
   test("runs the example on requests that it verifies", TIMEOUT, async () => {
