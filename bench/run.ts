@@ -12,6 +12,7 @@ import { figureTable } from "./table.ts";
 const BENCHES: Readonly<Record<string, () => Promise<Bench>>> = {
   store: async () => (await import("./store.ts")).storeBench,
   runtime: async () => (await import("./runtime.ts")).runtimeBench,
+  clients: async () => (await import("./clients.ts")).clientsBench,
   server: async () => (await import("./server.ts")).serverBench,
   model: async () => (await import("./model.ts")).modelBench,
   remote: async () => (await import("./remote.ts")).remoteBench,
