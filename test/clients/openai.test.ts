@@ -137,6 +137,7 @@ describe("chat completions", () => {
       '### Task:\nGenerate a concise, 3-5 word title with an emoji summarizing the chat history.\n### Output:\nJSON format: { "title": "…" }\n### Chat History:\n<chat_history>\nUSER: hi\n</chat_history>',
       "### Task:\nGenerate 1-3 broad tags categorizing the main themes of the chat history\n### Chat History:\n<chat_history>\nUSER: hi\n</chat_history>",
       "Provide a concise, 5-word-or-less title for the conversation, using title case conventions. Only return the title itself.\n\nConversation:\nhi",
+      "Write a concise title for this conversation in the detected language. Title in 5 Words or Less. No Punctuation or Quotation.",
       "Please generate a concise, 5-word-or-less title for the conversation, using its same language, with no punctuation.",
     ];
     const headers = { "X-OpenWebUI-Chat-Id": "titled" };
@@ -146,7 +147,7 @@ describe("chat completions", () => {
         .withResponse();
       return response.headers.get("x-everstep-session-id") ?? "";
     };
-    const session_id = await ask("a real question about a title");
+    const session_id = await ask("Write a concise title for my essay about this conversation.");
     for (const prompt of prompts) {
       const other = await ask(prompt);
       assert.notEqual(other, session_id, prompt);

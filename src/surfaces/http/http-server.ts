@@ -12,7 +12,7 @@ const HEADERS_MS = 15_000;
 const REQUEST_MS = 30_000;
 /** Milliseconds that a connection may rest between requests, and in the middle of an answer that its client does not read. */
 const KEEP_ALIVE_MS = 65_000;
-const SILENT_MS = 120_000;
+export const SILENT_MS = 120_000;
 /** How often that is looked at. */
 const CHECK_MS = 1000;
 

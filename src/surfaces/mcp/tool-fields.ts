@@ -3,9 +3,9 @@ import { z } from "zod";
 import { idSchema } from "../../domain/ids.ts";
 import type { JsonObject } from "../../domain/json.ts";
 
-/** Seconds that a tool waits for a receipt unless it is told otherwise, and the most that any waits. */
+/** Seconds that a tool waits for a receipt unless it is told otherwise, and the most that any waits: less than a silent connection lives. */
 export const RECEIPT_S = 10;
-const LONGEST_WAIT_S = 300;
+const LONGEST_WAIT_S = 100;
 
 export const sessionField = idSchema.describe("The session; list_sessions lists them.");
 export const waitField = (text: string) => z.number().min(0).max(LONGEST_WAIT_S).optional().describe(text);

@@ -190,7 +190,8 @@ export class AnswerReader {
       if (this.#first === null && !(await this.#isDelivered())) return [];
       return [{ kind: "end", outcome: "failed", error: last_error ?? "the step failed" }];
     }
-    if (status !== "stopped" && status !== "done") return [];
+    // One that is stopping gives its step a moment to end; whoever cancelled does not wait for that.
+    if (status !== "stopped" && status !== "stopping" && status !== "done") return [];
     const events: AnswerEvent[] = [];
     for await (const step of this.#stepsAfter(this.#last ?? (this.#first ?? 0) - 1)) {
       events.push(...this.#takeStep(step));

@@ -6,6 +6,7 @@ import { GUIDANCE_NOTICE, openStream } from "./answer-notices.ts";
 import { type OpenAiParts, type Target, targetOf, tell } from "./ask-session.ts";
 import { errorBody, OpenAiError } from "./openai-error.ts";
 import { askedByChat, type ChatRequest } from "./request.ts";
+import { whileWorking } from "./while-working.ts";
 
 type Served = { parts: OpenAiParts; streams: EventStreams };
 
@@ -28,7 +29,7 @@ export async function chatCompletion(
   try {
     const reader = new AnswerReader(parts, await tell(parts, target, asked, { kind: "chat" }));
     const events = reader.read(stream?.gone ?? leaving.signal, following);
-    if (!stream) return await completion.whole(events, reader.usage, target);
+    if (!stream) return await whileWorking(reply, completion.whole(events, reader.usage, target));
     await completion.stream(stream, events, reader.usage, target);
   } catch (error) {
     if (!stream) throw error;

@@ -127,9 +127,8 @@ function textOf({ content }: Message): string {
 const TASK_PROMPTS = [
   // Open WebUI: titles, tags, follow-up questions, search queries, completions.
   /^### Task:[\s\S]*(?:<chat_history>|### Chat History|<type>|### Output)/i,
-  // LibreChat: titles.
-  /(?:concise|5[- ]word)[\s\S]{0,200}\btitle\b[\s\S]{0,200}\bconversation\b/i,
-  /^(?:please )?(?:write|generate|provide) a (?:concise|short)[^\n]*\btitle\b/i,
+  // LibreChat: titles, "5-word-or-less" or "in 5 Words or Less".
+  /^(?=[\s\S]*\b5[- ]words?[- ]or[- ]less\b)[\s\S]{0,100}\btitle\b[\s\S]{0,200}\bconversation\b/i,
 ];
 
 export const isTaskPrompt = ({ text }: Asked): boolean =>

@@ -10,6 +10,7 @@ import { type OpenAiParts, targetOf, tell } from "./ask-session.ts";
 import { OpenAiError, refusedRequest } from "./openai-error.ts";
 import { askedByResponse, type ResponseRequest } from "./request.ts";
 import { after, LAST_EVENT, type ResponseEvent, ResponseItems } from "./response-events.ts";
+import { whileWorking } from "./while-working.ts";
 
 type Served = { parts: OpenAiParts; streams: EventStreams };
 type Known = { ids: AnswerIds; action: Action };
@@ -39,7 +40,7 @@ export async function createResponse(
     }
     if (body.background) return await whole(known, new AnswerReader(parts, ids), noEvents());
     const reader = new AnswerReader(parts, ids);
-    return await whole(known, reader, reader.read(leaving.signal, following));
+    return await whileWorking(reply, whole(known, reader, reader.read(leaving.signal, following)));
   } finally {
     leaving.abort();
     await following.return(undefined);
