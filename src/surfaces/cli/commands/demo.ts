@@ -6,6 +6,9 @@ import { idSchema } from "../../../domain/ids.ts";
 import type { ApiClient } from "../client.ts";
 import { coloured, printable } from "../output.ts";
 
+/** What is printed is what is sent. */
+const WORD = "penguins";
+
 type Delta = { iteration: number; event_seq: number; text: string };
 
 /** A joke agent in a conversation, guided after a few jokes, paused, resumed, ended: half a minute worth watching. */
@@ -28,13 +31,13 @@ export async function demo(client: ApiClient, { fast }: { fast?: boolean }): Pro
   const told = new Transcript(client, conversation_id, session_id);
   await told.jokes(2);
   say("You are in the same conversation. What you say reaches the agent's next step:");
-  console.log(`${coloured("cyan", "you")}    tell me about penguins instead`);
+  console.log(`${coloured("cyan", "you")}    ${WORD}`);
   const { action_ids } = await client.post(
     z.object({ action_ids: z.array(idSchema) }),
     `/api/conversations/${conversation_id}/messages`,
     {
       user_id: "you",
-      text: "penguins",
+      text: WORD,
     },
   );
   await told.jokes(2);
