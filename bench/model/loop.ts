@@ -3,6 +3,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { buffer } from "node:stream/consumers";
+import { safeToolName } from "../../src/monikers/llm/tool-names.ts";
 import { WIRE_FORMATS } from "../../test/llm/wire-formats.ts";
 import type { BenchContext } from "../bench.ts";
 import { atMost, type Figure } from "../figure.ts";
@@ -39,7 +40,7 @@ async function openModel(turns: number) {
     const came = performance.now();
     await buffer(request);
     const isLast = times.length >= turns;
-    const call = { id: `call-${times.length}`, name: "time_now", args: "{}" };
+    const call = { id: `call-${times.length}`, name: safeToolName("time/now"), args: "{}" };
     response.writeHead(200, { "content-type": "text/event-stream" });
     response.end(WIRE_FORMATS.openai.turn(isLast ? { text: "done", usage: USAGE } : { calls: [call], usage: USAGE }));
     times.push({ came, replied: performance.now() });

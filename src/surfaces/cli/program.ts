@@ -31,7 +31,8 @@ export function clientCommands(): Command {
     .showHelpAfterError("(everstep --help lists the commands)")
     .showSuggestionAfterError();
 
-  const defaultUrl = process.env["EVERSTEP_URL"] ?? DEFAULT_URL;
+  const port = process.env["EVERSTEP_PORT"];
+  const defaultUrl = process.env["EVERSTEP_URL"] ?? (port ? `http://127.0.0.1:${port}` : DEFAULT_URL);
   const command = (usage: string, description: string) =>
     program
       .command(usage)

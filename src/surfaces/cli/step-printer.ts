@@ -42,8 +42,12 @@ export class StepPrinter {
     const text =
       step.status === "error"
         ? coloured("red", printable(step.error ?? ""))
-        : printable(step.text ?? JSON.stringify(step.data));
+        : printable(step.text ?? (step.data === null ? step.step_token : JSON.stringify(step.data)));
     console.log(`${heading(step.iteration)} ${text}`);
+    for (const line of toolLines(step)) console.log(`${heading(step.iteration)} ${coloured("gray", printable(line))}`);
+    const asked = step.directives?.ask?.text;
+    if (asked !== undefined && asked !== step.text)
+      console.log(`${heading(step.iteration)} ${coloured("yellow", `asks: ${printable(asked)}`)}`);
   }
 
   progress({ iteration, status, created_at }: Session): void {
@@ -70,5 +74,17 @@ export class StepPrinter {
     this.#hasProgress = false;
   }
 }
+
+const LONGEST_OUTPUT = 200;
+
+/** What its tools answered, each on a line. */
+const toolLines = ({ calls }: Step): string[] =>
+  calls
+    .filter(({ kind }) => kind === "tool")
+    .map(({ name, output, error }) => {
+      const answer = error ?? (typeof output === "string" ? output : JSON.stringify(output));
+      const line = answer.replaceAll(/\s+/g, " ");
+      return `${name}: ${line.length > LONGEST_OUTPUT ? `${line.slice(0, LONGEST_OUTPUT)}…` : line}`;
+    });
 
 const heading = (iteration: number): string => coloured("gray", `#${iteration}`);
