@@ -77,14 +77,14 @@ describe("a URL with a password", () => {
       agent_id: "a",
       moniker: "joke",
       params: { subject: "tea" },
-      options: { retry: { max_attempts: 1 } },
+      options: { retry: { max_attempts: 1, outage_s: 0 } },
     };
     const headers = { "content-type": "application/json" };
     await fetch(`${server.url}/api/agents`, { method: "POST", headers, body: JSON.stringify(body) });
     let session = "";
     while (!session.includes('"status":"error"')) session = await (await fetch(`${server.url}/api/agents/a`)).text();
     const steps = await (await fetch(`${server.url}/api/agent-steps?agent_id=a`)).text();
-    assert.match(session, /"last_error":"unavailable: /);
+    assert.match(session, /"last_error":"provider_down: /);
     assert.ok(!(session + steps + server.stdout + server.stderr).includes(SECRET), session + server.stderr);
   });
 });

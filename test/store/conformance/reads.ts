@@ -24,7 +24,7 @@ const newestFirst = <Row extends { created_at: string }>(rows: Row[]): Row[] =>
 const STATUSES = ["running", "waiting", "paused", "stopping", "stopped", "done", "error"] as const;
 
 export function reads(open: OpenStore): void {
-  describeClaims("a list of everything", open, (claim) => {
+  describeClaims("what sessions cost", open, (claim) => {
     claim(
       "what sessions used is summed up by day, agent and model, for those that began since a time",
       async (store) => {
@@ -60,7 +60,9 @@ export function reads(open: OpenStore): void {
         };
       },
     );
+  });
 
+  describeClaims("a list of everything", open, (claim) => {
     claim(
       "sessions are filtered by status and agent, newest first, agents come by id, all are counted",
       async (store) => {
