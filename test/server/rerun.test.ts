@@ -183,7 +183,7 @@ describe("a recorded step that runs once more", () => {
     assert.deepEqual((await rerun(session_id, 0)).differences, []);
     model.will(reply(JSON.stringify({ text: "Tea, said the model." })));
     const again = await rerun(session_id, 0, { model: "openai/test" });
-    assert.deepEqual([again.frame?.text, again.differences], ["Tea, said the model.", ["text"]]);
+    assert.deepEqual([again.frame?.text, again.differences], ["Tea, said the model.", ["state", "text"]]);
     assert.ok(again.tokens_used > 0);
     const problem = problemOf(await api.post(path(session_id, 0), { model: "nobody/x" }), 400);
     assert.deepEqual(
