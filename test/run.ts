@@ -36,7 +36,7 @@ const ON_POSTGRES = { EVERSTEP_TEST_STORE: "postgres" };
 const LIMITS = {
   concurrency: 3,
   test_ms: IS_LONG ? 3_600_000 : 180_000,
-  file_ms: IS_LONG ? 7_200_000 : 600_000,
+  file_ms: IS_LONG ? 7_200_000 : 1_500_000,
 };
 
 const filesOf = (patterns: readonly string[]): string[] => globSync([...patterns], { cwd: REPOSITORY }).sort();
