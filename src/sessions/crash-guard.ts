@@ -18,6 +18,8 @@ export const COMEBACK_MS = 1_500;
  * CRASH-2  Suspects, those with such a mark, run one at a time: the next crash then proves which of them it was.
  * CRASH-3  At the third crash in a row the session is held until a person resumes it.
  * CRASH-4  An owner that was taken for dead and came back did not crash. So a suspect waits a while before its crash is counted.
+ * CRASH-6  An attempt that met an outage ended in order, so crashes before it and after it are not in a row: a process that is
+ *          killed now and then while a provider is down holds nobody.
  * CRASH-5  The start of a step marked `once` is always written, so its row tells whether it was under way.
  */
 export function afterCrash(session: Session): Session {

@@ -521,7 +521,9 @@ export class SessionRunner {
     await this.#mutex
       .run(async () => {
         const isMarked = startedAttempt(this.#session) !== null || outage_since !== null;
-        const started_attempt = isMarked ? attemptAfter(this.#session, this.#earlier) : null;
+        // CRASH-6: this attempt ended in order.
+        const crashes = outage_since === null ? undefined : 0;
+        const started_attempt = isMarked ? attemptAfter(this.#session, this.#earlier, crashes) : null;
         const last_error = outage_since === null ? this.#session.last_error : describeError(error);
         if (this.#session.status === "running" && this.#standing === "owner")
           await this.#commit({ ...this.#session, retry_at, last_error, started_attempt, step_started_at: null }, {});

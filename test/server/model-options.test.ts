@@ -57,18 +57,23 @@ describe("a server with models", () => {
     await using server = await start();
     const api = new Api(server.url);
     model().otherwise(failing(503));
-    const retry = { max_attempts: 1, backoff_ms: 200 };
+    const retry = { max_attempts: 1, backoff_ms: 50 };
     const created = await Promise.all(
       Array.from({ length: 10 }, () => api.create("joke", { options: { ...ONE_STEP, retry } })),
     );
     const sessions = () => Promise.all(created.map(({ session_id }) => api.session(session_id)));
     const since = new Map<string, string | undefined>();
-    for (let kill = 0; kill < 4; kill++) {
-      await eventually("the wait", async () => (await sessions()).every(({ last_error }) => last_error !== null));
+    for (let kill = 0; kill < 6; kill++) {
+      const started = new Date().toISOString();
+      // Each was tried since the start, and waits again: a kill then may meet the next attempt or the wait.
+      await eventually("an attempt of each", async () =>
+        (await sessions()).every(({ retry_at }) => retry_at !== null && retry_at > started),
+      );
       for (const { session_id, started_attempt } of await sessions()) {
         const begun = started_attempt?.outage_since;
         assert.equal(since.get(session_id) ?? begun, begun, "it is one outage");
         since.set(session_id, begun);
+        assert.equal(started_attempt?.attempts, 0, "an attempt that met the outage ended in order");
       }
       await server.kill();
       await server.start();
