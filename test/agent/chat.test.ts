@@ -86,6 +86,15 @@ describe("a chat with a model", () => {
       assert.equal(roles[0]?.text, "Hello?");
     });
 
+  test("says so where the model has nothing to say, however often it is asked", TIMEOUT, async () => {
+    const { model } = shared();
+    model.otherwise(reply(""));
+    const chat = await open();
+    assert.match((await chat.say("Well?")).text, /^I could not answer that: the model answered without a word/);
+    model.otherwise(reply("Yes."));
+    assert.equal((await chat.say("And now?")).text, "Yes.");
+  });
+
   test("forgets a tool's output that the provider rejects together with its question", TIMEOUT, async () => {
     const { model } = shared();
     model.will(calling(["test/look", {}]), failing(400), reply("Fine."));

@@ -34,6 +34,13 @@ export async function think(step: LoopStep, before: LoopState): Promise<FrameOut
   }
   const { message } = reply;
   const messages = [...state.messages, message];
+  if (message.tool_calls.length === 0 && message.text.trim() === "")
+    return notAccepted(
+      step,
+      state,
+      new StepError("bad_output", "the model answered without a word", { retryable: true }),
+      1,
+    );
   if (message.tool_calls.length === 0) return answered(step, { ...state, messages }, message.text);
   const text = message.text.trim() === "" ? {} : { text: message.text };
   return goOn(step, { ...state, messages, calls: message.tool_calls, finished: 0, is_approved: false }, text);
