@@ -7,7 +7,6 @@ import { reply } from "./model-server.ts";
 
 const TEXT = 'Ёлка said: "😀 \\ / {} [] \n\t\u2028 end". 👩‍👩‍👧 <think>not a thought</think> ```js\nx\n```';
 const FRAME = { text: TEXT, state: { text: "not this" }, done: false };
-const CHAT = { instructions: "Be brief.", background: "", conversation: "User: hi", work: "" };
 
 for (const format of FORMATS)
   describe(`the text of a model that speaks like ${format}`, () => {
@@ -46,31 +45,6 @@ for (const format of FORMATS)
       call.say(' there was."}');
       call.end();
       assert.equal((await step).text, "Once upon a time there was.");
-    });
-
-    test("of an answer in a chat is told, what goes with a tool is not", TIMEOUT, async () => {
-      const answers: [written: string, told: string][] = [
-        [`{"tool": "reply", "text": ${JSON.stringify(TEXT)}}`, TEXT],
-        ['{"tool": "read_file", "args": {"path": "a.md"}, "text": "I shall read it."}', ""],
-        ['{"text": "Hm.", "tool": "list_files", "args": {}}', ""],
-        ['{"args": {"tool": "reply", "text": "no"}, "tool": "list_files"}', ""],
-      ];
-      for (const [written, told] of answers) {
-        server().will(reply(written, { piece: 7, every_ms: 2 }));
-        const listener = new Listener();
-        const { tool } = await llm.chatTurn(CHAT, listener);
-        assert.equal(tool, (JSON.parse(written) as { tool: string }).tool);
-        assert.equal(listener.text, told, written);
-      }
-    });
-
-    test("of an answer whose text comes before its tool is the answer's all the same", TIMEOUT, async () => {
-      for (const written of ['{"text": "Hello.", "tool": "reply"}', '{"text": "Hello."}']) {
-        server().will(reply(written, { piece: 4, every_ms: 2 }));
-        const listener = new Listener();
-        assert.deepEqual(await llm.chatTurn(CHAT, listener), { tool: "reply", text: "Hello." });
-        assert.ok("Hello.".startsWith(listener.text));
-      }
     });
   });
 

@@ -83,21 +83,6 @@ export class Llm {
     return this.#read(reply, call, STEP_SHAPE, (object) => toFrame(object, frame));
   }
 
-  /** The next move of a chat: an answer, which streams as it grows, or a tool. */
-  async chatTurn(
-    args: { instructions: string; background: string; conversation: string; work: string },
-    call: Call,
-  ): Promise<ChatMove> {
-    let tool = "";
-    const fields = new GrowingFields((key, text) => {
-      if (key === "tool") tool += text;
-      // What precedes a tool is not for people: text counts once the tool is known to be the answer.
-      if (key === "text" && tool === "reply") call.emit({ kind: "delta", text });
-    });
-    const reply = await this.#ask("ChatTurn", args, call, (partial) => fields.update(partial));
-    return this.#read(reply, call, MOVE_SHAPE, toMove);
-  }
-
   /** A summary of a text. Nothing streams. */
   async summarize(text: string, purpose: string, call: Call): Promise<string> {
     const instructions = `Summarise the text below ${purpose}. Lines of JSON are turns of a conversation: "from" says who spoke. Keep names, decisions, open questions and figures. Reply with the summary only, in Markdown, in the language of the text.`;
@@ -134,11 +119,6 @@ export class Llm {
 }
 const STEP_SHAPE =
   'an object with "text" (string) and, where they are known, "next_step" (string), "state" (object), "done" (boolean), "data", "notes" (string)';
-const MOVE_SHAPE =
-  'either {"tool": "reply", "text": the whole answer as a string} or {"tool": its name, "args": an object}';
-
-export type ChatMove = { tool: "reply"; text: string } | { tool: string; args: JsonObject };
-
 function readObject<Result>(
   reply: string,
   read: (object: JsonObject) => Result | string,
@@ -159,14 +139,6 @@ function toFrame(object: JsonObject, { step, state }: FrameIn): FrameOut | strin
 /** The schema's copy leaves out a key named "__proto__". */
 function asWritten({ state, data }: JsonObject): Partial<FrameOut> {
   return { ...(isObject(state) ? { state } : {}), ...(data === undefined || data === null ? {} : { data }) };
-}
-
-function toMove(object: JsonObject): ChatMove | string {
-  const { tool, text, args } = object;
-  if (tool === "reply" || (tool === undefined && typeof text === "string"))
-    return typeof text === "string" ? { tool: "reply", text } : "text is missing";
-  if (typeof tool !== "string") return "tool is missing";
-  return { tool, args: isObject(args) ? args : {} };
 }
 
 /** Models write null for what they leave out; only `state` must not be taken for absent then. */
