@@ -4,7 +4,7 @@ import type { ToolOutcome } from "../../tools/tool.ts";
 import type { ModelMessage, ToolCall } from "../llm/model-turn.ts";
 import { approvalOf, doubtOf, readApproval, readDoubt } from "./decisions.ts";
 import { type Heard, hear, textOf, withHeard } from "./heard.ts";
-import { goOn, type LoopStep, offeredTools, rest } from "./loop-frames.ts";
+import { goOn, type LoopStep, rest } from "./loop-frames.ts";
 import type { LoopState } from "./loop-state.ts";
 import { roomFor, withinLimit } from "./window.ts";
 
@@ -106,7 +106,7 @@ async function call(
 ): Promise<FrameOut> {
   const [next] = state.calls as [ToolCall];
   const { context } = step;
-  const tool = (await offeredTools(step)).find(({ name }) => name === next.name);
+  const tool = step.tools.find(({ name }) => name === next.name);
   if (state.is_once && context.attempt.number > 1) return doubt(step, state);
   if (!tool) return told(step, state, `There is no tool named ${next.name}, or its server is not connected.`, true);
   // What it is allowed may have changed since the step before.

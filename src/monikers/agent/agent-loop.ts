@@ -1,7 +1,7 @@
 import type { FrameOut } from "../../domain/step-frame.ts";
 import { act } from "./act.ts";
 import { condense } from "./condense.ts";
-import type { LoopStep } from "./loop-frames.ts";
+import { type LoopStep, type LoopWork, offeredTools } from "./loop-frames.ts";
 import { type LoopState, recall } from "./loop-state.ts";
 import { think } from "./think.ts";
 
@@ -19,7 +19,8 @@ import { think } from "./think.ts";
  *         person what to do instead of running the tool.
  * LOOP-4  What the model or the provider does not accept ends one exchange, never the session.
  */
-export async function loopStep(step: LoopStep): Promise<FrameOut> {
+export async function loopStep(work: LoopWork): Promise<FrameOut> {
+  const step: LoopStep = { ...work, tools: await offeredTools(work) };
   const state = recall(step.frame.state);
   const { task } = step.profile;
   const opened: LoopState =

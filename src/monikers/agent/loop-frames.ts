@@ -18,13 +18,14 @@ type Profile = {
   task?: string;
 };
 
-/** A step of the loop: what it works with, and the frame it came with. */
-export type LoopStep = { frame: FrameIn; context: StepContext; llm: Llm; profile: Profile };
+/** What a step of the loop works with, and the frame it came with. */
+export type LoopWork = { frame: FrameIn; context: StepContext; llm: Llm; profile: Profile };
+/** The tools that the model is told of are listed once in a step. */
+export type LoopStep = LoopWork & { tools: readonly OfferedTool[] };
 
 const LONGEST_NAME = 200;
 
-/** The tools that the model is told of. */
-export async function offeredTools({ context, profile }: LoopStep): Promise<OfferedTool[]> {
+export async function offeredTools({ context, profile }: LoopWork): Promise<OfferedTool[]> {
   const tools = await context.tools.list();
   return tools.filter(({ name, policy, read_only }) => {
     const isWanted = profile.tools?.some((glob) => fitsGlob(glob, name)) ?? true;
@@ -35,10 +36,10 @@ export async function offeredTools({ context, profile }: LoopStep): Promise<Offe
 type More = Pick<FrameOut, "text" | "data" | "notes" | "actions">;
 
 /** The frame that leads on to the next call, or to the model where none is left. */
-export async function goOn(step: LoopStep, state: LoopState, more: More = {}): Promise<FrameOut> {
+export function goOn(step: LoopStep, state: LoopState, more: More = {}): FrameOut {
   const [call] = state.calls;
   if (!call) return onward(step, { ...state, awaited: null, is_once: false }, `think/${state.turn}`, more);
-  const tool = (await offeredTools(step)).find(({ name }) => name === call.name);
+  const tool = step.tools.find(({ name }) => name === call.name);
   const asks = tool?.policy === "ask" && !state.always.includes(call.name);
   const is_once = tool !== undefined && !tool.read_only && !tool.idempotent; // LOOP-3
   const next: LoopState = { ...state, awaited: asks ? { kind: "approval" } : null, is_once };

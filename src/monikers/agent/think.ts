@@ -4,7 +4,7 @@ import type { ModelMessage, ModelReply, ModelRequest } from "../llm/model-turn.t
 import { StepError } from "../moniker.ts";
 import { type Heard, hear, withHeard, withReportsTold } from "./heard.ts";
 import { instructionsFor } from "./instructions.ts";
-import { goOn, type LoopStep, offeredTools, onward } from "./loop-frames.ts";
+import { goOn, type LoopStep, onward } from "./loop-frames.ts";
 import { type LoopState, toState } from "./loop-state.ts";
 import { cutAt, isTooLong, roomFor, sizeOf, withinLimit } from "./window.ts";
 
@@ -47,7 +47,7 @@ export async function think(step: LoopStep, before: LoopState): Promise<FrameOut
 }
 
 export async function requestFor(step: LoopStep, state: LoopState): Promise<ModelRequest> {
-  const tools = await offeredTools(step);
+  const { tools } = step;
   return {
     instructions: await instructionsFor(step.profile.instructions, state, step.context),
     messages: state.messages,

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { loopStep } from "../agent/agent-loop.ts";
 import { offlineWork } from "../agent/offline-work.ts";
+import { toolGlobs } from "../agent/tool-globs.ts";
 import { defineMoniker } from "../moniker.ts";
 
 const INSTRUCTIONS =
@@ -16,11 +17,7 @@ export const agent = defineMoniker<Params>({
   params: z.object({
     task: z.string().min(1).max(200_000).describe("What is to be done."),
     instructions: z.string().max(20_000).optional().describe("How the agent is to behave."),
-    tools: z
-      .array(z.string().min(1).max(500))
-      .max(200)
-      .optional()
-      .describe("Globs over the names of the tools that it may use; all by default."),
+    tools: toolGlobs,
   }),
   first_step: "think/1",
   step(frame, context) {

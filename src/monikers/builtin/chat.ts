@@ -3,6 +3,7 @@ import type { FrameIn, FrameOut } from "../../domain/step-frame.ts";
 import { loopStep } from "../agent/agent-loop.ts";
 import { hear, withHeard } from "../agent/heard.ts";
 import { type LoopState, type Question, recall, toState } from "../agent/loop-state.ts";
+import { toolGlobs } from "../agent/tool-globs.ts";
 import { type Answered, contextPrompt } from "../chat/contexts.ts";
 import { runFileTool } from "../chat/file-tools.ts";
 import { condenseOffline, fromTurns, remember } from "../chat/memory.ts";
@@ -25,11 +26,7 @@ export const chat = defineMoniker<Params>({
   description: "Talks, keeps the conversation, and works with tools and the files of the workspace.",
   params: z.object({
     instructions: z.string().max(20_000).optional().describe("How the agent is to behave."),
-    tools: z
-      .array(z.string().min(1).max(500))
-      .max(200)
-      .optional()
-      .describe("Globs over the names of the tools that it may use; all by default."),
+    tools: toolGlobs,
   }),
   first_step: "think/1",
   migrate: fromTurns,
