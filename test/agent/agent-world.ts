@@ -20,11 +20,12 @@ export class TestTools {
   /** What the next calls of a tool do before they answer. */
   readonly before = new Map<string, () => Promise<void>>();
 
-  readonly server = new ZodToolServer("test", [
+  readonly all = [
     this.#tool("pay", {}),
     this.#tool("drop", { destructive: true }),
     this.#tool("look", { read_only: true }),
-  ]);
+  ];
+  readonly server = new ZodToolServer("test", this.all);
 
   #tool(name: string, flags: { destructive?: boolean; read_only?: boolean }) {
     return zodTool({

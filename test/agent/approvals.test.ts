@@ -154,6 +154,20 @@ describe("a call that may have happened", () => {
     await world.untilStatus(session_id, "done");
   });
 
+  test("is marked before it is made, also where its server was away when the model asked for it", TIMEOUT, async () => {
+    const { world, model, tools } = shared();
+    tools.server.replace([]);
+    model.will((call) => {
+      tools.server.replace(tools.all);
+      return calling(["test/pay", { sum: 9 }])(call);
+    }, reply("over"));
+    const session_id = await shared().agent("Pay.");
+    await world.untilStatus(session_id, "done");
+    assert.deepEqual(tools.calls, [["pay", { sum: 9 }]]);
+    assert.deepEqual(await shared().tokens(session_id), ["think/1", "act/1.1/test/pay", "act/1.1/test/pay", "think/2"]);
+    assert.equal((await world.steps(session_id))[1]?.directives?.once, true);
+  });
+
   test("that only reads is made again without a question", TIMEOUT, async () => {
     const { world, model, tools } = shared();
     const begun = Promise.withResolvers<void>();

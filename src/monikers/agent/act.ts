@@ -4,7 +4,7 @@ import type { ToolOutcome } from "../../tools/tool.ts";
 import type { ModelMessage, ToolCall } from "../llm/model-turn.ts";
 import { approvalOf, doubtOf, readApproval, readDoubt } from "./decisions.ts";
 import { type Heard, hear, textOf, withHeard } from "./heard.ts";
-import { goOn, type LoopStep, rest } from "./loop-frames.ts";
+import { goOn, isOnce, type LoopStep, rest } from "./loop-frames.ts";
 import type { LoopState } from "./loop-state.ts";
 import { roomFor, withinLimit } from "./window.ts";
 
@@ -109,9 +109,10 @@ async function call(
   const tool = step.tools.find(({ name }) => name === next.name);
   if (state.is_once && context.attempt.number > 1) return doubt(step, state);
   if (!tool) return told(step, state, `There is no tool named ${next.name}, or its server is not connected.`, true);
-  // What it is allowed may have changed since the step before.
+  // What it is and may do can have changed since the step before, or was not known there: its server was away.
   const mustAsk = tool.policy === "ask" && !state.is_approved && !state.always.includes(next.name);
-  if (mustAsk) return goOn(step, state);
+  const mustMark = isOnce(tool) && !state.is_once;
+  if ((mustAsk || mustMark) && !answered) return goOn(step, state);
   const outcome = await context.tools.call(next.name, next.args, answered);
   return byOutcome(step, state, outcome);
 }

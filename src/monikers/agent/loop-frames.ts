@@ -33,6 +33,10 @@ export async function offeredTools({ context, profile }: LoopWork): Promise<Offe
   });
 }
 
+/** LOOP-3. */
+export const isOnce = ({ read_only, idempotent }: Pick<OfferedTool, "read_only" | "idempotent">): boolean =>
+  !read_only && !idempotent;
+
 type More = Pick<FrameOut, "text" | "data" | "notes" | "actions">;
 
 /** The frame that leads on to the next call, or to the model where none is left. */
@@ -40,8 +44,8 @@ export function goOn(step: LoopStep, state: LoopState, more: More = {}): FrameOu
   const [call] = state.calls;
   if (!call) return onward(step, { ...state, awaited: null, is_once: false }, `think/${state.turn}`, more);
   const tool = step.tools.find(({ name }) => name === call.name);
-  const asks = tool?.policy === "ask" && !state.always.includes(call.name);
-  const is_once = tool !== undefined && !tool.read_only && !tool.idempotent; // LOOP-3
+  const asks = tool?.policy === "ask" && !state.is_approved && !state.always.includes(call.name);
+  const is_once = tool !== undefined && isOnce(tool);
   const next: LoopState = { ...state, awaited: asks ? { kind: "approval" } : null, is_once };
   if (asks) return rest(step, next, { ...more, ask: approvalOf(call) });
   return { ...onward(step, next, actToken(next), more), ...(is_once && { once: true }) };
