@@ -91,18 +91,25 @@ describe("a tool that people have to approve", () => {
 describe("a call that may have happened", () => {
   const shared = sharedAgentWorld();
 
-  /** An agent whose payment was cut short. */
-  async function inDoubt(): Promise<string> {
-    const { world, model, tools } = shared();
+  /** An agent that is in the middle of a call, which does not end by itself. */
+  async function midCall(tool: string): Promise<string> {
+    const { model, tools } = shared();
     const begun = Promise.withResolvers<void>();
-    tools.before.set("pay", () => {
+    tools.before.set(tool, () => {
       begun.resolve();
       return new Promise(() => {});
     });
-    model.will(calling(["test/pay", { sum: 7 }]), reply("over"));
-    const session_id = await shared().agent("Pay.");
+    model.will(calling([`test/${tool}`, { sum: 7 }]), reply("over"));
+    const session_id = await shared().agent("Do it.");
     await begun.promise;
     tools.before.clear();
+    return session_id;
+  }
+
+  /** An agent whose payment was cut short. */
+  async function inDoubt(): Promise<string> {
+    const { world, tools } = shared();
+    const session_id = await midCall("pay");
     await world.tell(session_id, "stop that", "now");
     const { about } = await shared().question(session_id);
     assert.deepEqual(about, { kind: "in_doubt", tool: "test/pay", args: { sum: 7 } });
@@ -137,18 +144,11 @@ describe("a call that may have happened", () => {
   });
 
   test("is asked about after a restart, not made again", TIMEOUT, async () => {
-    const { world, model, tools } = shared();
-    const begun = Promise.withResolvers<void>();
-    tools.before.set("pay", () => {
-      begun.resolve();
-      return new Promise(() => {});
-    });
-    model.will(calling(["test/pay", { sum: 8 }]), reply("over"));
-    const session_id = await shared().agent("Pay.");
-    await begun.promise;
+    const { world, tools } = shared();
+    const session_id = await midCall("pay");
     await shared().restart();
     const { about } = await shared().question(session_id);
-    assert.deepEqual(about, { kind: "in_doubt", tool: "test/pay", args: { sum: 8 } });
+    assert.deepEqual(about, { kind: "in_doubt", tool: "test/pay", args: { sum: 7 } });
     assert.equal(tools.calls.length, 1);
     await shared().answer(session_id, "skip");
     await world.untilStatus(session_id, "done");
@@ -169,16 +169,8 @@ describe("a call that may have happened", () => {
   });
 
   test("that only reads is made again without a question", TIMEOUT, async () => {
-    const { world, model, tools } = shared();
-    const begun = Promise.withResolvers<void>();
-    tools.before.set("look", () => {
-      begun.resolve();
-      return new Promise(() => {});
-    });
-    model.will(calling(["test/look", {}]), reply("over"));
-    const session_id = await shared().agent("Look.");
-    await begun.promise;
-    tools.before.clear();
+    const { world, tools } = shared();
+    const session_id = await midCall("look");
     await world.tell(session_id, "hurry", "now");
     await world.untilStatus(session_id, "done");
     assert.equal(tools.calls.length, 2);
