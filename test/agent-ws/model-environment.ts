@@ -1,6 +1,6 @@
 import type { ModelCall } from "../llm/model-call.ts";
 import type { ModelServer } from "../llm/model-server.ts";
-import type { Environment } from "../server/server-fixture.ts";
+import type { Environment } from "../server/spawn-everstep.ts";
 
 /** What makes a server use the test's own provider. */
 export const modelEnvironment = (model: ModelServer): Environment => ({

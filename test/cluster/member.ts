@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import type { ChildProcess } from "node:child_process";
 import { once } from "node:events";
-import { spawnEverstep } from "../server/server-fixture.ts";
+import { spawnEverstep } from "../server/spawn-everstep.ts";
 import { within } from "../within.ts";
 
 export type Role = "worker" | "server" | "serve";

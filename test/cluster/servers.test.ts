@@ -6,7 +6,8 @@ import type { Session } from "../../src/domain/session.ts";
 import type { Step } from "../../src/domain/step.ts";
 import type { WorkerInfo } from "../../src/store/store.ts";
 import { onPostgres } from "../postgres-server.ts";
-import { eventually, spawnEverstep, TIMEOUT } from "../server/server-fixture.ts";
+import { eventually, TIMEOUT } from "../server/server-fixture.ts";
+import { spawnEverstep } from "../server/spawn-everstep.ts";
 import { Watcher } from "../server/watcher.ts";
 import { assertWhole, Cluster } from "./cluster.ts";
 

@@ -7,7 +7,7 @@ import { fileURLToPath } from "node:url";
 import axe from "axe-core";
 import type { BrowserContext, BrowserContextOptions, Page } from "playwright-core";
 import { REPOSITORY } from "../repository-files.ts";
-import type { Environment } from "../server/server-fixture.ts";
+import type { Environment } from "../server/spawn-everstep.ts";
 import { sharedWorld, type World } from "../server/world.ts";
 import { launchChromium } from "./chromium.ts";
 

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import type { ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
-import { type Environment, spawnEverstep } from "../server/server-fixture.ts";
+import { type Environment, spawnEverstep } from "../server/spawn-everstep.ts";
 import { type ScratchFolder, scratchFolder } from "../store/scratch-folder.ts";
 import { within } from "../within.ts";
 

@@ -1,5 +1,5 @@
 import { agentUrl } from "../agent-ws/raw-client.ts";
-import type { Environment } from "../server/server-fixture.ts";
+import type { Environment } from "../server/spawn-everstep.ts";
 import { BotProcess } from "./bot-process.ts";
 import { Person } from "./person.ts";
 

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { after, before } from "node:test";
-import { type Environment, ServerProcess } from "../server/server-fixture.ts";
+import { ServerProcess } from "../server/server-fixture.ts";
+import type { Environment } from "../server/spawn-everstep.ts";
 import type { BotProcess } from "./bot-process.ts";
 import { sharedHomeserver } from "./homeserver.ts";
 import { agentEnvironment, Scene } from "./scene.ts";

@@ -7,7 +7,8 @@ import { after, before, describe, test } from "node:test";
 import { scratchFolder } from "../store/scratch-folder.ts";
 import { Api, pathOf, problemOf, read, SHAPES } from "./api.ts";
 import { everstep } from "./command.ts";
-import { ServerProcess, sharedServer, spawnEverstep, TIMEOUT } from "./server-fixture.ts";
+import { ServerProcess, sharedServer, TIMEOUT } from "./server-fixture.ts";
+import { spawnEverstep } from "./spawn-everstep.ts";
 import { Watcher } from "./watcher.ts";
 
 const TOKEN = "a-secret-that-nobody-guesses";

@@ -6,7 +6,8 @@ import type { Step } from "../../src/domain/step.ts";
 import { within } from "../within.ts";
 import { SHAPES } from "./api.ts";
 import { commandFor } from "./command.ts";
-import { spawnEverstep, TIMEOUT } from "./server-fixture.ts";
+import { TIMEOUT } from "./server-fixture.ts";
+import { spawnEverstep } from "./spawn-everstep.ts";
 import { sharedWorld } from "./world.ts";
 
 const world = sharedWorld();

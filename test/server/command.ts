@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { tmpdir } from "node:os";
 import { text } from "node:stream/consumers";
-import { type Environment, spawnEverstep } from "./server-fixture.ts";
+import { type Environment, spawnEverstep } from "./spawn-everstep.ts";
 
 export type Ran = { code: number | null; stdout: string; stderr: string };
 

@@ -1,39 +1,19 @@
 import assert from "node:assert/strict";
-import { type ChildProcess, spawn } from "node:child_process";
+import type { ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
 import { after, before } from "node:test";
 import { setTimeout as wait } from "node:timers/promises";
-import { REPOSITORY } from "../repository-files.ts";
 import { type StoreHome, storeHome } from "../store-home.ts";
 import { within } from "../within.ts";
+import { type Environment, spawnEverstep } from "./spawn-everstep.ts";
 
 /** A test that waits longer than this, in milliseconds, waits for something that never comes. */
 export const TIMEOUT = { timeout: 180_000 };
 const START_MS = 60_000;
 
-/** Variables of the program, those of the test runner left out. */
-export type Environment = Record<string, string>;
 export type Ending = { code: number | null; signal: NodeJS.Signals | null; ms: number };
 type Running = { child: ChildProcess; exited: Promise<[number | null, NodeJS.Signals | null]> };
-
-const started = new Set<ChildProcess>();
-/** No program outlives the tests that started it, also where they are cut short. */
-process.once("exit", () => {
-  for (const child of started) child.kill("SIGKILL");
-});
-
-/** Starts the program with a command of its own. */
-export function spawnEverstep(args: string[], environment: Environment, cwd: string): ChildProcess {
-  const child = spawn(process.execPath, [join(REPOSITORY, "bin/everstep.js"), ...args], {
-    cwd,
-    env: { PATH: process.env["PATH"] ?? "", HOME: cwd, ...environment },
-    stdio: ["ignore", "pipe", "pipe"],
-  });
-  started.add(child);
-  child.once("exit", () => started.delete(child));
-  return child;
-}
 
 /** The real program, `everstep serve`, on a folder of its own. It comes back at the same address when it is started again. */
 export class ServerProcess implements AsyncDisposable {

@@ -7,7 +7,8 @@ import { type ScratchFolder, scratchFolder } from "../store/scratch-folder.ts";
 import { REFERENCE_SERVERS } from "../tools/mcp-servers.ts";
 import { Api, problemOf, read } from "./api.ts";
 import { everstep, tableRows } from "./command.ts";
-import { type Environment, eventually, ServerProcess, TIMEOUT } from "./server-fixture.ts";
+import { eventually, ServerProcess, TIMEOUT } from "./server-fixture.ts";
+import type { Environment } from "./spawn-everstep.ts";
 
 /** It makes the call that it is told to, and says what came of it. */
 const CALLER = `import { defineMoniker, z } from "everstep/moniker";

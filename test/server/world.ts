@@ -4,7 +4,8 @@ import type { Action } from "../../src/domain/action.ts";
 import type { JsonValue } from "../../src/domain/json.ts";
 import { isLive, type Session, type SessionStatus } from "../../src/domain/session.ts";
 import { Api, pathOf, read, SHAPES } from "./api.ts";
-import { type Environment, eventually, ServerProcess } from "./server-fixture.ts";
+import { eventually, ServerProcess } from "./server-fixture.ts";
+import type { Environment } from "./spawn-everstep.ts";
 import { Watcher } from "./watcher.ts";
 
 /** A running server, a client of its API, and a socket by which changes of rows are awaited. */
