@@ -25,10 +25,13 @@ export function copyJson<Value extends JsonValue>(value: Value): Value {
   if (typeof value !== "object" || value === null) return value;
   if (Array.isArray(value)) return value.map(copyJson) as Value;
   const copy: JsonObject = {};
-  for (const [key, item] of Object.entries(value)) {
-    if (key === "__proto__") Object.defineProperty(copy, key, { ...OWN, value: copyJson(item) });
-    else copy[key] = copyJson(item);
-  }
+  for (const key of Object.keys(value)) setOwn(copy, key, copyJson(value[key] as JsonValue));
   return copy as Value;
+}
+
+/** Sets a field whatever its name is: assigned to, `__proto__` would be no field. */
+export function setOwn(object: JsonObject, key: string, value: JsonValue): void {
+  if (key === "__proto__") Object.defineProperty(object, key, { ...OWN, value });
+  else object[key] = value;
 }
 const OWN = { writable: true, enumerable: true, configurable: true };

@@ -1,6 +1,6 @@
 import type { z } from "zod";
 import { answerFormSchema } from "../domain/answer.ts";
-import { isObject, type JsonValue } from "../domain/json.ts";
+import { isObject, type JsonObject, type JsonValue, setOwn } from "../domain/json.ts";
 import type { Ask } from "../domain/question.ts";
 import { type FrameAction, type FrameOut, frameOutSchema, plainFrameSchema } from "../domain/step-frame.ts";
 import { StepError } from "../monikers/moniker.ts";
@@ -8,8 +8,11 @@ import { StepError } from "../monikers/moniker.ts";
 const DEEPEST = 500;
 const LARGEST_BYTES = 32 * 1024 * 1024;
 
-/** What a moniker returned, checked: a frame of JSON values. Fields that are undefined count as absent. */
-export function checkFrame(returned: unknown): FrameOut {
+/**
+ * What a moniker returned, checked: a frame of JSON values that the moniker cannot change any more. Fields that are undefined count
+ * as absent. What is as it was in `before` is shared with that, so that the difference of two states costs what has changed.
+ */
+export function checkFrame(returned: unknown, before: JsonObject = {}): FrameOut {
   const schema: z.ZodType<FrameOut> = isPlain(returned) ? plainFrameSchema : frameOutSchema;
   const parsed = schema.safeParse(returned);
   if (!parsed.success) {
@@ -19,11 +22,12 @@ export function checkFrame(returned: unknown): FrameOut {
   const { state: _, data: __, ask: ___, actions: ____, ...rest } = parsed.data;
   const { state, data, ask, actions } = returned as FrameOut; // as returned: the schema's copy leaves out a key named "__proto__"
   const { step, next_step, text = "", notes = "" } = rest;
-  const budget = { left: LARGEST_BYTES - step.length - next_step.length - text.length - notes.length };
-  const frame: FrameOut = { ...rest, state: toJson(state, "state", 0, budget) as FrameOut["state"] };
-  if (data !== undefined) frame.data = toJson(data, "data", 0, budget);
-  if (actions !== undefined) frame.actions = toJson(actions, "actions", 0, budget) as FrameAction[];
-  if (ask !== undefined) frame.ask = checkAsk(toJson(ask, "ask", 0, budget) as Ask);
+  const left = LARGEST_BYTES - step.length - next_step.length - text.length - notes.length;
+  const walk: Walk = { left, path: [] };
+  const frame: FrameOut = { ...rest, state: fieldToJson("state", state, before, walk) as FrameOut["state"] };
+  if (data !== undefined) frame.data = fieldToJson("data", data, null, walk);
+  if (actions !== undefined) frame.actions = fieldToJson("actions", actions, null, walk) as FrameAction[];
+  if (ask !== undefined) frame.ask = checkAsk(fieldToJson("ask", ask, null, walk) as Ask);
   return frame;
 }
 
@@ -39,30 +43,60 @@ function checkAsk(ask: Ask): Ask {
   return ask;
 }
 
-/** The value itself where it is JSON already; a copy without undefined fields where only those stand in the way. */
-function toJson(value: unknown, path: string, depth: number, budget: { left: number }): JsonValue {
-  if (depth > DEEPEST) throw badFrame(`${path.slice(0, 100)}…: nested more than ${DEEPEST} deep`);
-  budget.left -= typeof value === "string" ? value.length + 2 : 4;
-  if (budget.left < 0) throw badFrame(`it is larger than ${LARGEST_BYTES} bytes`);
-  if (value === null || typeof value === "string" || typeof value === "boolean") return value;
-  if (typeof value === "number" && Number.isFinite(value)) return value;
-  if (typeof value === "number") throw badFrame(`${path}: ${value} is not JSON`);
-  if (typeof value !== "object") throw badFrame(`${path}: a ${typeof value} is not JSON`);
-  if (Array.isArray(value)) return value.map((item, index) => toJson(item, `${path}[${index}]`, depth + 1, budget));
-  return objectToJson(value, path, depth, budget);
+/** Bytes that may still come, and where in the frame the walk is. */
+type Walk = { left: number; path: (string | number)[] };
+
+function fieldToJson(name: string | number, value: unknown, before: JsonValue | undefined, walk: Walk): JsonValue {
+  walk.path.push(name);
+  const json = toJson(value, before, walk);
+  walk.path.pop();
+  return json;
 }
 
-function objectToJson(value: object, path: string, depth: number, budget: { left: number }): JsonValue {
-  const prototype: unknown = Object.getPrototypeOf(value);
-  if (prototype !== Object.prototype && prototype !== null) throw badFrame(`${path}: only plain objects are JSON`);
-  const entries = Object.entries(value).filter(([, item]) => item !== undefined);
-  return Object.fromEntries(
-    entries.map(([key, item]) => {
-      budget.left -= key.length;
-      return [key, toJson(item, `${path}.${key}`, depth + 1, budget)];
-    }),
-  );
+/** A copy without undefined fields, or `before` itself where they are the same to the letter. */
+function toJson(value: unknown, before: JsonValue | undefined, walk: Walk): JsonValue {
+  if (walk.path.length > DEEPEST + 1)
+    throw badFrame(`${pathText(walk).slice(0, 100)}…: nested more than ${DEEPEST} deep`);
+  spend(walk, typeof value === "string" ? value.length + 2 : 4);
+  if (value === null || typeof value === "string" || typeof value === "boolean") return value;
+  if (typeof value === "number" && Number.isFinite(value)) return value;
+  if (typeof value === "number") throw badFrame(`${pathText(walk)}: ${value} is not JSON`);
+  if (typeof value !== "object") throw badFrame(`${pathText(walk)}: a ${typeof value} is not JSON`);
+  if (Array.isArray(value)) return listToJson(value, Array.isArray(before) ? before : [], walk);
+  return objectToJson(value, isObject(before) ? before : {}, walk);
 }
+
+function listToJson(value: unknown[], before: JsonValue[], walk: Walk): JsonValue[] {
+  const copy = value.map((item, index) => fieldToJson(index, item, before[index], walk));
+  return copy.length === before.length && copy.every((item, index) => item === before[index]) ? before : copy;
+}
+
+function objectToJson(value: object, before: JsonObject, walk: Walk): JsonObject {
+  const prototype: unknown = Object.getPrototypeOf(value);
+  if (prototype !== Object.prototype && prototype !== null)
+    throw badFrame(`${pathText(walk)}: only plain objects are JSON`);
+  const copy: JsonObject = {};
+  for (const key of Object.keys(value)) {
+    const item = (value as Record<string, unknown>)[key];
+    if (item === undefined) continue;
+    spend(walk, key.length);
+    setOwn(copy, key, fieldToJson(key, item, Object.hasOwn(before, key) ? before[key] : undefined, walk));
+  }
+  const names = Object.keys(copy);
+  const names_before = Object.keys(before);
+  const isSame =
+    names.length === names_before.length &&
+    names.every((name, index) => name === names_before[index] && copy[name] === before[name]);
+  return isSame ? before : copy;
+}
+
+function spend(walk: Walk, bytes: number): void {
+  walk.left -= bytes;
+  if (walk.left < 0) throw badFrame(`it is larger than ${LARGEST_BYTES} bytes`);
+}
+
+const pathText = ({ path: [first, ...rest] }: Walk): string =>
+  `${first}${rest.map((part) => (typeof part === "number" ? `[${part}]` : `.${part}`)).join("")}`;
 
 const badFrame = (why: string): StepError =>
   new StepError("bad_frame", `the moniker returned a bad frame: ${why}`, { retryable: false });

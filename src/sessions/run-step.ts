@@ -100,7 +100,7 @@ class StepRun {
       );
       const returned = await Promise.race([this.#aborted.promise, step]);
       const latency_ms = this.#latency();
-      const frame = checkFrame(returned);
+      const frame = checkFrame(returned, this.#session.context);
       const { cursor } = unreadMessages;
       return { kind: "done", frame, slice: this.#slice, latency_ms, spent: this.#spent, cursor };
     } catch (error) {

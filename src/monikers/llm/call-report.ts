@@ -65,7 +65,7 @@ export function callReport(collector: Collector, asked: number, reply: string): 
   });
   const received = parsed.reduce((sum, event) => sum + textOf(event).length, 0);
   const ends = parsed.flatMap(endsOf);
-  return { usage: usage.usage(asked, Math.max(received, reply.length)), end: endOf(ends, events) };
+  return { usage: usage.usage(() => asked, Math.max(received, reply.length)), end: endOf(ends, events) };
 }
 
 function endOf(reasons: readonly (string | undefined)[], events: readonly unknown[]): CallReport["end"] {

@@ -39,7 +39,7 @@ export type CompleteCall = Telling & { onPartial: ((reply: string) => void) | un
 /** A turn that went well, but for arguments that are no JSON object. */
 type Turn = ModelReply & { unusable: ToolCall[] };
 
-/** Characters of a conversation's end that are kept with a call; what came before is in the rows of earlier steps. */
+/** Characters of what the model is newly told that are kept with a call. */
 const KEPT_CHARACTERS = 40_000;
 
 /**
@@ -169,7 +169,7 @@ export class ModelCalls {
     } catch (error) {
       failure = call.signal.aborted ? cancelled(call.signal.reason) : toStepError(error, turn, model, request, limits);
     }
-    const usage = turn.usage(charactersOf(request));
+    const usage = turn.usage(() => charactersOf(request));
     const cost_usd = record(usage, reply ? replyRecord(reply.message) : partialRecord(turn), failure);
     if (!reply) throw failure;
     return { ...reply, usage: reported(usage), cost_usd };
@@ -338,15 +338,15 @@ const lengthOf = (message: ModelMessage): number =>
   message.text.length +
   (message.role === "assistant" && message.tool_calls.length > 0 ? JSON.stringify(message.tool_calls).length : 0);
 
-/** A request as the step's row keeps it: the end of the conversation, which no earlier row has. */
+/** A request as the step's row keeps it: what came since the model's last reply, since earlier rows have the rest. */
 function requestRecord({ instructions, messages, tools = [] }: ModelRequest): JsonObject {
-  const kept: JsonValue[] = [];
+  const fresh = messages.slice(messages.findLastIndex(({ role }) => role === "assistant") + 1);
+  const kept: ModelMessage[] = [];
   let room = KEPT_CHARACTERS;
-  for (const message of messages.toReversed()) {
+  for (const message of fresh.toReversed()) {
     room -= lengthOf(message);
     if (room < 0 && kept.length > 0) break;
-    const { provider: _, ...said } = message.role === "assistant" ? message : { ...message, provider: undefined };
-    kept.unshift(said);
+    kept.unshift(message);
   }
   return {
     instructions,

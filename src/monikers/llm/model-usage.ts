@@ -55,12 +55,12 @@ export class UsageReader {
   }
 
   /** With what was asked and received, in characters, for what the provider does not tell. */
-  usage(asked: number, received: number): ModelUsage {
+  usage(asked: () => number, received: number): ModelUsage {
     if (!this.#hasBegun) return NO_USAGE;
     // Some servers say one token of output whatever they said.
     const output = (this.#output ?? 0) <= 1 && received > SHORT ? undefined : this.#output;
     return {
-      input_tokens: this.#input || estimateTokens(asked),
+      input_tokens: this.#input || estimateTokens(asked()),
       output_tokens: output ?? estimateTokens(received),
       cached_tokens: this.#cached,
       cache_write_tokens: this.#cache_write,

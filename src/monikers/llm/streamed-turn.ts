@@ -37,8 +37,8 @@ export class StreamedTurn {
     this.#onText = onText;
   }
 
-  /** What the call used so far; `asked` are the characters that the model was told. */
-  usage(asked: number): ModelUsage {
+  /** What the call used so far; `asked` counts the characters that the model was told. */
+  usage(asked: () => number): ModelUsage {
     return this.#usage.usage(asked, this.#received);
   }
 
