@@ -24,7 +24,7 @@ suite("the state that a moniker returns", () => {
     assert.deepEqual(after, returned);
     assert.notEqual(after["old"], before["old"]);
     for (const name of ["same", "empty", "none"]) assert.equal(after[name], before[name], name);
-    assert.equal((after["old"] as JsonValue[])[1], (before["old"] as JsonValue[])[1]);
+    assert.equal(after["old"][1], (before["old"] as JsonValue[])[1]);
     assert.equal((before["old"] as JsonValue[]).length, 2);
   });
 
