@@ -1,6 +1,7 @@
 import type { Bench } from "./bench.ts";
 import { measureCommits } from "./store/commits.ts";
 import { measureGrowth } from "./store/growth.ts";
+import { measureLists } from "./store/lists.ts";
 import { measureMemory } from "./store/memory.ts";
 import { measurePages } from "./store/pages.ts";
 import { measureReopen } from "./store/reopen.ts";
@@ -14,6 +15,7 @@ export const storeBench: Bench = {
       run: measureCommits,
     },
     pages: { measures: "a page of 100 steps in a store of 1,000, 100,000 and 1,000,000", run: measurePages },
+    lists: { measures: "first pages of the lists of 1,000 and 100,000 sessions", run: measureLists },
     growth: { measures: "bytes written and kept for a state that grows by 1 KB a step", run: measureGrowth },
     memory: { measures: "memory after 100,000 commits of 100 sessions", run: measureMemory },
     upgrade: { measures: "a folder of 1,000,000 steps opened with one more column", run: measureUpgrade },

@@ -1,23 +1,10 @@
-import { createHash } from "node:crypto";
 import postgres from "postgres";
 import { Pool } from "../../src/store/postgres/connections.ts";
 import { ListUpkeep, UPKEEP_TUNING } from "../../src/store/postgres/session-lists.ts";
+import { LARGE_AGENTS, MONIKERS } from "../lists.ts";
 
-/** Agents with many sessions; every other session's agent has no second one. */
-const LARGE_AGENTS = 4;
-const MONIKERS = 4;
-
-/** Of session `n`: as many kinds of characters as in ids of ours, so that parts of them are as rare. */
+/** `sessionId` of `n`. */
 const SESSION_ID = "upper(substr(translate(encode(sha256(('session ' || n)::bytea), 'base64'), '+/', 'XY'), 1, 26))";
-export const sessionId = (n: number): string =>
-  createHash("sha256")
-    .update(`session ${n}`)
-    .digest("base64")
-    .replaceAll("+", "X")
-    .replaceAll("/", "Y")
-    .slice(0, 26)
-    .toUpperCase();
-
 /**
  * Sessions without steps, of every status alike, so that each list has a full page at 1,000 of them: more than half need a person.
  * Half of them belong to a few large agents, each of the others to an agent of its own, and has a conversation of its own.

@@ -6,22 +6,24 @@ import type { SessionCosts } from "../../domain/cost.ts";
 import type { CommittedEvent } from "../../domain/event.ts";
 import { amountOf, type GuidanceAmount } from "../../domain/guidance-amount.ts";
 import { now } from "../../domain/ids.ts";
+import type { JsonObject } from "../../domain/json.ts";
 import type { SearchHit } from "../../domain/search.ts";
 import type { Session } from "../../domain/session.ts";
+import { summaryOf } from "../../domain/session-summary.ts";
 import type { Step } from "../../domain/step.ts";
 import { CommitQueue, type QueuedBatch, WORTH_A_SYNC, type Written } from "../commit-queue.ts";
 import { CommitFeed, follow, type ReaderBudget } from "../follow.ts";
-import { decodeSteps } from "../step-pages.ts";
+import { decodeSteps, type StoredStep } from "../step-pages.ts";
 import type * as port from "../store.ts";
 import { closed, Lifetime } from "../store-errors.ts";
 import type { Wakes } from "../wake-index.ts";
 import { probeDisk } from "./durable-files.ts";
+import type { FoundRow } from "./history.ts";
 import { LiveSessions } from "./live-sessions.ts";
 import type { Notice, OtherSchema } from "./migrations.ts";
 import { wholePage } from "./page-size.ts";
 import { PendingActions } from "./pending-actions.ts";
-import { needingSessions, toHit, toSession, toStoredStep, toSummaries } from "./port-rows.ts";
-import type { EmbeddedStats } from "./storage-thread.ts";
+import type { EmbeddedStats, LoadedSession } from "./storage-thread.ts";
 import { EMBEDDED_TABLES, EmbeddedTables, type Values } from "./tables.ts";
 import { ThreadChannel, type ThreadTuning } from "./thread-channel.ts";
 import { type BatchMessage, cursorKey, measure, toRowsMessage, unpackError } from "./thread-messages.ts";
@@ -195,14 +197,12 @@ export class EmbeddedStore implements port.Store {
   }
 
   async listSessions(filter: port.SessionFilter): Promise<Session[]> {
-    const needing = filter.needs_person ? needingSessions(this.#live.all()) : [];
-    return this.#sessions(await this.#channel.call("sessionIds", filter, needing));
+    return this.#sessions(await this.#channel.call("sessionIds", filter, this.#live.foundAsking()));
   }
 
   async summarizeSessions(filter: port.SummaryFilter): Promise<port.SessionSummaries> {
-    return toSummaries(this.#tables, this.#live.all(), (needing) =>
-      this.#channel.call("sessionSummaries", filter, needing),
-    );
+    const { rows, ...counted } = await this.#channel.call("sessionSummaries", filter, this.#live.foundAsking());
+    return { sessions: rows.map((values) => summaryOf(this.#tables.toStored("agent_state", values))), ...counted };
   }
 
   async getAgent(agent_id: string): Promise<Agent | null> {
@@ -385,6 +385,26 @@ export class EmbeddedStore implements port.Store {
     for (const { session } of sessions ?? [])
       this.#feed.publish({ kind: "session", session: this.#live.cached(session.session_id) ?? session });
   }
+}
+
+function toSession(tables: EmbeddedTables, { values, params, context, chain }: LoadedSession): Session {
+  const state = chain?.state ?? (context === null ? {} : (JSON.parse(context) as JsonObject));
+  return { ...tables.toPort("agent_state", values), params: JSON.parse(params) as JsonObject, context: state };
+}
+
+const toStoredStep = (tables: EmbeddedTables, values: Values): StoredStep => ({
+  stored: tables.toStored("agent_steps", values),
+  port: tables.toPort("agent_steps", values),
+});
+
+function toHit(tables: EmbeddedTables, { table, score, values }: FoundRow): SearchHit {
+  if (table === "agent_steps") {
+    const { text, session_id, iteration } = tables.toPort(table, values);
+    return { kind: "step", score, text: text ?? "", session_id, iteration };
+  }
+  const { text, conversation_id, message_id, session_id } = tables.toPort(table, values);
+  const hit = { kind: "message" as const, score, text: text ?? "", conversation_id, message_id };
+  return session_id === null ? hit : { ...hit, session_id };
 }
 
 /** What is kept in memory is not handed out: a reader may do with a row what it likes. */

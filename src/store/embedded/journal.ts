@@ -50,6 +50,9 @@ import {
 } from "./tables.ts";
 import type { BatchMessage, OutcomeMessage, SessionMessage, Size } from "./thread-messages.ts";
 
+/** A session's row and where it stands among all in the order they were made. */
+export type NumberedRow = { arrival: number; values: Values };
+
 /** Rows to be moved, the characters of all of them, and of the largest. */
 export type WaitingRows = { rows: Values[]; characters: number; largest: number };
 
@@ -85,6 +88,8 @@ export class Journal {
   /** Whether rows were removed that no sync took to disk yet. */
   #isUnsynced = false;
   /** Snapshots that changed since they were copied into LanceDB. */
+  /** Sessions that were written since they were last taken from here; null where nobody does (`session-lists.ts`). */
+  changed: Set<string> | null = null;
   readonly dirty = new Map<SnapshotName, Set<string>>(SNAPSHOT_NAMES.map((name) => [name, new Set()]));
 
   /** `totals` are those of what it holds. */
@@ -237,6 +242,37 @@ export class Journal {
 
   query(sql: string, ...values: Value[]): Values[] {
     return this.#database.rows(sql, ...values);
+  }
+
+  sessionsAfter(arrival: number, limit: number): NumberedRow[] {
+    return this.#numbered("WHERE arrival > ? ORDER BY arrival LIMIT ?", arrival, limit);
+  }
+
+  sessionsOf(session_ids: readonly string[]): NumberedRow[] {
+    return this.#numbered("WHERE session_id IN (SELECT value FROM json_each(?))", JSON.stringify(session_ids));
+  }
+
+  sessionsAt(arrivals: readonly number[]): NumberedRow[] {
+    return this.#numbered("WHERE arrival IN (SELECT value FROM json_each(?))", JSON.stringify(arrivals));
+  }
+
+  arrivalsOf(session_ids: readonly string[]): number[] {
+    const sql = "SELECT rowid FROM packed_agent_state WHERE session_id IN (SELECT value FROM json_each(?))";
+    return this.#database.rows(sql, JSON.stringify(session_ids)).map(([arrival]) => Number(arrival));
+  }
+
+  arrivalsSpawnedBy(session_id: string): number[] {
+    const sql = `SELECT rowid FROM packed_agent_state
+      WHERE session_id IN (SELECT session_id FROM spawned_sessions WHERE spawner_id = ?)`;
+    return this.#database.rows(sql, session_id).map(([arrival]) => Number(arrival));
+  }
+
+  #numbered(clause: string, ...values: Value[]): NumberedRow[] {
+    const rows = this.#database.rows(`SELECT ${PACKED.agent_state}, arrival FROM agent_state ${clause}`, ...values);
+    return rows.map((row) => ({
+      arrival: Number(row.pop()),
+      values: this.#verified("agent_state", row).values,
+    }));
   }
 
   documents(session_id: string): { params: string; context: string | null } {
@@ -429,6 +465,7 @@ export class Journal {
     const id = packed.named[0] as string;
     if (create) {
       this.#replace("agent_state", packed);
+      this.changed?.add(id);
       this.#writeDocuments(id, params ?? "{}", context ?? null);
       if (spawner_id) this.#database.run(WRITE_SPAWNED, spawner_id, id);
     } else {
@@ -438,6 +475,7 @@ export class Journal {
       this.#sessionSums.set(id, sum);
       this.#database.run(UPDATE_SESSION, pos, packed.row, sum, id);
       this.dirty.get("agent_state")?.add(id);
+      this.changed?.add(id);
       if (status !== undefined) this.#database.run(UPDATE_STATUS, status, id);
       if (context !== undefined) {
         this.#sessionSums.delete(id);

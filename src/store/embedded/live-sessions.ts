@@ -14,12 +14,15 @@ export class LiveSessions extends OwnedSessions {
   #oldestLast: string[] | null = null;
   /** Reads of sessions that are not in memory, with whether one ended here since its read began. */
   readonly #reads = new Set<{ session_id: string; isOutdated: boolean }>();
+  /** Sessions that were loaded asking something which their rows do not tell. */
+  readonly #foundAsking = new Set<string>();
   /** Never the same twice, so that an owner of long ago cannot pass for the one of today. */
   #lastEpoch = 1;
 
   load({ session, chain, error_rows }: ReadSession, after_crash = false): void {
     const unowned = { worker: null, epoch: 0, revision: 0, isBeingWritten: false };
     const found = asFound(session);
+    if (found.question !== session.question) this.#foundAsking.add(session.session_id);
     this.entries.set(session.session_id, { session: found, chain, error_rows, after_crash, ...unowned });
     this.wakes.changed(found);
     if (isLive(session.status)) this.#addFree(session.session_id);
@@ -42,6 +45,11 @@ export class LiveSessions extends OwnedSessions {
     } finally {
       this.#reads.delete(reading);
     }
+  }
+
+  /** Sessions that ask something which their rows do not tell until they are written again. */
+  foundAsking(): string[] {
+    return [...this.#foundAsking].filter((id) => this.entries.get(id)?.session.question);
   }
 
   claimFree(worker: string, limit: number): OwnedSession[] {

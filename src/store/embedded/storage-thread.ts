@@ -2,7 +2,6 @@ import type { DatabaseSync } from "node:sqlite";
 import { Mutex } from "../../concurrency/mutex.ts";
 import type { SessionCosts } from "../../domain/cost.ts";
 import { EverstepError } from "../../domain/errors.ts";
-import { SESSION_STATUSES } from "../../domain/session.ts";
 import type { Chain } from "../state-delta.ts";
 import type { SessionFilter, StoreCounts, SummaryFilter } from "../store.ts";
 import { Archive, ForeignWrite } from "./archive.ts";
@@ -17,7 +16,7 @@ import { LIVE } from "./journal-database.ts";
 import { createTables, noteClosed, openJournalFile, wasLeftOpen } from "./journal-file.ts";
 import { CHECKSUMS_SINCE, FolderFormat, type Notice, type OtherSchema, upgradeFolder } from "./migrations.ts";
 import { charactersIn } from "./page-size.ts";
-import { findSummaries, listClause, type SummaryRows } from "./port-rows.ts";
+import { SessionLists, type SummaryRows } from "./session-lists.ts";
 import { columnIndex, fromText, type Value, type Values } from "./tables.ts";
 import {
   type BatchMessage,
@@ -79,14 +78,17 @@ export class StorageThread {
   readonly history: History;
   readonly #folder: string;
   readonly #wasLeftOpen: boolean;
+  readonly #lists: SessionLists;
   readonly #writes = new Mutex();
 
   private constructor(
     journal: Journal,
     archive: Archive,
     archiver: Archiver,
+    lists: SessionLists,
     place: { folder: string; wasLeftOpen: boolean },
   ) {
+    this.#lists = lists;
     this.#folder = place.folder;
     this.#wasLeftOpen = place.wasLeftOpen;
     this.#journal = journal;
@@ -124,7 +126,8 @@ export class StorageThread {
             throw failure;
           });
       });
-      return new StorageThread(journal, archive, archiver, place);
+      const lists = new SessionLists(folder, journal, target.tables);
+      return new StorageThread(journal, archive, archiver, lists, place);
     } catch (error) {
       close();
       if (!place.wasLeftOpen) noteClosed(folder);
@@ -187,6 +190,7 @@ export class StorageThread {
       const outcomes = this.#journal.apply(batches);
       const written = batches.filter((_, index) => outcomes[index]?.kind === "committed");
       this.#archiver.added(written.map(measureHistory).reduce(plus, NOTHING));
+      this.#lists.catchUp();
       return outcomes;
     } catch (error) {
       if (batches.length === 1) return [{ kind: "failed", error: packError(error) }];
@@ -246,34 +250,30 @@ export class StorageThread {
   }
 
   /** The ids of sessions in the list's order. */
-  sessionIds({ status, ...filter }: SessionFilter, needing: string[]): string[] {
-    const statusFilter = status === undefined ? filter : { ...filter, statuses: [status] };
-    const { sql, values } = listClause(this.#journal, statusFilter, needing);
-    return this.#journal.query(`SELECT session_id FROM agent_state ${sql}`, ...values).map(([id]) => id as string);
+  sessionIds({ status, ...filter }: SessionFilter, asking: string[]): Promise<string[]> {
+    return this.#lists.ids(status === undefined ? filter : { ...filter, statuses: [status] }, asking);
   }
 
-  sessionSummaries(filter: SummaryFilter, asking: string[]): SummaryRows {
-    return findSummaries(this.#journal, filter, asking);
+  sessionSummaries(filter: SummaryFilter, asking: string[]): Promise<SummaryRows> {
+    return this.#lists.summaries(filter, asking);
   }
 
   /** Agents by id with the number of their sessions and the newest one's id. */
-  agents(
+  async agents(
     only: string | null,
     limit: number,
     offset: number,
-  ): { agent_id: string; session_count: number; latest: string }[] {
-    const rows = this.#journal.query(
-      `SELECT agent_id, count(*), (SELECT session_id FROM agent_state AS s WHERE s.agent_id = a.agent_id ORDER BY arrival DESC LIMIT 1)
-       FROM agent_state AS a WHERE ?1 IS NULL OR agent_id = ?1 GROUP BY agent_id ORDER BY agent_id LIMIT ?2 OFFSET ?3`,
-      only,
-      limit,
-      offset,
-    );
-    return rows.map(([agent_id, count, latest]) => ({
-      agent_id: agent_id as string,
-      session_count: Number(count),
-      latest: latest as string,
-    }));
+  ): Promise<{ agent_id: string; session_count: number; latest: string }[]> {
+    const count = "SELECT agent_id, count(*) FROM agent_state WHERE agent_id = ? GROUP BY agent_id";
+    const agents =
+      only === null
+        ? await this.#lists.agents(limit, offset)
+        : (this.#journal.query(count, only) as [string, number][]);
+    return agents.map(([agent_id, session_count]) => {
+      const latest = "SELECT session_id FROM agent_state WHERE agent_id = ? ORDER BY arrival DESC LIMIT 1";
+      const [session_id] = this.#journal.query(latest, agent_id)[0] as [string];
+      return { agent_id, session_count, latest: session_id };
+    });
   }
 
   /** The session that moved last among those of an agent that have a step. */
@@ -341,11 +341,8 @@ export class StorageThread {
     }));
   }
 
-  sessionCounts(): StoreCounts["sessions"] {
-    const counts = Object.fromEntries(SESSION_STATUSES.map((status) => [status, 0])) as StoreCounts["sessions"];
-    for (const [status, count] of this.#journal.query("SELECT status, count(*) FROM agent_state GROUP BY status"))
-      counts[status as keyof typeof counts] = Number(count);
-    return counts;
+  sessionCounts(): Promise<StoreCounts["sessions"]> {
+    return this.#lists.counts();
   }
 
   async checkpoint(compact: boolean): Promise<void> {
@@ -367,6 +364,7 @@ export class StorageThread {
     }
     await this.#archiver.close();
     this.#archive.close();
+    await this.#lists.close();
     // While the folder is still held: nobody else has written the note anew.
     noteClosed(this.#folder);
     this.#journal.close();
