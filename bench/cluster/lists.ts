@@ -15,7 +15,9 @@ export async function measureLists({ folder, quick }: BenchContext): Promise<Fig
   await using resources = new AsyncDisposableStack();
   const database = resources.use(await BenchDatabase.start(folder));
   const few = await filled(database, SMALL, resources);
-  return compareLists(few, await filled(database, quick ? QUICK_LARGE : LARGE, resources), MOST_MS);
+  const many = await filled(database, quick ? QUICK_LARGE : LARGE, resources);
+  // Awaited here: the database goes with this scope.
+  return await compareLists(few, many, MOST_MS);
 }
 
 async function filled(database: BenchDatabase, sessions: number, resources: AsyncDisposableStack): Promise<Listed> {

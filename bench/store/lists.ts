@@ -1,4 +1,6 @@
+import { stat } from "node:fs/promises";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { NOTHING_HAPPENED, SESSION_STATUSES, type Session } from "../../src/domain/session.ts";
 import { type EmbeddedStore, openEmbeddedStore } from "../../src/store/embedded/embedded-store.ts";
 import type { Store } from "../../src/store/store.ts";
@@ -17,22 +19,46 @@ export async function measureLists({ folder, quick }: BenchContext): Promise<Fig
   await using resources = new AsyncDisposableStack();
   const few = await filled(folder, SMALL, resources);
   const many = await filled(folder, quick ? QUICK_LARGE : LARGE, resources);
-  return [
-    ...(await compareLists(few, many, MOST_MS)),
-    { figure: `the first list at ${many.sessions} sessions`, measured: many.first_ms, unit: "ms", bar: null },
-  ];
+  return [...(await compareLists(few, many, MOST_MS)), ...many.figures];
 }
 
-type FilledLists = Listed & { first_ms: number };
+type FilledLists = Listed & { figures: Figure[] };
 
 async function filled(folder: string, sessions: number, resources: AsyncDisposableStack): Promise<FilledLists> {
-  const store = await openEmbeddedStore({ folder: join(folder, `lists-${sessions}`) });
+  const path = join(folder, `lists-${sessions}`);
+  const empty = await openEmbeddedStore({ folder: path });
+  await fill(empty, sessions);
+  await empty.close();
+  const [start_ms, store] = await timed(() => openEmbeddedStore({ folder: path }));
   resources.defer(() => store.close());
-  await fill(store, sessions);
+  const [list_ms] = await timed(() => store.summarizeSessions(FIRST_PAGE));
+  const [search_ms] = await timed(() => store.summarizeSessions({ ...FIRST_PAGE, q: "nowhere" }));
+  const [index_ms] = await timed(() => indexed(store));
+  const { size } = await stat(join(path, "lists.tmp"));
+  const figure = (figure: string, measured: number, unit = "ms"): Figure => ({ figure, measured, unit, bar: null });
+  return {
+    sessions,
+    lists: [...lists(store, sessions), ...otherLists(store)],
+    figures: [
+      figure(`start at ${sessions} sessions`, start_ms),
+      figure(`the first list at ${sessions} sessions`, list_ms),
+      figure(`the first search at ${sessions} sessions`, search_ms),
+      figure(`until texts are indexed at ${sessions} sessions`, index_ms),
+      figure("disk for the lists of a session", size / sessions, "bytes"),
+    ],
+  };
+}
+
+const FIRST_PAGE = { limit: 100, offset: 0 };
+
+async function timed<Result>(work: () => Promise<Result>): Promise<[ms: number, result: Result]> {
   const begun = performance.now();
-  await store.summarizeSessions({ limit: 100, offset: 0 });
-  const first_ms = performance.now() - begun;
-  return { sessions, lists: [...lists(store, sessions), ...otherLists(store)], first_ms };
+  const result = await work();
+  return [performance.now() - begun, result];
+}
+
+async function indexed(store: EmbeddedStore): Promise<void> {
+  while ((await store.stats()).unindexed_texts !== 0) await sleep(10);
 }
 
 /** The same sessions as the shared store is measured with (`cluster/fill-lists.ts`); the first has some children. */

@@ -1,7 +1,7 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { parseDefensively } from "../../domain/json.ts";
-import { LIVE_STATUSES } from "../../domain/session.ts";
-import { beginningOf, searchedText } from "../../domain/session-summary.ts";
+import { LIVE_STATUSES, type Session } from "../../domain/session.ts";
+import { beginningOf, needsPerson, searchedText } from "../../domain/session-summary.ts";
 import { toStoreError } from "./folder-errors.ts";
 import {
   ASSIGNED,
@@ -38,6 +38,19 @@ export class JournalDatabase {
         moniker: fromText(String(moniker)),
         text: beginningOf(parseDefensively(result as string | null)),
       }),
+    );
+    this.#database.function(
+      "needs_person",
+      { deterministic: true },
+      (status, stop_reason, question, pause_reason): number =>
+        Number(
+          needsPerson({
+            status: status as Session["status"],
+            stop_reason: stop_reason as Session["stop_reason"],
+            question: parseDefensively(question as string | null) as Session["question"],
+            pause_reason: parseDefensively(pause_reason as string | null) as Session["pause_reason"],
+          }),
+        ),
     );
   }
 

@@ -87,9 +87,9 @@ export class Journal {
   #revision: number;
   /** Whether rows were removed that no sync took to disk yet. */
   #isUnsynced = false;
-  /** Snapshots that changed since they were copied into LanceDB. */
   /** Sessions that were written since they were last taken from here; null where nobody does (`session-lists.ts`). */
   changed: Set<string> | null = null;
+  /** Snapshots that changed since they were copied into LanceDB. */
   readonly dirty = new Map<SnapshotName, Set<string>>(SNAPSHOT_NAMES.map((name) => [name, new Set()]));
 
   /** `totals` are those of what it holds. */
@@ -256,15 +256,14 @@ export class Journal {
     return this.#numbered("WHERE arrival IN (SELECT value FROM json_each(?))", JSON.stringify(arrivals));
   }
 
-  arrivalsOf(session_ids: readonly string[]): number[] {
-    const sql = "SELECT rowid FROM packed_agent_state WHERE session_id IN (SELECT value FROM json_each(?))";
-    return this.#database.rows(sql, JSON.stringify(session_ids)).map(([arrival]) => Number(arrival));
+  /** Where a session stands among all; null where it is unknown. */
+  arrivalOf(session_id: string): number | null {
+    const sql = "SELECT rowid FROM packed_agent_state WHERE session_id = ?";
+    return (this.#database.value(sql, session_id) as number | undefined) ?? null;
   }
 
-  arrivalsSpawnedBy(session_id: string): number[] {
-    const sql = `SELECT rowid FROM packed_agent_state
-      WHERE session_id IN (SELECT session_id FROM spawned_sessions WHERE spawner_id = ?)`;
-    return this.#database.rows(sql, session_id).map(([arrival]) => Number(arrival));
+  sessionCount(agent_id: string): number {
+    return Number(this.#database.value("SELECT count(*) FROM packed_agent_state WHERE agent_id = ?", agent_id));
   }
 
   #numbered(clause: string, ...values: Value[]): NumberedRow[] {

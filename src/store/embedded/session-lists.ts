@@ -1,6 +1,7 @@
 import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync, type StatementSync } from "node:sqlite";
+import { setTimeout as sleep } from "node:timers/promises";
 import { Mutex } from "../../concurrency/mutex.ts";
 import { SESSION_STATUSES, type SessionStatus } from "../../domain/session.ts";
 import { beginningOf, needsPerson, searchedText } from "../../domain/session-summary.ts";
@@ -13,15 +14,6 @@ import { type EmbeddedTables, toText, type Value, type Values } from "./tables.t
 type SessionCounts = StoreCounts["sessions"];
 export type SummaryRows = { rows: Values[]; total: number; counts: SessionCounts; exact: boolean };
 
-/**
- * What a list is made of, and the index that it is read along: null where it is of sessions that are known one by one, or of all
- * of them in the order they arrived. `counted` is where its counts are kept; null where they are not.
- */
-type Listing = { parts: Condition[]; index: IndexName | null; counted: CountKey | null };
-type Condition = { sql: string; values: Value[] };
-type IndexName = "agent" | "moniker" | "need" | "status";
-type CountKey = [kind: "all" | "agent" | "moniker" | "need", key: string];
-
 /** `taken`: how far the sessions that were there before were taken in; null: all of them. */
 type MadeLists = { database: ListDatabase; changed: Set<string>; taken: number | null };
 
@@ -29,19 +21,24 @@ type MadeLists = { database: ListDatabase; changed: Set<string>; taken: number |
 const CHUNK = 200;
 /** So many that changed are taken in though nobody asks for a list. */
 const MOST_CHANGED = 5000;
+/** Texts that are indexed at a time, and how many a search looks at that are not. */
+const TEXTS_AT_ONCE = 50;
+const MOST_STALE = 500;
 /** Sessions that fit a search are counted up to here. */
-const MOST_COUNTED = 4000;
+const MOST_COUNTED = 2000;
 const FILE = "lists.tmp";
 
 /**
  * By what sessions are listed, in a database of its own: a page costs the same however many sessions there are.
  *
  * It is made anew by every process, when a list is first asked for: nothing depends on it, no commit writes it, and no crash
- * or damage can leave it wrong.
+ * or damage can leave it wrong. Sessions that are named one by one, or by who started them, are read from the journal without it.
  *
  * LISTING-1  A list is read once every session that changed since was taken in, in the same turn, so that it shows all that was
  *     committed before it was asked for, and its rows are those that it was made from.
  * LISTING-2  Where it cannot be written, on a full disk say, it is forgotten, and the next list makes it anew.
+ * LISTING-3  A search finds what is in the sessions' texts as they are. The text index only says where to look; texts that it
+ *     does not have yet are all looked at. It is built from the first search on, beside other work.
  */
 export class SessionLists {
   readonly #journal: Journal;
@@ -52,6 +49,8 @@ export class SessionLists {
   /** While there are any, the journal tells which sessions change. */
   #made: MadeLists | undefined;
   #isCatchingUp = false;
+  #indexing: Promise<void> | undefined;
+  #isClosed = false;
   /** Sessions that ask something which their rows do not tell. */
   #asking: ReadonlySet<string> = new Set();
 
@@ -65,33 +64,50 @@ export class SessionLists {
 
   /** The ids of sessions in the list's order. */
   async ids(filter: SummaryFilter, asking: string[]): Promise<string[]> {
+    if (isOfKnown(filter) || isOrderedInJournal(filter)) {
+      const { sql, values } = listClause(this.#journal, filter, asking);
+      return this.#journal.query(`SELECT session_id FROM agent_state ${sql}`, ...values).map(([id]) => id as string);
+    }
     return this.#read(asking, (database) => {
-      const arrivals = pageOf(this.#journal, database, filter);
+      const arrivals = database.page(toListing(this.#journal, filter));
       return this.#rows(arrivals).map(([id]) => id as string);
     });
   }
 
   async summaries(filter: SummaryFilter, asking: string[]): Promise<SummaryRows> {
-    return this.#read(asking, (database) => {
-      const rows = this.#rows(pageOf(this.#journal, database, filter));
-      const counts = countsOf(this.#journal, database, filter);
-      const total = [...new Set(filter.statuses ?? SESSION_STATUSES)].reduce((sum, status) => sum + counts[status], 0);
-      const isCapped = filter.q !== undefined && sumOf(counts) >= MOST_COUNTED;
-      return { rows, total, counts, exact: !isCapped };
+    if (isOfKnown(filter)) return summariesInJournal(this.#journal, filter, asking);
+    const q = folded(filter.q ?? "");
+    const found = await this.#read(asking, (database) => {
+      const listing = toListing(this.#journal, filter);
+      const { arrivals, counts, exact } =
+        q === ""
+          ? { arrivals: database.page(listing), counts: database.counts(listing), exact: true }
+          : database.search(q, listing);
+      return { rows: this.#rows(arrivals), total: totalOf(counts, filter), counts, exact };
     });
+    if (q !== "") this.#indexTexts();
+    return found;
   }
 
   /** From the journal until there are lists: they are not made only to be counted. */
   async counts(): Promise<SessionCounts> {
     if (!this.#made) return toCounts(this.#journal.query("SELECT status, count(*) FROM agent_state GROUP BY status"));
-    return this.#read([...this.#asking], (database) => storedCounts(database, ["all", ""]));
+    return this.#read([...this.#asking], (database) => database.counts({}));
+  }
+
+  async sessionCount(agent_id: string): Promise<number> {
+    if (!this.#made) return this.#journal.sessionCount(agent_id);
+    return this.#read([...this.#asking], (database) => totalOf(database.counts({ agent_id }), {}));
   }
 
   /** Agents by id with the number of their sessions. */
   agents(limit: number, offset: number): Promise<[agent_id: string, count: number][]> {
-    const page = `SELECT key, sum(count) FROM counts WHERE kind = 'agent' GROUP BY key HAVING sum(count) > 0
-      ORDER BY key LIMIT ? OFFSET ?`;
-    return this.#read([...this.#asking], (database) => database.rows(page, limit, offset) as [string, number][]);
+    return this.#read([...this.#asking], (database) => database.agents(limit, offset));
+  }
+
+  /** Texts that are yet to be indexed; null where there are no lists. */
+  unindexedTexts(): number | null {
+    return this.#made?.database.staleTexts() ?? null;
   }
 
   /** Called after every commit: what changed is not kept in mind without end. */
@@ -104,8 +120,10 @@ export class SessionLists {
   }
 
   /** Awaits the list that is being read, and leaves no file. */
-  close(): Promise<void> {
-    return this.#turns.run(async () => this.#forget());
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    await this.#indexing;
+    await this.#turns.run(async () => this.#forget());
   }
 
   /** LISTING-1. */
@@ -149,9 +167,9 @@ export class SessionLists {
       rows.map(({ arrival, values }) => {
         const session = this.#tables.toStored("agent_state", values);
         const { session_id, agent_id, moniker, status, created_at, updated_at } = session;
-        const needs = needsPerson(session) || this.#asking.has(session_id);
+        const needs_person = Number(needsPerson(session) || this.#asking.has(session_id));
         const text = searchedText({ session_id, agent_id, moniker, text: beginningOf(session.result) });
-        return [arrival, agent_id, toText(moniker), status, Number(needs), updated_at, created_at, text];
+        return { arrival, agent_id, moniker: toText(moniker), status, needs_person, updated_at, created_at, text };
       }),
     );
   }
@@ -171,6 +189,30 @@ export class SessionLists {
     });
   }
 
+  /** LISTING-3. Not for the few that change between two searches. */
+  #indexTexts(): void {
+    if (this.#indexing || this.#isClosed || (this.unindexedTexts() ?? 0) <= MOST_STALE) return;
+    this.#indexing = this.#indexAllTexts().finally(() => (this.#indexing = undefined));
+  }
+
+  /** Half of the time is left to others. */
+  async #indexAllTexts(): Promise<void> {
+    for (let isDone = false; !isDone && !this.#isClosed; ) {
+      const begun = performance.now();
+      isDone = await this.#turns.run(async () => this.#indexSomeTexts());
+      await sleep(performance.now() - begun);
+    }
+  }
+
+  #indexSomeTexts(): boolean {
+    try {
+      return this.#made?.database.indexTexts(TEXTS_AT_ONCE) ?? true;
+    } catch {
+      this.#forget(); // LISTING-2
+      return true;
+    }
+  }
+
   #forget(): void {
     this.#journal.changed = null;
     this.#made?.database.close();
@@ -179,14 +221,186 @@ export class SessionLists {
   }
 }
 
-const INDEXES: Readonly<Record<IndexName, string>> = {
-  status: "(status",
-  agent: "(agent_id, status",
-  moniker: "(moniker, status",
-  need: "(needs_person, status",
+type SqlCondition = { sql: string; values: Value[] };
+
+const among = (column: string, values: readonly Value[]): SqlCondition => ({
+  sql: `${column} IN (SELECT value FROM json_each(?))`,
+  values: [JSON.stringify(values)],
+});
+
+const all = (parts: SqlCondition[]): SqlCondition => ({
+  sql: parts.length > 0 ? `WHERE ${parts.map(({ sql }) => sql).join(" AND ")}` : "",
+  values: parts.flatMap(({ values }) => values),
+});
+
+const totalOf = (counts: SessionCounts, { statuses }: Pick<SummaryFilter, "statuses">): number =>
+  [...new Set(statuses ?? SESSION_STATUSES)].reduce((sum, status) => sum + counts[status], 0);
+
+function toCounts(rows: Values[]): SessionCounts {
+  const counts = Object.fromEntries(SESSION_STATUSES.map((status) => [status, 0])) as SessionCounts;
+  for (const [status, count] of rows) counts[status as SessionStatus] = Number(count);
+  return counts;
+}
+
+// Lists that are read from the journal.
+
+/** Whether the sessions are named one by one, or by who started them. */
+const isOfKnown = ({ session_ids, spawned_by }: SummaryFilter): boolean =>
+  session_ids !== undefined || spawned_by !== undefined;
+
+/** Whether the journal has an index in which a page lies together; not so its counts. */
+const isOrderedInJournal = ({ sort, needs_person, q, moniker, agent_id, statuses }: SummaryFilter): boolean =>
+  sort !== "updated_at" &&
+  !needs_person &&
+  q === undefined &&
+  moniker === undefined &&
+  (statuses === undefined || (statuses.length === 1 && agent_id === undefined));
+
+function summariesInJournal(journal: Journal, filter: SummaryFilter, asking: string[]): SummaryRows {
+  const page = listClause(journal, filter, asking);
+  const rows = journal.snapshots("agent_state", page.sql, ...page.values);
+  const fitting = all(journalConditions(filter, asking));
+  const counted = `SELECT status, count(*) FROM agent_state ${fitting.sql} GROUP BY status`;
+  const counts = toCounts(journal.query(counted, ...fitting.values));
+  return { rows, total: totalOf(counts, filter), counts, exact: true };
+}
+
+/** The end of a statement that reads a page of `agent_state`. Rows are numbered as they are written, whatever clocks say. */
+function listClause(journal: Journal, filter: SummaryFilter, asking: string[]): SqlCondition {
+  const { sort = "created_at", after, statuses, limit, offset } = filter;
+  const parts = journalConditions(filter, asking);
+  const [status, ...others] = statuses ?? [];
+  if (status !== undefined && others.length === 0) parts.push({ sql: "status = ?", values: [status] });
+  else if (statuses) parts.push(among("status", statuses));
+  if (after) parts.push(beyond(sort, placeOf(journal, after)));
+  const { sql, values } = all(parts);
+  return { sql: `${sql} ORDER BY ${ORDERS[sort]} LIMIT ? OFFSET ?`, values: [...values, limit, offset] };
+}
+
+function journalConditions(
+  { agent_id, moniker, q, session_ids, needs_person, spawned_by }: SummaryFilter,
+  asking: string[],
+): SqlCondition[] {
+  const parts: SqlCondition[] = [];
+  if (agent_id !== undefined) parts.push({ sql: "agent_id = ?", values: [agent_id] });
+  if (moniker !== undefined) parts.push({ sql: "moniker = ?", values: [toText(moniker)] });
+  if (spawned_by !== undefined)
+    parts.push({
+      sql: "session_id IN (SELECT session_id FROM spawned_sessions WHERE spawner_id = ?)",
+      values: [spawned_by],
+    });
+  if (session_ids) parts.push(among("session_id", session_ids));
+  if (q !== undefined)
+    parts.push({ sql: "instr(searched_text(session_id, agent_id, moniker, result), ?) > 0", values: [folded(q)] });
+  if (needs_person) {
+    const asks = among("session_id", asking);
+    const needs = "needs_person(status, stop_reason, question, pause_reason)";
+    parts.push({ sql: `(${needs} OR ${asks.sql})`, values: asks.values });
+  }
+  return parts;
+}
+
+// Lists that have indexes.
+
+const ORDERS: Readonly<Record<SessionSort, string>> = {
+  created_at: "arrival DESC",
+  updated_at: "updated_at DESC, arrival DESC",
 };
 
-/** Each list has an index for each of its orders. Rows of a listed session are found by when it arrived. */
+/** Where a list stands; `arrival` is null where that session is unknown. */
+type Place = { arrival: number | null; at: string };
+type Order = { sort: SessionSort; place: Place | undefined; limit: number; offset: number };
+type Filter = Pick<SummaryFilter, "agent_id" | "moniker" | "needs_person" | "statuses">;
+type Listing = Filter & Order;
+
+const placeOf = (journal: Journal, { session_id, at }: ListPlace): Place => ({
+  arrival: journal.arrivalOf(session_id),
+  at,
+});
+
+function toListing(journal: Journal, filter: SummaryFilter): Listing {
+  const { sort = "created_at", after, q: _, session_ids: __, spawned_by: ___, ...others } = filter;
+  return { ...others, sort, place: after && placeOf(journal, after) };
+}
+
+function beyond(sort: SessionSort, { arrival, at }: Place): SqlCondition {
+  if (arrival === null) return { sql: `${sort} <= ?`, values: [at] };
+  return sort === "created_at"
+    ? { sql: "arrival < ?", values: [arrival] }
+    : { sql: "(updated_at, arrival) < (?, ?)", values: [at, arrival] };
+}
+
+/** The same of what is at hand. */
+function isBeyond(row: ListedSession, { sort, place }: Order): boolean {
+  if (!place) return true;
+  const { arrival, at } = place;
+  if (arrival === null) return row[sort] <= at;
+  if (sort === "created_at") return row.arrival < arrival;
+  return row.updated_at < at || (row.updated_at === at && row.arrival < arrival);
+}
+
+type ListedSession = { arrival: number; status: SessionStatus; created_at: string; updated_at: string };
+
+/** The arrivals of a page of what was found, which has all of it. */
+function cutPage(found: ListedSession[], { sort, limit, offset }: Order): number[] {
+  const byArrival = (a: ListedSession, b: ListedSession): number => b.arrival - a.arrival;
+  const byUpdate = (a: ListedSession, b: ListedSession): number =>
+    a.updated_at < b.updated_at ? 1 : a.updated_at > b.updated_at ? -1 : byArrival(a, b);
+  return found
+    .sort(sort === "created_at" ? byArrival : byUpdate)
+    .slice(offset, offset + limit)
+    .map(({ arrival }) => arrival);
+}
+
+type ListRow = ListedSession & { agent_id: string; moniker: string; needs_person: number; text: string };
+type SearchPage = { arrivals: number[]; counts: SessionCounts; exact: boolean };
+
+/** Each list has an index for each of its orders, in which the sessions of a status lie together. */
+const INDEXES = {
+  status: { columns: "status", rows: "" },
+  agent: { columns: "agent_id, status", rows: "" },
+  moniker: { columns: "moniker, status", rows: "" },
+  need: { columns: "needs_person, status", rows: "WHERE needs_person = 1" },
+} as const;
+type IndexName = keyof typeof INDEXES;
+
+/**
+ * Sessions by when they arrived, what they are listed by and the text that is searched.
+ *
+ * `counts` has them by agent and moniker, by moniker, and in all: '' stands for all, '=x' for x. `texts` has the parts of three
+ * characters of every text that is not stale, and `parts` tells these apart.
+ */
+const CREATE = [
+  // It is not needed after a crash.
+  "PRAGMA journal_mode = OFF",
+  "PRAGMA synchronous = OFF",
+  "PRAGMA locking_mode = EXCLUSIVE",
+  `CREATE TABLE sessions (arrival INTEGER PRIMARY KEY, agent_id TEXT NOT NULL, moniker TEXT NOT NULL, status TEXT NOT NULL,
+     needs_person INTEGER NOT NULL, updated_at TEXT NOT NULL, created_at TEXT NOT NULL, is_stale INTEGER NOT NULL, text TEXT NOT NULL)`,
+  ...Object.entries(INDEXES).flatMap(([name, { columns, rows }]) => [
+    `CREATE INDEX by_${name}_created_at ON sessions (${columns}, arrival) ${rows}`,
+    `CREATE INDEX by_${name}_updated_at ON sessions (${columns}, updated_at, arrival) ${rows}`,
+  ]),
+  "CREATE INDEX stale_texts ON sessions (arrival) WHERE is_stale = 1",
+  `CREATE TABLE counts (agent_key TEXT, moniker_key TEXT, status TEXT, needs_person INTEGER, count INTEGER NOT NULL,
+     PRIMARY KEY (agent_key, moniker_key, status, needs_person)) WITHOUT ROWID`,
+  `CREATE VIRTUAL TABLE texts USING fts5 (text, content = '', contentless_delete = 1, detail = none,
+     tokenize = 'trigram case_sensitive 1')`,
+  "CREATE VIRTUAL TABLE parts USING fts5vocab (texts, instance)",
+];
+
+const LISTED = "SELECT s.arrival, s.status, s.created_at, s.updated_at FROM";
+const BEFORE = "SELECT agent_id, moniker, status, needs_person FROM sessions WHERE arrival = ?";
+const INSERT = `INSERT INTO sessions (agent_id, moniker, status, needs_person, updated_at, created_at, text, arrival, is_stale)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?, 1)`;
+const UPDATE = `UPDATE sessions SET agent_id = ?1, moniker = ?2, status = ?3, needs_person = ?4, updated_at = ?5, created_at = ?6,
+  is_stale = is_stale OR text <> ?7, text = ?7 WHERE arrival = ?8`;
+const COUNT = `INSERT INTO counts (agent_key, moniker_key, status, needs_person, count) VALUES (?, ?, ?, ?, ?)
+  ON CONFLICT (agent_key, moniker_key, status, needs_person) DO UPDATE SET count = count + excluded.count`;
+const AGENTS = `SELECT substr(agent_key, 2), sum(count) FROM counts WHERE agent_key > '' GROUP BY agent_key HAVING sum(count) > 0
+  ORDER BY agent_key LIMIT ? OFFSET ?`;
+const SOME_STALE = "SELECT arrival, text FROM sessions INDEXED BY stale_texts WHERE is_stale = 1 LIMIT ?";
+
 class ListDatabase {
   readonly #database: DatabaseSync;
   readonly #statements = new Map<string, StatementSync>();
@@ -194,45 +408,149 @@ class ListDatabase {
   constructor(path: string) {
     rmSync(path, { force: true, recursive: true });
     this.#database = new DatabaseSync(path);
-    const indexes = Object.entries(INDEXES).flatMap(([name, columns]) => [
-      `CREATE INDEX by_${name}_created_at ON sessions ${columns}, arrival)${name === "need" ? NEEDED : ""}`,
-      `CREATE INDEX by_${name}_updated_at ON sessions ${columns}, updated_at, arrival)${name === "need" ? NEEDED : ""}`,
-    ]);
-    this.#database.exec(
-      [
-        // It is not needed after a crash.
-        "PRAGMA journal_mode = OFF",
-        "PRAGMA synchronous = OFF",
-        "PRAGMA locking_mode = EXCLUSIVE",
-        `CREATE TABLE sessions (arrival INTEGER PRIMARY KEY, agent_id TEXT NOT NULL, moniker TEXT NOT NULL, status TEXT NOT NULL,
-         needs_person INTEGER NOT NULL, updated_at TEXT NOT NULL, created_at TEXT NOT NULL, text TEXT NOT NULL)`,
-        ...indexes,
-        `CREATE TABLE counts (kind TEXT, key TEXT, status TEXT, count INTEGER NOT NULL, PRIMARY KEY (kind, key, status)) WITHOUT ROWID`,
-      ].join(";\n"),
-    );
-  }
-
-  rows(sql: string, ...values: Value[]): Values[] {
-    return this.#statement(sql).all(...values) as unknown as Values[];
+    this.#database.exec(CREATE.join(";\n"));
   }
 
   /** Sessions as they are now, in place of what they were. */
-  write(rows: readonly Values[]): void {
+  write(rows: readonly ListRow[]): void {
     if (rows.length === 0) return;
     const changes = new CountChanges();
     this.#database.exec("BEGIN");
     for (const row of rows) {
-      const [before] = this.rows(SESSION_AT, row[0] as number);
+      const { arrival, agent_id, moniker, status, needs_person, updated_at, created_at, text } = row;
+      const [before] = this.#rows(BEFORE, arrival);
       if (before) changes.add(before, -1);
-      changes.add(row, 1);
-      this.#statement(before ? UPDATE : INSERT).run(...(before ? [...row.slice(1), row[0] as Value] : row));
+      changes.add([agent_id, moniker, status, needs_person], 1);
+      const values = [agent_id, moniker, status, needs_person, updated_at, created_at, text, arrival];
+      this.#statement(before ? UPDATE : INSERT).run(...values);
     }
     for (const change of changes.all()) this.#statement(COUNT).run(...change);
     this.#database.exec("COMMIT");
   }
 
+  /** The arrivals of a page: of each status as many as may be on it. What was counted is not looked for any further. */
+  page(listing: Listing): number[] {
+    const counts = this.counts(listing);
+    return this.#walk(listing, [], (status) => counts[status]);
+  }
+
+  counts({ agent_id, moniker, needs_person }: Filter): SessionCounts {
+    const parts = [{ sql: "agent_key = ?", values: [keyOf(agent_id)] }];
+    if (agent_id === undefined || moniker !== undefined)
+      parts.push({ sql: "moniker_key = ?", values: [keyOf(moniker === undefined ? undefined : toText(moniker))] });
+    if (needs_person) parts.push({ sql: "needs_person = 1", values: [] });
+    const { sql, values } = all(parts);
+    return toCounts(this.#rows(`SELECT status, sum(count) FROM counts ${sql} GROUP BY status`, ...values));
+  }
+
+  agents(limit: number, offset: number): [agent_id: string, count: number][] {
+    return this.#rows(AGENTS, limit, offset) as [string, number][];
+  }
+
+  /** LISTING-3. Those of a search that fits very many are not counted, and found as they are met along the list. */
+  search(q: string, listing: Listing): SearchPage {
+    const contains: SqlCondition = { sql: "instr(s.text, ?) > 0", values: [q] };
+    const conditions = [contains, ...conditionsOf(listing)];
+    const stale = this.#listed("sessions AS s INDEXED BY stale_texts", [IS_STALE, ...conditions], MOST_COUNTED);
+    const others = this.#indexedMatches(q, listing, conditions, MOST_COUNTED - stale.length);
+    const matches = [...stale, ...others];
+    const counts = countMatches(matches);
+    if (matches.length >= MOST_COUNTED)
+      return { arrivals: this.#walk(listing, [contains], () => Number.POSITIVE_INFINITY), counts, exact: false };
+    const isListed = (row: ListedSession): boolean =>
+      (listing.statuses?.includes(row.status) ?? true) && isBeyond(row, listing);
+    return { arrivals: cutPage(matches.filter(isListed), listing), counts, exact: true };
+  }
+
+  /** Indexes the texts of some sessions; answers whether those are the last. */
+  indexTexts(limit: number): boolean {
+    const stale = this.#rows(SOME_STALE, limit) as [number, string][];
+    this.#database.exec("BEGIN");
+    for (const [arrival, text] of stale) {
+      // A part begins at each character, also at the last two.
+      this.#statement("INSERT OR REPLACE INTO texts (rowid, text) VALUES (?, ?)").run(arrival, `${indexable(text)}  `);
+      this.#statement("UPDATE sessions SET is_stale = 0 WHERE arrival = ?").run(arrival);
+    }
+    this.#database.exec("COMMIT");
+    return stale.length < limit;
+  }
+
+  staleTexts(): number {
+    const count = "SELECT count(*) FROM sessions INDEXED BY stale_texts WHERE is_stale = 1";
+    return Number(this.#rows(count)[0]?.[0]);
+  }
+
   close(): void {
     this.#database.close();
+  }
+
+  /** Along the list's index, where each status is a list of its own, or by arrival where all are listed. */
+  #walk(listing: Listing, others: SqlCondition[], most: (status: SessionStatus) => number): number[] {
+    const { sort, place, statuses, limit, offset } = listing;
+    const parts = [...others, ...conditionsOf(listing), ...(place ? [beyond(sort, place)] : [])];
+    const index = this.#indexFor(listing);
+    const end = offset + limit;
+    if (index === "status" && sort === "created_at" && !statuses)
+      return cutPage(this.#listed("sessions AS s NOT INDEXED", parts, end, ORDERS[sort]), listing);
+    const found: ListedSession[] = [];
+    for (const status of new Set(statuses ?? SESSION_STATUSES)) {
+      const count = Math.min(end, most(status));
+      const ofStatus = [{ sql: "status = ?", values: [status] }, ...parts];
+      const from = `sessions AS s INDEXED BY by_${index}_${sort}`;
+      if (count > 0) found.push(...this.#listed(from, ofStatus, count, ORDERS[sort]));
+    }
+    return cutPage(found, listing);
+  }
+
+  /** The one with the fewest sessions in it. */
+  #indexFor({ agent_id, moniker, needs_person }: Filter): IndexName {
+    const candidates: [IndexName, Filter][] = [];
+    if (agent_id !== undefined) candidates.push(["agent", { agent_id }]);
+    if (moniker !== undefined) candidates.push(["moniker", { moniker }]);
+    if (needs_person) candidates.push(["need", { needs_person }]);
+    if (candidates.length < 2) return candidates[0]?.[0] ?? "status";
+    const sizes = candidates.map(([name, filter]) => ({ name, size: totalOf(this.counts(filter), {}) }));
+    return sizes.reduce((least, next) => (next.size < least.size ? next : least)).name;
+  }
+
+  /** Of sessions whose texts are indexed. Parts that are in very many texts do not help: then all that the list has are looked at. */
+  #indexedMatches(q: string, listing: Listing, conditions: SqlCondition[], limit: number): ListedSession[] {
+    const parts = partsOf(indexable(q));
+    const fitting = [IS_INDEXED, ...conditions];
+    if (parts.length > 0) {
+      const match = {
+        sql: "texts MATCH ?",
+        values: [parts.map((part) => `"${part.replaceAll('"', '""')}"`).join(" ")],
+      };
+      return this.#listed("texts CROSS JOIN sessions AS s ON s.arrival = texts.rowid", [match, ...fitting], limit);
+    }
+    const beginning = "SELECT DISTINCT doc FROM parts WHERE term >= ? AND term <= ? LIMIT ?";
+    const most = 2 * MOST_COUNTED;
+    const arrivals = this.#rows(beginning, indexable(q), `${indexable(q)}${LAST}${LAST}`, most).map(
+      ([doc]) => doc as number,
+    );
+    if (arrivals.length < most) return this.#listed("sessions AS s", [among("s.arrival", arrivals), ...fitting], limit);
+    const index = this.#indexFor(listing);
+    return this.#listed(
+      `sessions AS s ${index === "status" ? "NOT INDEXED" : `INDEXED BY by_${index}_created_at`}`,
+      fitting,
+      limit,
+    );
+  }
+
+  #listed(from: string, parts: SqlCondition[], limit: number, order?: string): ListedSession[] {
+    const { sql, values } = all(parts);
+    const rows = this.#rows(`${LISTED} ${from} ${sql} ${order ? `ORDER BY ${order}` : ""} LIMIT ?`, ...values, limit);
+    return rows.map(([arrival, status, created_at, updated_at]) => ({
+      arrival: arrival as number,
+      status: status as SessionStatus,
+      created_at: created_at as string,
+      updated_at: updated_at as string,
+    }));
+  }
+
+  #rows(sql: string, ...values: Value[]): Values[] {
+    return this.#statement(sql).all(...values) as unknown as Values[];
   }
 
   #statement(sql: string): StatementSync {
@@ -246,142 +564,57 @@ class ListDatabase {
   }
 }
 
+const IS_STALE: SqlCondition = { sql: "s.is_stale = 1", values: [] };
+const IS_INDEXED: SqlCondition = { sql: "s.is_stale = 0", values: [] };
+const LAST = "\u{10ffff}";
+
+const keyOf = (id: string | undefined): string => (id === undefined ? "" : `=${id}`);
+
+/** Its statuses aside. */
+function conditionsOf({ agent_id, moniker, needs_person }: Filter): SqlCondition[] {
+  const parts: SqlCondition[] = [];
+  if (agent_id !== undefined) parts.push({ sql: "s.agent_id = ?", values: [agent_id] });
+  if (moniker !== undefined) parts.push({ sql: "s.moniker = ?", values: [toText(moniker)] });
+  if (needs_person) parts.push({ sql: "s.needs_person = 1", values: [] });
+  return parts;
+}
+
+function countMatches(matches: ListedSession[]): SessionCounts {
+  const counts = toCounts([]);
+  for (const { status } of matches) counts[status] += 1;
+  return counts;
+}
+
+/** SQLite's index has no characters that are none. */
+const indexable = (text: string): string => text.toWellFormed().replaceAll(/[\0\ufffe\uffff]/g, "\ufffd");
+
+/** Parts of three characters that a search is looked up by; none where it is shorter. */
+function partsOf(q: string): string[] {
+  const characters = Array.from(q).slice(0, LONGEST_LOOKED_UP);
+  return [...new Set(characters.slice(2).map((_, at) => characters.slice(at, at + 3).join("")))];
+}
+const LONGEST_LOOKED_UP = 60;
+
 /** By how much counts change, added up. */
 class CountChanges {
-  readonly #byStatus = new Map<Value, Record<CountKey[0], Map<string, number>>>();
+  readonly #changes = new Map<string, { key: Values; change: number }>();
 
-  add([, agent_id, moniker, status, needs]: Values, by: number): void {
-    let kinds = this.#byStatus.get(status as string);
-    if (!kinds) {
-      kinds = { all: new Map(), agent: new Map(), moniker: new Map(), need: new Map() };
-      this.#byStatus.set(status as string, kinds);
+  add([agent_id, moniker, status, needs_person]: Values, by: number): void {
+    const [agent, ofMoniker] = [keyOf(agent_id as string), keyOf(moniker as string)];
+    for (const [agent_key, moniker_key] of [
+      [agent, ofMoniker],
+      ["", ofMoniker],
+      ["", ""],
+    ] as const) {
+      const key = [agent_key, moniker_key, status as Value, needs_person as Value];
+      const name = JSON.stringify(key);
+      const counted = this.#changes.get(name);
+      if (counted) counted.change += by;
+      else this.#changes.set(name, { key, change: by });
     }
-    const add = (counts: Map<string, number>, key: string): void => void counts.set(key, (counts.get(key) ?? 0) + by);
-    add(kinds.all, "");
-    add(kinds.agent, agent_id as string);
-    add(kinds.moniker, moniker as string);
-    if (needs) add(kinds.need, "");
   }
 
-  *all(): Generator<[kind: string, key: string, status: Value, change: number]> {
-    for (const [status, kinds] of this.#byStatus)
-      for (const [kind, counts] of Object.entries(kinds))
-        for (const [key, change] of counts) if (change !== 0) yield [kind, key, status, change];
+  *all(): Generator<Values> {
+    for (const { key, change } of this.#changes.values()) if (change !== 0) yield [...key, change];
   }
-}
-
-const NEEDED = " WHERE needs_person = 1";
-const SESSION_AT =
-  "SELECT arrival, agent_id, moniker, status, needs_person, updated_at FROM sessions WHERE arrival = ?";
-const INSERT = `INSERT INTO sessions (arrival, agent_id, moniker, status, needs_person, updated_at, created_at, text)
-  VALUES (?, ?, ?, ?, ?, ?, ?, ?)`;
-const UPDATE = `UPDATE sessions SET agent_id = ?, moniker = ?, status = ?, needs_person = ?, updated_at = ?, created_at = ?, text = ?
-  WHERE arrival = ?`;
-const COUNT = `INSERT INTO counts (kind, key, status, count) VALUES (?, ?, ?, ?)
-  ON CONFLICT (kind, key, status) DO UPDATE SET count = count + excluded.count`;
-
-/** The arrivals of a page. Of each status the first ones are read along its index; rows are numbered as they are written, whatever clocks say. */
-function pageOf(journal: Journal, database: ListDatabase, filter: SummaryFilter): number[] {
-  const { sort = "created_at", after, statuses, limit, offset } = filter;
-  const { parts, index } = listingOf(journal, filter);
-  if (after) parts.push(beyond(journal, sort, after));
-  const order = sort === "created_at" ? "arrival DESC" : "updated_at DESC, arrival DESC";
-  const found: { arrival: number; updated_at: string }[] = [];
-  const find = (from: string, conditions: Condition[]): void => {
-    const { sql, values } = all(conditions);
-    const page = `SELECT arrival, updated_at FROM sessions ${from} ${sql} ORDER BY ${order} LIMIT ?`;
-    for (const [arrival, updated_at] of database.rows(page, ...values, offset + limit))
-      found.push({ arrival: arrival as number, updated_at: updated_at as string });
-  };
-  if (index === null || (index === "status" && sort === "created_at" && !statuses))
-    find("NOT INDEXED", statuses ? [...parts, among("status", statuses)] : parts);
-  else
-    for (const status of new Set(statuses ?? SESSION_STATUSES))
-      find(`INDEXED BY by_${index}_${sort}`, [{ sql: "status = ?", values: [status] }, ...parts]);
-  const byArrival = (a: { arrival: number }, b: { arrival: number }): number => b.arrival - a.arrival;
-  found.sort(
-    sort === "created_at"
-      ? byArrival
-      : (a, b) => (a.updated_at < b.updated_at ? 1 : a.updated_at > b.updated_at ? -1 : byArrival(a, b)),
-  );
-  return found.slice(offset, offset + limit).map(({ arrival }) => arrival);
-}
-
-/** What fits a filter, its statuses aside, and along which index. */
-function listingOf(
-  journal: Journal,
-  { agent_id, moniker, q, session_ids, needs_person, spawned_by }: SummaryFilter,
-): Listing {
-  const parts: Condition[] = [];
-  const [kinds, keys]: [CountKey[0][], string[]] = [[], []];
-  if (agent_id !== undefined) {
-    parts.push({ sql: "agent_id = ?", values: [agent_id] });
-    kinds.push("agent");
-    keys.push(agent_id);
-  }
-  if (moniker !== undefined) {
-    parts.push({ sql: "moniker = ?", values: [toText(moniker)] });
-    kinds.push("moniker");
-    keys.push(toText(moniker));
-  }
-  if (needs_person) {
-    parts.push({ sql: "needs_person = 1", values: [] });
-    kinds.push("need");
-    keys.push("");
-  }
-  const known = [
-    ...(session_ids ? [journal.arrivalsOf(session_ids)] : []),
-    ...(spawned_by === undefined ? [] : [journal.arrivalsSpawnedBy(spawned_by)]),
-  ];
-  for (const arrivals of known) parts.push(among("arrival", arrivals));
-  if (q !== undefined) parts.push({ sql: "instr(text, ?) > 0", values: [folded(q)] });
-  const index = known.length > 0 ? null : INDEX_OF[kinds[0] ?? "all"];
-  const isCounted = known.length === 0 && q === undefined && kinds.length < 2;
-  return { parts, index, counted: isCounted ? [kinds[0] ?? "all", keys[0] ?? ""] : null };
-}
-
-const among = (column: string, values: readonly Value[]): Condition => ({
-  sql: `${column} IN (SELECT value FROM json_each(?))`,
-  values: [JSON.stringify(values)],
-});
-
-const all = (parts: Condition[]): Condition => ({
-  sql: parts.length > 0 ? `WHERE ${parts.map(({ sql }) => sql).join(" AND ")}` : "",
-  values: parts.flatMap(({ values }) => values),
-});
-
-const INDEX_OF: Readonly<Record<CountKey[0], IndexName>> = {
-  all: "status",
-  agent: "agent",
-  moniker: "moniker",
-  need: "need",
-};
-
-function beyond(journal: Journal, sort: SessionSort, { session_id, at }: ListPlace): Condition {
-  const [arrival] = journal.arrivalsOf([session_id]);
-  if (arrival === undefined) return { sql: `${sort} <= ?`, values: [at] };
-  return sort === "created_at"
-    ? { sql: "arrival < ?", values: [arrival] }
-    : { sql: "(updated_at, arrival) < (?, ?)", values: [at, arrival] };
-}
-
-function countsOf(journal: Journal, database: ListDatabase, filter: SummaryFilter): SessionCounts {
-  const { parts, index, counted } = listingOf(journal, filter);
-  if (counted) return storedCounts(database, counted);
-  const indexed = index === null || index === "status" ? "NOT INDEXED" : `INDEXED BY by_${index}_created_at`;
-  const { sql, values } = all(parts);
-  const most = filter.q === undefined ? "" : `LIMIT ${MOST_COUNTED}`;
-  const fitting = `SELECT status FROM sessions ${indexed} ${sql} ${most}`;
-  return toCounts(database.rows(`SELECT status, count(*) FROM (${fitting}) GROUP BY status`, ...values));
-}
-
-const sumOf = (counts: SessionCounts): number => Object.values(counts).reduce((sum, count) => sum + count, 0);
-
-const storedCounts = (database: ListDatabase, [kind, key]: CountKey): SessionCounts =>
-  toCounts(database.rows("SELECT status, count FROM counts WHERE kind = ? AND key = ?", kind, key));
-
-function toCounts(rows: Values[]): SessionCounts {
-  const counts = Object.fromEntries(SESSION_STATUSES.map((status) => [status, 0])) as SessionCounts;
-  for (const [status, count] of rows) counts[status as SessionStatus] = Number(count);
-  return counts;
 }

@@ -45,6 +45,8 @@ export type EmbeddedStats = {
   compactions: number;
   /** Why the last checkpoint did not come through; it is tried again. */
   failure: string | null;
+  /** Sessions whose texts are yet to be indexed; null where nobody listed any. */
+  unindexed_texts: number | null;
 };
 
 /** Every row is what was written. What is missing shows when the totals are compared with those that were counted. */
@@ -264,16 +266,17 @@ export class StorageThread {
     limit: number,
     offset: number,
   ): Promise<{ agent_id: string; session_count: number; latest: string }[]> {
-    const count = "SELECT agent_id, count(*) FROM agent_state WHERE agent_id = ? GROUP BY agent_id";
-    const agents =
-      only === null
-        ? await this.#lists.agents(limit, offset)
-        : (this.#journal.query(count, only) as [string, number][]);
+    const agents = only === null ? await this.#lists.agents(limit, offset) : await this.#agent(only);
     return agents.map(([agent_id, session_count]) => {
       const latest = "SELECT session_id FROM agent_state WHERE agent_id = ? ORDER BY arrival DESC LIMIT 1";
       const [session_id] = this.#journal.query(latest, agent_id)[0] as [string];
       return { agent_id, session_count, latest: session_id };
     });
+  }
+
+  async #agent(agent_id: string): Promise<[agent_id: string, count: number][]> {
+    const count = await this.#lists.sessionCount(agent_id);
+    return count === 0 ? [] : [[agent_id, count]];
   }
 
   /** The session that moved last among those of an agent that have a step. */
@@ -351,7 +354,8 @@ export class StorageThread {
 
   stats(): EmbeddedStats {
     const { backlog, checkpoints, compactions, failure } = this.#archiver;
-    return { backlog, journal_bytes: this.#journal.bytes, checkpoints, compactions, failure };
+    const unindexed_texts = this.#lists.unindexedTexts();
+    return { backlog, journal_bytes: this.#journal.bytes, checkpoints, compactions, failure, unindexed_texts };
   }
 
   /** Leaves everything in LanceDB. Where that fails, on a full disk say, the journal keeps the rows for the next start. */

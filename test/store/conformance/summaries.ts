@@ -1,12 +1,13 @@
 import assert from "node:assert/strict";
-import { isLive, SESSION_STATUSES, type Session } from "../../../src/domain/session.ts";
+import { isLive, SESSION_STATUSES, type Session, type SessionStatus } from "../../../src/domain/session.ts";
 import { needsPerson, type SessionSummary, searchedText, summaryOf } from "../../../src/domain/session-summary.ts";
 import { folded } from "../../../src/domain/words.ts";
 import type { SessionSort, SessionSummaries, Store, SummaryFilter } from "../../../src/store/store.ts";
-import { advance, aQuestion, aSession, mustAdvance, mustCommit, mustCreate, WORKER } from "../fixtures.ts";
+import { advance, aQuestion, aSession, aTime, mustAdvance, mustCommit, mustCreate, WORKER } from "../fixtures.ts";
+import { reportedRandom, type SeededRandom } from "../seeded-random.ts";
 import { describeClaims, type OpenStore } from "./opened-store.ts";
 
-const REASONS = [null, "max_steps", "destroyed", "max_tokens", "max_runtime_s"] as const;
+const REASONS = [null, "max_steps", "destroyed", "max_tokens", "max_runtime_s", "max_cost_usd"] as const;
 const PAGE = { limit: 500, offset: 0 };
 
 const FILTERS: Partial<SummaryFilter>[] = [
@@ -132,6 +133,76 @@ export function summaries(open: OpenStore): void {
       };
     });
 
+    claim("show after each change what a session is then, in every list that it entered or left", async (store, t) => {
+      const random = reportedRandom(t, "SUMMARIES_SEED");
+      const agent_id = "changing";
+      const sessions: Session[] = [];
+      for (let at = 0; at < 8; at++) {
+        const session = aSession({ agent_id, moniker: `changing-${at % 2}`, result: `made ${at}` });
+        await mustCreate(store, session);
+        sessions.push(session);
+      }
+      const filters: Partial<SummaryFilter>[] = [
+        { needs_person: true },
+        { needs_person: true, moniker: "changing-1" },
+        { statuses: ["running", "paused"] },
+        { statuses: ["stopped", "done", "error"], moniker: "changing-0" },
+        { q: "became 1" },
+        { q: "became", statuses: ["waiting"], needs_person: true },
+        { session_ids: sessions.slice(2, 5).map(({ session_id }) => session_id), needs_person: true },
+      ];
+      const compare = async (reader: Store): Promise<void> => {
+        const newest = sessions.map(summaryOf).toReversed();
+        for (const filter of [{}, ...filters])
+          for (const sort of ["created_at", "updated_at"] as const) {
+            const asked: SummaryFilter = { ...PAGE, agent_id, ...filter, sort };
+            const { sessions: found, counts, total } = await reader.summarizeSessions(asked);
+            const expected = expectedOf(newest, asked).sessions;
+            assert.deepEqual(found, expected, JSON.stringify(asked));
+            const { statuses: _, ...anyStatus } = asked;
+            const fitting = expectedOf(newest, anyStatus).sessions.map(({ status }) => status);
+            assert.deepEqual(counts, countsOf(fitting), JSON.stringify(asked));
+            assert.equal(total, expected.length);
+          }
+      };
+      for (let change = 0; change < 20; change++) {
+        const at = random.integer(sessions.length);
+        const { session_id } = sessions[at] as Session;
+        const claimed = await store.claimSession({ worker: WORKER, session_id });
+        assert.ok(claimed);
+        const session = changed(claimed.session, random, change);
+        await mustCommit(store, { sessions: [{ kind: "update", session, owner: claimed.owner }] });
+        sessions[at] = session;
+        await compare(store);
+      }
+      return compare;
+    });
+
+    claim("of a status are listed page after page while sessions leave and enter it", async (store) => {
+      const agent_id = "leaving";
+      const owned = [];
+      for (let at = 0; at < 9; at++) owned.push(await mustCreate(store, aSession({ agent_id })));
+      const ids = owned.map(({ session }) => session.session_id).toReversed();
+      const seen: string[] = [];
+      for (let last: SessionSummary | undefined; ; ) {
+        const after = last && { session_id: last.session_id, at: last.created_at };
+        const page = { agent_id, statuses: ["running" as const], limit: 3, offset: 0, ...(after && { after }) };
+        const { sessions } = await store.summarizeSessions(page);
+        seen.push(...sessions.map(({ session_id }) => session_id));
+        last = sessions.at(-1);
+        if (sessions.length < 3) break;
+        // The page's last one leaves, so that the next page begins after one that the list does not have any more.
+        const left = owned.find(({ session }) => session.session_id === last?.session_id);
+        assert.ok(left);
+        await mustAdvance(store, left, { session: { status: "done", ended_at: left.session.updated_at } });
+      }
+      assert.deepEqual(seen, ids);
+      return async (reader) => {
+        const { counts } = await reader.summarizeSessions({ ...PAGE, agent_id, statuses: ["done"] });
+        assert.deepEqual([counts.running, counts.done], [6, 3]);
+      };
+    });
+
     claim("and whole sessions are listed page after page while others are made and updated", async (store) => {
       const agent_id = "paged";
       const create = () => mustCreate(store, aSession({ agent_id }));
@@ -211,6 +282,32 @@ function expectedOf(all: SessionSummary[], filter: SummaryFilter): Pick<SessionS
   return {
     sessions:
       sort === "updated_at" ? sessions.sort((a, b) => Date.parse(b.updated_at) - Date.parse(a.updated_at)) : sessions,
+  };
+}
+
+function countsOf(statuses: SessionStatus[]): Record<string, number> {
+  const count = (status: SessionStatus): number => statuses.filter((other) => other === status).length;
+  return Object.fromEntries(SESSION_STATUSES.map((status) => [status, count(status)]));
+}
+
+/** Another status, what belongs to it, and what it said. */
+function changed(session: Session, random: SeededRandom, change: number): Session {
+  const status = random.pick(SESSION_STATUSES);
+  const at = aTime();
+  const held = random.pick([
+    { kind: "breakpoint", step_token: "1" },
+    { kind: "person", reason: "wait" },
+  ] as const);
+  return {
+    ...session,
+    status,
+    stop_reason: status === "stopped" ? random.pick(["max_cost_usd", "destroyed", "max_steps"]) : null,
+    pause_reason: status === "paused" ? held : null,
+    question: isLive(status) && random.integer(2) === 1 ? aQuestion("may I?") : null,
+    result: random.integer(3) === 0 ? session.result : `became ${change}`,
+    last_error: status === "error" ? "why" : null,
+    updated_at: at,
+    ended_at: isLive(status) ? null : at,
   };
 }
 
