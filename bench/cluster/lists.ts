@@ -23,9 +23,11 @@ export async function measureLists({ folder, quick }: BenchContext): Promise<Fig
 async function filled(database: BenchDatabase, sessions: number, resources: AsyncDisposableStack): Promise<Listed> {
   await database.query(`create schema listed_${sessions}`);
   const url = `${database.url}?search_path=listed_${sessions}`;
+  // Not open while it is filled: its own upkeep would take the turn, and lists would be measured before their texts are indexed.
+  await (await openPostgresStore({ url })).close();
+  await fillLists(url, sessions);
   const store = await openPostgresStore({ url });
   resources.defer(() => store.close());
-  await fillLists(url, sessions);
   return { sessions, lists: [...summaryLists(store, sessions), ...otherLists(store)] };
 }
 

@@ -270,8 +270,9 @@ function listClause(journal: Journal, filter: SummaryFilter, asking: string[]): 
   const { sort = "created_at", after, statuses, limit, offset } = filter;
   const parts = journalConditions(filter, asking);
   const [status, ...others] = statuses ?? [];
-  if (status !== undefined && others.length === 0) parts.push({ sql: "status = ?", values: [status] });
-  else if (statuses) parts.push(among("status", statuses));
+  if (status !== undefined && others.length === 0 && !isOfKnown(filter))
+    parts.push({ sql: "status = ?", values: [status] });
+  else if (statuses) parts.push(among("+status", statuses));
   if (after) parts.push(beyond(sort, placeOf(journal, after)));
   const { sql, values } = all(parts);
   return { sql: `${sql} ORDER BY ${ORDERS[sort]} LIMIT ? OFFSET ?`, values: [...values, limit, offset] };
@@ -282,7 +283,9 @@ function journalConditions(
   asking: string[],
 ): SqlCondition[] {
   const parts: SqlCondition[] = [];
-  if (agent_id !== undefined) parts.push({ sql: "agent_id = ?", values: [agent_id] });
+  // The plus keeps SQLite from going through all sessions of the agent to find a few that are known.
+  const agent = session_ids || spawned_by !== undefined ? "+agent_id" : "agent_id";
+  if (agent_id !== undefined) parts.push({ sql: `${agent} = ?`, values: [agent_id] });
   if (moniker !== undefined) parts.push({ sql: "moniker = ?", values: [toText(moniker)] });
   if (spawned_by !== undefined)
     parts.push({
