@@ -35,7 +35,12 @@ async function filled(folder: string, sessions: number, resources: AsyncDisposab
   const [search_ms] = await timed(() => store.summarizeSessions({ ...FIRST_PAGE, q: "nowhere" }));
   const [index_ms] = await timed(() => indexed(store));
   const { size } = await stat(join(path, "lists.tmp"));
-  const figure = (figure: string, measured: number, unit = "ms"): Figure => ({ figure, measured, unit, bar: null });
+  const figure = (what: string, measured: number, unit = "ms"): Figure => ({
+    figure: what,
+    measured,
+    unit,
+    bar: null,
+  });
   return {
     sessions,
     lists: [...lists(store, sessions), ...otherLists(store)],
