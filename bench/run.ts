@@ -18,6 +18,7 @@ const BENCHES: Readonly<Record<string, () => Promise<Bench>>> = {
   remote: async () => (await import("./remote.ts")).remoteBench,
   matrix: async () => (await import("./matrix.ts")).matrixBench,
   cluster: async () => (await import("./cluster.ts")).clusterBench,
+  package: async () => (await import("./package.ts")).packageBench,
   peers: async () => (await import("./peers.ts")).peersBench,
 };
 

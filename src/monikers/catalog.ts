@@ -80,6 +80,9 @@ const monikerSchema = z.object({
   migrate: z.custom((value) => typeof value === "function", "must be a function").optional(),
 });
 
+/** Set by the build of the package, which has no such folder. */
+declare const MONIKERS_VERSION: string | undefined;
+
 class PublishedCatalog extends Map<string, VersionedMoniker> {
   failed: readonly SourceFailure[] = [];
   awaited: readonly string[] = [];
@@ -202,7 +205,8 @@ export class MonikerLoader {
  * One version for all built-in monikers, over everything in this folder. They share prompts, tools and the way to the model, and only
  * change with a release, so one hash misses nothing and reads each file once.
  */
-const builtInVersion = (): Promise<string> => versionOfFolder(import.meta.dirname);
+const builtInVersion = async (): Promise<string> =>
+  typeof MONIKERS_VERSION === "string" ? MONIKERS_VERSION : versionOfFolder(import.meta.dirname);
 
 /** The monikers of a folder and the built-in ones. */
 export const loadCatalog = async (folder: string | undefined): Promise<Catalog> =>

@@ -21,9 +21,12 @@ export async function codeBlocks(page: string): Promise<CodeBlock[]> {
 export async function writeCode(folder: string, blocks: readonly CodeBlock[]): Promise<void> {
   for (const { path, code } of blocks) if (path !== null) await write(join(folder, path), code);
   await write(join(folder, "package.json"), JSON.stringify({ type: "module" }));
-  await mkdir(join(folder, "node_modules"));
-  await symlink(REPOSITORY, join(folder, "node_modules/everstep"), "dir");
+  // The sources under the package's name; test/package tries the package itself.
+  const exports = { "./moniker": "./moniker.ts" };
+  await write(join(folder, "node_modules/everstep/package.json"), JSON.stringify({ type: "module", exports }));
+  await symlink(join(REPOSITORY, "src/monikers/public.ts"), join(folder, "node_modules/everstep/moniker.ts"));
   const { compilerOptions } = JSON.parse(await readFile(join(REPOSITORY, "tsconfig.json"), "utf8")) as TsConfig;
+  delete compilerOptions.paths;
   const typeRoots = [join(REPOSITORY, "node_modules/@types")];
   await write(join(folder, "tsconfig.json"), JSON.stringify({ compilerOptions: { ...compilerOptions, typeRoots } }));
 }
@@ -38,7 +41,7 @@ export async function assertTypes(folder: string): Promise<void> {
   });
 }
 
-type TsConfig = { compilerOptions: object };
+type TsConfig = { compilerOptions: { paths?: object } };
 
 async function write(path: string, text: string): Promise<void> {
   await mkdir(dirname(path), { recursive: true });

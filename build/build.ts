@@ -1,0 +1,17 @@
+import { rmSync, writeFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { versionOfFolder } from "../src/monikers/own-files.ts";
+import { bundle, licensesOf } from "./bundle.ts";
+import { writeDeclarations } from "./declarations.ts";
+
+/** Makes `dist`, from which the installed package runs: JavaScript, and declarations for those who import it. */
+const ROOT = resolve(import.meta.dirname, "..");
+const DIST = join(ROOT, "dist");
+
+rmSync(DIST, { recursive: true, force: true });
+const modules = await bundle({ folder: DIST, monikers_version: await versionOfFolder(join(ROOT, "src/monikers")) });
+writeFileSync(join(DIST, "licenses.txt"), licensesOf(modules));
+writeDeclarations({
+  folder: join(DIST, "types"),
+  entries: ["monikers/public.d.ts", "agent-api/agent-api.d.ts"],
+});
