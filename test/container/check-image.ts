@@ -132,9 +132,11 @@ async function check(built: Built): Promise<void> {
   const [code] = (await exited) as [number | null];
   const health = spawn("chroot", inside(built, [...entry, "matrix", "--health"]), { stdio: "inherit" });
   const [unhealthy] = (await once(health, "exit")) as [number | null];
-  const size = execFileSync("du", ["-sm", join(built.root, "app")], { encoding: "utf8" }).split("\t")[0];
+  const size = execFileSync("du", ["-sm", join(built.root, "usr/local/lib/node_modules/everstep")], {
+    encoding: "utf8",
+  }).split("\t")[0];
   console.log(
-    `it answered as user ${owner}, ended with ${code}; the health check of a bot that does not run ended with ${unhealthy}; /app has ${size} MB`,
+    `it answered as user ${owner}, ended with ${code}; the health check of a bot that does not run ended with ${unhealthy}; the package has ${size} MB`,
   );
   if (owner !== NODE_USER || code !== 0 || unhealthy !== 1) process.exitCode = 1;
 }
