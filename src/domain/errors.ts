@@ -13,6 +13,7 @@ export const ERROR_CODES = [
   "matrix_state_unusable",
   "mcp_config_invalid",
   "moniker_invalid",
+  "project_exists",
   "reader_too_slow",
   "remote_gone",
   "remote_misbehaved",

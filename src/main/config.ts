@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { z } from "zod";
 import { DEFAULT_GUIDANCE_LIMIT } from "../actions/guidance-limit.ts";
 import { EverstepError } from "../domain/errors.ts";
@@ -82,6 +83,12 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
     "see .env.example for every variable",
   );
 }
+
+const MONIKERS = "./monikers";
+
+/** The same with the folder of monikers that is in the working folder, where none is named. */
+export const withProjectFolder = (config: Config): Config =>
+  config.EVERSTEP_MONIKERS === undefined && existsSync(MONIKERS) ? { ...config, EVERSTEP_MONIKERS: MONIKERS } : config;
 
 export function requireTokenOffLoopback({ EVERSTEP_HOST, EVERSTEP_TOKEN }: Config): void {
   if (EVERSTEP_TOKEN !== undefined || isLoopback(EVERSTEP_HOST)) return;

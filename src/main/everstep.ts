@@ -2,10 +2,12 @@ import { inspect } from "node:util";
 import { CommanderError } from "commander";
 import { EverstepError } from "../domain/errors.ts";
 import { redactUrls } from "../domain/redact.ts";
+import { VERSION } from "../domain/version.ts";
 import { describeStore, isShared, openStore } from "../store/open-store.ts";
 import { CommandError } from "../surfaces/cli/client.ts";
 import { clientCommands } from "../surfaces/cli/program.ts";
-import { readConfig, requireTokenOffLoopback } from "./config.ts";
+import { readConfig, requireTokenOffLoopback, withProjectFolder } from "./config.ts";
+import { loadEnvFile } from "./env-file.ts";
 import { limitHeapGrowth } from "./heap-growth.ts";
 import type { Role, StoreNotices } from "./serve.ts";
 
@@ -14,14 +16,26 @@ const SUPERVISE = "start it again when it crashes (or EVERSTEP_SUPERVISE=1, the 
 
 const WATCH = "load monikers again when something in EVERSTEP_MONIKERS changes";
 
-const program = clientCommands().exitOverride();
+/** Without a command it serves, also with the options of that. */
+function argumentsOf(given: readonly string[]): readonly string[] {
+  const [first] = given;
+  const isForServe = first === undefined || (first.startsWith("-") && !/^(?:-h|--help|-V|--version)$/.test(first));
+  return isForServe ? ["serve", ...given] : given;
+}
+
+// Before the commands, whose defaults are of the environment.
+const unreadable = loadEnvFile();
+const program = clientCommands().exitOverride().version(VERSION);
 
 program
   .command("serve")
-  .description("run everything in one process: the runtime, the HTTP API, the console")
+  .description("run everything in one process, as `everstep` alone does: the runtime, the HTTP API, the console")
   .option("--supervise", SUPERVISE)
   .option("--watch", WATCH)
-  .addHelpText("after", "\nIt is set up by environment variables; .env.example lists them.")
+  .addHelpText(
+    "after",
+    "\nIt is set up by environment variables, which may be in a file .env; .env.example lists them.\nOf the working folder it uses monikers/, tools/ and mcp.json.",
+  )
   .action((options: StartOptions) => start("serve", options));
 
 program
@@ -78,9 +92,22 @@ program
     (await import("./maintenance.ts")).prune(olderThan, store),
   );
 
+program
+  .command("init [folder]")
+  .description("make a project: a moniker with its test, tsconfig.json, mcp.json, .env.example, AGENTS.md")
+  .addHelpText("after", "\nNothing that is there already is overwritten.")
+  .action(async (folder: string | undefined) => (await import("./init.ts")).init(folder ?? "."));
+
+program
+  .command("doctor")
+  .description("check what a start needs, and say the next move; the exit code is 1 if something is broken")
+  .option("--online", "also ask the model something, which costs a few tokens")
+  .option("--json", "print JSON for programs")
+  .action(async (options: { online?: boolean; json?: boolean }) => (await import("./doctor.ts")).doctor(options));
+
 /** The store opens while the rest of the program is loaded. */
 async function start(role: Role, options: StartOptions): Promise<void> {
-  const config = readConfig(process.env);
+  const config = withProjectFolder(readConfig(process.env));
   if (role !== "worker") requireTokenOffLoopback(config);
   if (isSupervised(config, options)) return runSupervised(role, ...(options.watch ? ["--watch"] : []));
   limitHeapGrowth();
@@ -114,7 +141,8 @@ function refuseAlone(role: string): void {
 }
 
 try {
-  await program.parseAsync();
+  if (unreadable) throw unreadable;
+  await program.parseAsync(argumentsOf(process.argv.slice(2)), { from: "user" });
 } catch (error) {
   if (error instanceof CommanderError) process.exitCode = error.exitCode === 0 ? 0 : 2;
   else {

@@ -7,12 +7,12 @@ import { GuidanceLimit } from "../actions/guidance-limit.ts";
 import { EverstepError } from "../domain/errors.ts";
 import { redactUrls } from "../domain/redact.ts";
 import { Events } from "../events/events.ts";
-import { MonikerLoader } from "../monikers/catalog.ts";
+import { BUILT_IN, MonikerLoader } from "../monikers/catalog.ts";
 import { ownFileOf } from "../monikers/import-own.ts";
 import { RemoteMonikers } from "../monikers/remote/remote-monikers.ts";
 import { Rerunner } from "../sessions/rerun.ts";
 import { currentStep, runningSteps } from "../sessions/step-scope.ts";
-import { describeStore, isShared } from "../store/open-store.ts";
+import { isShared } from "../store/open-store.ts";
 import type { Store } from "../store/store.ts";
 import { AgentSocketServer } from "../surfaces/agent-ws/agent-socket.ts";
 import { DefaultChat } from "../surfaces/agent-ws/default-chat.ts";
@@ -25,6 +25,7 @@ import { openAiRoutes } from "../surfaces/openai/openai-routes.ts";
 import { SocketServer } from "../surfaces/socket/socket-server.ts";
 import { TokenCheck } from "../surfaces/token-check.ts";
 import type { Config } from "./config.ts";
+import { greeting } from "./greeting.ts";
 import { Models, unknownModel } from "./models.ts";
 import { MonikerReloads } from "./moniker-reloads.ts";
 import { remoteFinder } from "./remotes.ts";
@@ -113,8 +114,7 @@ async function serveUntilStopped(role: Role, config: Config, { opening, notices,
   if (runtime) tools.start();
   // Only now: a step that holds up or ends the process must not keep it from being reached, nor from being started again.
   const revived = await Promise.race([runtime?.start() ?? 0, stopped.then(() => 0)]);
-  if (address !== null) greet(address, config, revived);
-  else console.log(`Everstep works (store ${describeStore(config.EVERSTEP_STORE)}, ${revived} sessions go on)`);
+  console.log(greeting(address, config, { revived, monikers: catalog.size - BUILT_IN.length, ...tools.found }));
   // Now, and not only at the end: the end may come at any moment.
   flushCompileCache();
   await stopped;
@@ -174,7 +174,11 @@ function reloadable(loader: MonikerLoader, { folder, watch, log }: ReloadOptions
   atStop("the signal to reload", reloads.onHangUp());
   if (!watch) return reloads;
   if (folder === undefined)
-    throw new EverstepError("config_invalid", "--watch has nothing to watch", "name a folder in EVERSTEP_MONIKERS");
+    throw new EverstepError(
+      "config_invalid",
+      "--watch has nothing to watch",
+      "make a folder ./monikers, or name one in EVERSTEP_MONIKERS",
+    );
   atStop("the watch over the monikers", () => reloads.unwatch());
   reloads.watch(folder);
   return reloads;
@@ -272,13 +276,4 @@ async function listen(config: Config, { log, limit, ...parts }: ServerParts, atS
       error,
     );
   }
-}
-
-function greet(address: string, config: Config, revived: number): void {
-  console.log(`Everstep is up at ${address} (store ${describeStore(config.EVERSTEP_STORE)}${revived > 0 ? `, ${revived} sessions go on` : ""})
-
-Try:  curl -s ${address}/api/agents -H 'content-type: application/json' -d '{"agent_id":"joker","moniker":"joke","params":{"subject":"tea"}}'
-      curl -s '${address}/api/agent-steps?agent_id=joker'
-
-The console is at ${address}/, the API is described at ${address}/docs. Ctrl-C stops it; everything goes on at the next start.`);
 }

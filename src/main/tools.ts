@@ -36,6 +36,8 @@ function alwaysThere({ store, catalog, limit }: ToolParts): ToolServer[] {
 /** Every tool of this process. */
 export type Tools = {
   registry: ToolRegistry;
+  /** How many there are that Everstep did not bring. */
+  found: { tools: number; mcp_servers: number };
   /** Begins to connect to servers; without it they are connected to when they are first asked. */
   start(): void;
 };
@@ -67,6 +69,7 @@ export async function openTools(
   });
   return {
     registry,
+    found: { tools: (await own.server.tools()).length, mcp_servers: servers.length },
     start() {
       for (const server of servers) server.start();
     },

@@ -36,9 +36,14 @@ export async function importOwn(path: string, files: OwnFiles): Promise<unknown>
       const version = files.version(own);
       if (version !== undefined) failures.set(version, (failures.get(version) ?? 0) + 1);
     }
-    throw error;
+    throw isOfCommonJs(error) ? new Error(COMMON_JS, { cause: error }) : error;
   }
 }
+
+const isOfCommonJs = (error: unknown): boolean =>
+  error instanceof SyntaxError && error.message.startsWith("Cannot use import statement outside a module");
+const COMMON_JS =
+  'the package.json around it says or implies "type": "commonjs", and it is an ES module: run `npm pkg set type=module` there';
 
 /** The file of a moniker that an error comes from: its stack leads there, or it came of something that the file started when loaded. */
 export function ownFileOf(error: unknown): string | null {

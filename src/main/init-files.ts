@@ -1,0 +1,113 @@
+import { VERSION } from "../domain/version.ts";
+
+/** The files of a new project by their paths, but for `.env.example`, which is the package's own. */
+export const projectFiles = (name: string): Readonly<Record<string, string>> => ({
+  "package.json": `${JSON.stringify(manifest(name), null, 2)}\n`,
+  "tsconfig.json": TSCONFIG,
+  "monikers/countdown.ts": MONIKER,
+  "test/countdown.test.ts": TEST,
+  "mcp.json": `${JSON.stringify({ mcpServers: {} }, null, 2)}\n`,
+  "AGENTS.md": AGENTS,
+  ".gitignore": "node_modules/\n/data/\n/workspace/\n/matrix-state/\n.env\n*.log\n",
+});
+
+export const DEVELOPMENT = { "@types/node": "^24.0.0", typescript: "^7.0.0" };
+export const SCRIPTS = { start: "everstep serve --watch", test: "node --test", types: "tsc" };
+
+const manifest = (name: string): object => ({
+  name,
+  version: "0.1.0",
+  private: true,
+  type: "module",
+  scripts: SCRIPTS,
+  dependencies: { everstep: `^${VERSION}` },
+  devDependencies: DEVELOPMENT,
+});
+
+const TSCONFIG = `{
+  "compilerOptions": {
+    "target": "es2024",
+    "module": "nodenext",
+    "types": ["node"],
+    "noEmit": true,
+    "strict": true,
+    "erasableSyntaxOnly": true,
+    "verbatimModuleSyntax": true,
+    "allowImportingTsExtensions": true,
+    "noUncheckedIndexedAccess": true
+  },
+  "include": ["monikers", "tools", "test"]
+}
+`;
+
+const MONIKER = `import { defineMoniker, guidanceText, z } from "everstep/moniker";
+
+/** A step gets the state that the last one returned, and what people said since. What it returns is on disk before the next begins. */
+export default defineMoniker({
+  name: "countdown",
+  kind: "finite",
+  description: "Counts down, one number a step; a number that somebody says is where it goes on from.",
+  params: z.object({ from: z.int().min(1).max(1000).default(5).describe("The first number.") }),
+  options: { step_interval_ms: 1000 },
+  step({ step, state, guidance = [] }, { params }) {
+    const told = guidance.map((said) => guidanceText(said) ?? "").findLast((text) => /^\\d{1,4}$/.test(text));
+    const before = typeof state["left"] === "number" ? state["left"] : params.from + 1;
+    const left = told === undefined ? before - 1 : Number(told);
+    return { step, next_step: String(left), state: { left }, text: left > 0 ? \`\${left} …\` : "Liftoff!", done: left <= 0 };
+  },
+});
+`;
+
+const TEST = `import assert from "node:assert/strict";
+import { test } from "node:test";
+import countdown from "../monikers/countdown.ts";
+
+const context = {
+  params: countdown.params.parse({ from: 2 }),
+  signal: new AbortController().signal,
+  ids: { agent_id: "agent", session_id: "session", conversation_id: null, iteration: 0 },
+  attempt: { number: 1, after: null },
+  llm: null,
+  tools: {} as never,
+  unread: async () => [],
+  emit() {},
+};
+
+test("it counts down and lifts off", async () => {
+  const first = await countdown.step({ step: "0", state: {} }, context);
+  assert.equal(first.text, "2 …");
+  const last = await countdown.step({ step: "1", state: { left: 1 } }, context);
+  assert.deepEqual({ text: last.text, done: last.done }, { text: "Liftoff!", done: true });
+});
+
+test("it goes on from the number that somebody said", async () => {
+  const next = await countdown.step({ step: "2", state: { left: 2 }, guidance: ["7"] }, context);
+  assert.deepEqual(next.state, { left: 7 });
+});
+`;
+
+const AGENTS = `# An Everstep project
+
+Everstep runs long-lived agents that never lose a step and that people can steer while they run.
+
+\`\`\`
+npm start                                    # serves on http://127.0.0.1:4180 and loads changed monikers
+npm test                                     # the monikers' tests, offline
+npm run types                                # the compiler
+npx everstep create countdown --param from=5 # start a session
+npx everstep logs SESSION -f                 # watch it
+npx everstep interrupt SESSION 9             # tell it something; its next step knows
+npx everstep doctor                          # what is missing, and the next move
+\`\`\`
+
+- \`monikers/NAME.ts\` is a task: its default export is \`defineMoniker({...})\` of \`everstep/moniker\`. One call of \`step(frame, context)\` is one
+  step. All that it knows is in the frame (\`state\`, \`guidance\`) and \`context.params\`; all that it wants to keep it returns as \`state\`, as JSON.
+- A step may be called again with the same frame, after a crash or an error: make what it does to the world repeatable, or return
+  \`once: true\` in the frame before.
+- Keep steps short: a pause, guidance and a crash take effect between two of them. Pass \`context.signal\` on to whatever waits.
+- \`context.llm\` is the language model, null where none is configured: handle both.
+- \`tools/*.ts\` export tools made by \`defineTool\`; \`mcp.json\` names MCP servers. Agents with a model can use both.
+- Every moniker has a test in \`test/\` that calls its \`step\`.
+- Settings are environment variables or lines of \`.env\`; \`.env.example\` lists them all. Never commit \`.env\`.
+- Node runs the TypeScript as it is: only types that can be erased, relative imports with \`.ts\`.
+`;
