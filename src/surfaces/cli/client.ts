@@ -1,4 +1,4 @@
-import { io, type Socket } from "socket.io-client";
+import type { Socket } from "socket.io-client";
 import { z } from "zod";
 import { redactUrl } from "../../domain/redact.ts";
 
@@ -54,7 +54,8 @@ export class ApiClient {
     return response.status === 404 ? null : this.#checked(schema, path, await this.#read(response));
   }
 
-  socket(): Socket {
+  async socket(): Promise<Socket> {
+    const { io } = await import("socket.io-client");
     const { url, token } = this.#options;
     return io(url, { auth: token === undefined ? {} : { token }, transports: ["websocket"] });
   }

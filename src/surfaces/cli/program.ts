@@ -1,28 +1,22 @@
 import { Command, InvalidArgumentError, Option } from "commander";
 import { redactUrl, redactUrls } from "../../domain/redact.ts";
 import { ApiClient } from "./client.ts";
-import { type AnswerOptions, answer } from "./commands/answer.ts";
-import { chat } from "./commands/chat.ts";
-import { control } from "./commands/control.ts";
-import { type CostsOptions, costs } from "./commands/costs.ts";
-import { type CreateOptions, create } from "./commands/create.ts";
-import { demo } from "./commands/demo.ts";
-import { drop } from "./commands/drop.ts";
-import { type InboxOptions, inbox } from "./commands/inbox.ts";
-import { type LogsOptions, logs } from "./commands/logs.ts";
-import { type PsOptions, ps } from "./commands/ps.ts";
-import { type ReleaseOptions, release } from "./commands/release.ts";
-import { reload } from "./commands/reload.ts";
-import { type ReplayOptions, type RerunOptions, replay, rerun } from "./commands/rerun.ts";
-import { type SearchOptions, search } from "./commands/search.ts";
-import { type ToolsOptions, tools } from "./commands/tools.ts";
-import { workers } from "./commands/workers.ts";
+import type { AnswerOptions } from "./commands/answer.ts";
+import type { CostsOptions } from "./commands/costs.ts";
+import type { CreateOptions } from "./commands/create.ts";
+import type { InboxOptions } from "./commands/inbox.ts";
+import type { LogsOptions } from "./commands/logs.ts";
+import type { PsOptions } from "./commands/ps.ts";
+import type { ReleaseOptions } from "./commands/release.ts";
+import type { ReplayOptions, RerunOptions } from "./commands/rerun.ts";
+import type { SearchOptions } from "./commands/search.ts";
+import type { ToolsOptions } from "./commands/tools.ts";
 
 const DEFAULT_URL = "http://127.0.0.1:4180";
 
 type Connection = { url: string; token?: string };
 
-/** The commands that talk to a running server. Those that are one are added by the entry point. */
+/** The commands that talk to a running server, each loaded when it runs. Those that are one are added by the entry point. */
 export function clientCommands(): Command {
   const program = new Command("everstep")
     .exitOverride()
@@ -53,13 +47,16 @@ export function clientCommands(): Command {
       [],
     )
     .addHelpText("after", "\nExample:\n  everstep create joke --param subject=tea --option max_steps=5")
-    .action((moniker: string, options: CreateOptions & Connection) => create(connect(options), moniker, options));
+    .action(async (moniker: string, options: CreateOptions & Connection) =>
+      (await import("./commands/create.ts")).create(connect(options), moniker, options),
+    );
 
   lookingCommands(command);
   steeringCommands(command);
 
   command("chat", "talk to the agent of /agent_ws/ in the terminal; /help there lists its commands").action(
-    (options: Connection) => chat(connect(options), { url: options.url, ...withToken(options) }),
+    async (options: Connection) =>
+      (await import("./commands/chat.ts")).chat(connect(options), { url: options.url, ...withToken(options) }),
   );
 
   codeCommands(command);
@@ -72,7 +69,9 @@ export function clientCommands(): Command {
 
   command("demo", "watch a joke agent being guided, paused and resumed")
     .option("--fast", "without the pauses")
-    .action((options: Connection & { fast?: boolean }) => demo(connect(options), options));
+    .action(async (options: Connection & { fast?: boolean }) =>
+      (await import("./commands/demo.ts")).demo(connect(options), options),
+    );
 
   return program;
 }
@@ -85,29 +84,40 @@ function lookingCommands(command: AddCommand): void {
     .option("--status <status>", "only those that are running, waiting, paused, stopping, stopped, done or error")
     .option("--agent <id>", "only those of an agent")
     .option("--limit <number>", "how many at the most", wholeNumber, "50")
-    .action((options: PsOptions & Connection) => ps(connect(options), options));
+    .action(async (options: PsOptions & Connection) =>
+      (await import("./commands/ps.ts")).ps(connect(options), options),
+    );
 
   command("logs <session>", "print a session's steps; the beginning of its id is enough")
     .option("-f, --follow", "go on as they come, until the session ends")
     .option("--tail <number>", "begin with the last few", wholeNumber)
-    .action((session: string, options: LogsOptions & Connection) => logs(connect(options), session, options));
+    .action(async (session: string, options: LogsOptions & Connection) =>
+      (await import("./commands/logs.ts")).logs(connect(options), session, options),
+    );
 
   command("search <query>", "find words in everything that was ever said")
     .option("--agent <id>", "only in an agent's sessions")
     .option("--session <id>", "only in a session")
     .option("--limit <number>", "how many at the most", wholeNumber, "20")
-    .action((query: string, options: SearchOptions & Connection) => search(connect(options), query, options));
+    .action(async (query: string, options: SearchOptions & Connection) =>
+      (await import("./commands/search.ts")).search(connect(options), query, options),
+    );
 
   command("tools", "list the tools that agents can use, and the servers that they come from")
     .option("--session <id>", "with what a session's options allow")
-    .action((options: ToolsOptions & Connection) => tools(connect(options), options));
+    .action(async (options: ToolsOptions & Connection) =>
+      (await import("./commands/tools.ts")).tools(connect(options), options),
+    );
 
   command("costs", "what sessions cost, by the day on which they began, by agent or by model")
     .option("--by <what>", "day, agent or model", "day")
     .option("--since <date>", "sessions that began since, such as 2026-01-31; 30 days ago by default")
-    .action((options: CostsOptions & Connection) => costs(connect(options), options));
+    .action(async (options: CostsOptions & Connection) =>
+      (await import("./commands/costs.ts")).costs(connect(options), options),
+    );
   command("workers", "list the processes that share the store, and what they own").action(
-    (options: Connection & { json?: boolean }) => workers(connect(options), options),
+    async (options: Connection & { json?: boolean }) =>
+      (await import("./commands/workers.ts")).workers(connect(options), options),
   );
 }
 
@@ -116,8 +126,8 @@ function steeringCommands(command: AddCommand): void {
   for (const [verb, description] of CONTROLS) {
     command(`${verb} <session>`, description)
       .option("--reason <text>", "why, for the record")
-      .action((session: string, options: Connection & { json?: boolean; reason?: string }) =>
-        control(
+      .action(async (session: string, options: Connection & { json?: boolean; reason?: string }) =>
+        (await import("./commands/control.ts")).control(
           connect(options),
           verb,
           session,
@@ -129,18 +139,27 @@ function steeringCommands(command: AddCommand): void {
 
   command("interrupt <session> <text>", "give a session guidance for its next step")
     .option("--now", "cut the running step short; it runs again with the guidance")
-    .action((session: string, text: string, options: Connection & { json?: boolean; now?: boolean }) =>
-      control(connect(options), "interrupt", session, { guidance: text, mode: options.now ? "now" : "next" }, options),
+    .action(async (session: string, text: string, options: Connection & { json?: boolean; now?: boolean }) =>
+      (await import("./commands/control.ts")).control(
+        connect(options),
+        "interrupt",
+        session,
+        { guidance: text, mode: options.now ? "now" : "next" },
+        options,
+      ),
     );
 
   command("drop <action>", "take back guidance that no step used yet, by the id of its action").action(
-    (action: string, options: Connection & { json?: boolean }) => drop(connect(options), action, options),
+    async (action: string, options: Connection & { json?: boolean }) =>
+      (await import("./commands/drop.ts")).drop(connect(options), action, options),
   );
 
   command("inbox", "list the sessions that need a person: their questions, failures and limits")
     .option("--agent <id>", "only those of an agent")
     .option("--limit <number>", "how many at the most", wholeNumber, "50")
-    .action((options: InboxOptions & Connection) => inbox(connect(options), options));
+    .action(async (options: InboxOptions & Connection) =>
+      (await import("./commands/inbox.ts")).inbox(connect(options), options),
+    );
 
   command("answer <session> <value...>", "answer what a session asks")
     .option("--user <name>", "who answers, for the record")
@@ -148,14 +167,16 @@ function steeringCommands(command: AddCommand): void {
       "after",
       "\nA choice is given by its value, its label or its number; the fields of a form as name=value words or as one JSON object;\nanything else is text. `everstep inbox` shows the questions.",
     )
-    .action((session: string, words: string[], options: AnswerOptions & Connection) =>
-      answer(connect(options), session, words, options),
+    .action(async (session: string, words: string[], options: AnswerOptions & Connection) =>
+      (await import("./commands/answer.ts")).answer(connect(options), session, words, options),
     );
 
   command("release [session...]", "let sessions go on that are held since a start with EVERSTEP_START_HELD=1")
     .option("--agent <id>", "those of an agent")
     .option("--all", "every one")
-    .action((sessions: string[], options: ReleaseOptions & Connection) => release(connect(options), sessions, options));
+    .action(async (sessions: string[], options: ReleaseOptions & Connection) =>
+      (await import("./commands/release.ts")).release(connect(options), sessions, options),
+    );
 }
 
 /** Commands for those who change monikers while they run. */
@@ -165,14 +186,16 @@ function codeCommands(command: AddCommand): void {
       "after",
       "\nA step that runs finishes on the old code; the next one runs the new. A file that cannot be loaded leaves its moniker as it was.\nOnly the process at --url reloads: to the others that share its store send SIGHUP.",
     )
-    .action((options: Connection & { json?: boolean }) => reload(connect(options), options));
+    .action(async (options: Connection & { json?: boolean }) =>
+      (await import("./commands/reload.ts")).reload(connect(options), options),
+    );
 
   command("rerun <session> <iteration>", "run a recorded step once more on today's code; nothing is written")
     .option("--model <provider/model>", "another model than the configured one")
     .option("--guidance <text>", "instead of what the step was told")
     .option("--state <json>", "instead of the state that the step started from")
-    .action((session: string, iteration: string, options: RerunOptions & Connection) =>
-      rerun(connect(options), session, iteration, options),
+    .action(async (session: string, iteration: string, options: RerunOptions & Connection) =>
+      (await import("./commands/rerun.ts")).rerun(connect(options), session, iteration, options),
     );
 
   command("replay <session>", "run recorded steps once more on today's code and print what differs; nothing is written")
@@ -183,7 +206,9 @@ function codeCommands(command: AddCommand): void {
       "after",
       "\nEach step gets the input that was recorded, not what the step before returns now: a difference does not spread to later steps.\nThe exit code is 1 if anything differs. Files of the workspace are not written; what a moniker does beyond that, it does again.",
     )
-    .action((session: string, options: ReplayOptions & Connection) => replay(connect(options), session, options));
+    .action(async (session: string, options: ReplayOptions & Connection) =>
+      (await import("./commands/rerun.ts")).replay(connect(options), session, options),
+    );
 }
 
 const CONTROLS = [

@@ -1,4 +1,5 @@
 import { setTimeout as wait } from "node:timers/promises";
+import type { Socket } from "socket.io-client";
 import { z } from "zod";
 import { actionSchema } from "../../../domain/action.ts";
 import type { Message } from "../../../domain/conversation.ts";
@@ -28,7 +29,7 @@ export async function demo(client: ApiClient, { fast }: { fast?: boolean }): Pro
   });
   const session = `/api/sessions/${session_id}`;
   say(`An agent tells jokes about databases in a conversation. Its session is ${session_id}.`);
-  const told = new Transcript(client, conversation_id, session_id);
+  const told = new Transcript(await client.socket(), conversation_id, session_id);
   await told.jokes(2);
   say("You are in the same conversation. What you say reaches the agent's next step:");
   console.log(`${coloured("cyan", "you")}    ${WORD}`);
@@ -56,13 +57,13 @@ export async function demo(client: ApiClient, { fast }: { fast?: boolean }): Pro
 
 /** Prints the agent's messages as they come, word by word. */
 class Transcript {
-  readonly #socket;
+  readonly #socket: Socket;
   readonly #waiting: (() => void)[] = [];
   #fresh = 0;
   #streamed = false;
 
-  constructor(client: ApiClient, conversation_id: string, session_id: string) {
-    this.#socket = client.socket();
+  constructor(socket: Socket, conversation_id: string, session_id: string) {
+    this.#socket = socket;
     this.#socket.on("connect", () => this.#socket.emit("subscribe", { conversation_id, after: "" }));
     this.#socket.on("conversation_message_delta", ({ event_seq, text }: Delta) => {
       if (event_seq === 0) process.stdout.write(`${coloured("green", "joker")}  `);

@@ -24,7 +24,7 @@ export async function logs(client: ApiClient, prefix: string, { follow, tail, js
 }
 
 async function followSession(client: ApiClient, session_id: string, from: number, printer: StepPrinter): Promise<void> {
-  const socket = client.socket();
+  const socket = await client.socket();
   let last = from;
   /** Attempts at the iteration after `last` that were printed: a new subscription tells them again. */
   const failed = new Set<string>();
