@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { chmod, copyFile, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { describe, test } from "node:test";
+import { after, before, describe, test } from "node:test";
 import { MonikerFiles } from "../monikers/moniker-files.ts";
 import { repetitions } from "../repetitions.ts";
 import { REPOSITORY } from "../repository-files.ts";
@@ -33,6 +33,16 @@ async function programWorld(programs: Record<string, string>, environment: Recor
   };
 }
 
+/** One such server for the tests of a `describe`. */
+function sharedPrograms(programs: () => Promise<Record<string, string>>) {
+  let here: Awaited<ReturnType<typeof programWorld>> | undefined;
+  before(async () => {
+    here = await programWorld(await programs());
+  });
+  after(async () => here?.[Symbol.asyncDispose]());
+  return () => here ?? assert.fail("the server is started before the tests run");
+}
+
 async function writeProgram(files: MonikerFiles, name: string, text: string): Promise<void> {
   await writeFile(join(files.folder, name), text);
   if (!name.endsWith(".py")) await chmod(join(files.folder, name), 0o755);
@@ -43,6 +53,24 @@ const shell = (answer: string, description = '{"monikers":[{}]}'): string =>
 const frame = (text: string): string =>
   `echo '{"frame":{"step":"0","next_step":"0","state":{},"text":"${text}","done":true}}'`;
 const once = { retry: { max_attempts: 1, backoff_ms: 0 } };
+/** What a program may do wrong, and what it is blamed for. */
+const ODD = [
+  { what: "writes no JSON", answer: "echo hello", code: "remote_misbehaved" },
+  {
+    what: "writes another line after its frame",
+    answer: frame("a").replace(/'$/, "\n{}'"),
+    code: "remote_misbehaved",
+  },
+  {
+    what: "answers for another step",
+    answer: `echo '{"frame":{"step":"9","next_step":"0","state":{},"done":true}}'`,
+    code: "remote_misbehaved",
+  },
+  { what: "writes without end", answer: "yes", code: "remote_misbehaved" },
+  { what: "writes one line without an end", answer: "tr '\\0' x </dev/zero", code: "remote_misbehaved" },
+  { what: "ends", answer: "exit 1", code: "remote_gone" },
+  { what: "hangs with children of its own", answer: "sleep 1000 & sleep 1000", code: "timeout" },
+];
 const countPy = () => readFile(join(REPOSITORY, "test/remote/monikers/py_count.py"), "utf8");
 
 describe("a program in the folder of monikers", () => {
@@ -99,34 +127,34 @@ describe("a program in the folder of monikers", () => {
     const gone = await reload();
     assert.deepEqual([gone.monikers.map(({ change }) => change), gone.failed], [["removed"], []]);
   });
+});
 
-  for (const [what, answer, code] of [
-    ["writes no JSON", "echo hello", "remote_misbehaved"],
-    ["writes another line after its frame", frame("a").replace(/'$/, "\n{}'"), "remote_misbehaved"],
-    [
-      "answers for another step",
-      `echo '{"frame":{"step":"9","next_step":"0","state":{},"done":true}}'`,
-      "remote_misbehaved",
-    ],
-    ["writes without end", "yes", "remote_misbehaved"],
-    ["writes one line without an end", "tr '\\0' x </dev/zero", "remote_misbehaved"],
-    ["ends", "exit 1", "remote_gone"],
-    ["hangs with children of its own", "sleep 1000 & sleep 1000", "timeout"],
-  ] as const)
+describe("a program in the folder of monikers", () => {
+  const here = sharedPrograms(async () =>
+    Object.fromEntries(
+      ODD.map(({ answer }, at) => [
+        `odd${at}`,
+        shell(`case $line in *'"well":true'*) ${frame("well")} ;; *) ${answer} ;; esac`),
+      ]),
+    ),
+  );
+
+  for (const [at, { what, code }] of ODD.entries())
     test(`that ${what} is blamed and started again`, TIMEOUT, async () => {
-      const marked = `case $line in *'"well":true'*) ${frame("well")} ;; *) ${answer} ;; esac`;
-      await using here = await programWorld({ odd: shell(marked) });
+      const { api, world, server } = here();
       const options = { ...once, step_timeout_s: code === "timeout" ? 0.5 : 60 };
-      const bad = await here.api.create("odd", { options });
-      const { last_error } = await here.world.status(bad.session_id, "error");
-      assert.match(last_error ?? "", new RegExp(`^${code}: .*odd `), last_error ?? "");
-      const good = await here.api.create("odd", { params: { well: true }, options: { step_timeout_s: 60 } });
-      assert.equal((await here.world.status(good.session_id, "done", "error")).result, "well");
-      assert.ok(here.server.isAlive);
+      const bad = await api.create(`odd${at}`, { options });
+      const { last_error } = await world.status(bad.session_id, "error");
+      assert.match(last_error ?? "", new RegExp(`^${code}: .*odd${at} `), last_error ?? "");
+      const good = await api.create(`odd${at}`, { params: { well: true }, options: { step_timeout_s: 60 } });
+      assert.equal((await world.status(good.session_id, "done", "error")).result, "well");
+      assert.ok(server.isAlive);
     });
 });
 
 describe("a program in Python", NEEDS_PYTHON, () => {
+  const shared = sharedPrograms(async () => ({ "py_count.py": await countPy() }));
+
   test("runs as many steps at once as it may have processes, and others after them", TIMEOUT, async () => {
     await using here = await programWorld({ "py_count.py": await countPy() }, { EVERSTEP_MONIKER_PROCESSES: "3" });
     const { api, world } = here;
@@ -167,7 +195,7 @@ describe("a program in Python", NEEDS_PYTHON, () => {
   });
 
   test("that dies in a step is started again, and the step with it", TIMEOUT, async () => {
-    await using here = await programWorld({ "py_count.py": await countPy() });
+    const here = shared();
     const { session_id } = await here.api.create("py-die", { options: { retry: { max_attempts: 3, backoff_ms: 10 } } });
     const session = await here.world.status(session_id, "done", "error");
     assert.equal(session.result, "alive", session.last_error ?? "");
@@ -175,7 +203,7 @@ describe("a program in Python", NEEDS_PYTHON, () => {
   });
 
   test("that sleeps is ended when its step is interrupted, and its session goes on", TIMEOUT, async () => {
-    await using here = await programWorld({ "py_count.py": await countPy() });
+    const here = shared();
     const { session_id } = await here.api.create("py-sleep");
     const tell = (guidance: string, mode: string) =>
       here.api.post(pathOf("sessions", session_id, "interrupt"), { guidance, mode });

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { describe, test } from "node:test";
+import { after, before, describe, test } from "node:test";
 import { z } from "zod";
 import { freePort } from "../free-port.ts";
 import { Api, problemOf, read, wrongPaths } from "../server/api.ts";
@@ -50,6 +50,16 @@ async function counterWorld(environment: Record<string, string> = {}) {
   };
 }
 
+/** One such world for the tests of a `describe`; each says how the worker answers. */
+function sharedCounterWorld() {
+  let here: Awaited<ReturnType<typeof counterWorld>> | undefined;
+  before(async () => {
+    here = await counterWorld();
+  });
+  after(async () => here?.[Symbol.asyncDispose]());
+  return () => here ?? assert.fail("the world is opened before the tests run");
+}
+
 const listShape = z.object({
   monikers: z.array(z.object({ name: z.string(), version: z.string(), params_schema: z.unknown() })),
   failed: z.array(z.object({ file: z.string(), moniker: z.string().nullable(), error: z.string() })).default([]),
@@ -61,8 +71,10 @@ const iterations = async (api: Api, session_id: string): Promise<number[]> =>
   (await api.steps(session_id)).filter(({ status }) => status === "ok").map(({ iteration }) => iteration);
 
 describe("monikers of a worker over HTTP", () => {
+  const shared = sharedCounterWorld();
+
   test("run like any other: steps with their version, tokens, an end", TIMEOUT, async () => {
-    await using here = await counterWorld();
+    const here = shared();
     const { api, world } = here;
     const [counter] = (await listed(api)).monikers.filter(({ name }) => name === "counter");
     assert.deepEqual(counter, { name: "counter", version: "v1", params_schema: COUNTER.params_schema });
@@ -88,7 +100,7 @@ describe("monikers of a worker over HTTP", () => {
   });
 
   test("have their parameters checked by their JSON Schema, with paths", TIMEOUT, async () => {
-    await using here = await counterWorld();
+    const here = shared();
     const create = (params: Record<string, string | number>) =>
       here.api.post("/api/agents", { agent_id: "a", moniker: "counter", params });
     assert.deepEqual(wrongPaths(await create({ to: "many" })), ["params.to"]);
@@ -137,6 +149,7 @@ describe("monikers of a worker over HTTP", () => {
 });
 
 describe("a worker that is away", () => {
+  const shared = sharedCounterWorld();
   const retry = { max_attempts: 100, backoff_ms: 20 };
 
   test("at the start is found later, and its sessions go on", TIMEOUT, async () => {
@@ -168,7 +181,7 @@ describe("a worker that is away", () => {
   });
 
   test("during a step is one failed attempt of it", TIMEOUT, async () => {
-    await using here = await counterWorld();
+    const here = shared();
     const { worker, world, api } = here;
     const attempts: unknown[] = [];
     worker.answer = (request, response) => {
@@ -188,7 +201,7 @@ describe("a worker that is away", () => {
   });
 
   test("for good ends the session as error after its attempts, by the worker's name", TIMEOUT, async () => {
-    await using here = await counterWorld();
+    const here = shared();
     here.worker.answer = (_, response) => void response.destroy();
     const options = { retry: { max_attempts: 2, backoff_ms: 1 } };
     const { session_id } = await here.api.create("counter", { params: { to: 2 }, options });
@@ -198,8 +211,10 @@ describe("a worker that is away", () => {
 });
 
 describe("a worker that misbehaves does not harm the server", () => {
+  const shared = sharedCounterWorld();
+
   test("one that hangs is cut off at the deadline, by its name", TIMEOUT, async () => {
-    await using here = await counterWorld();
+    const here = shared();
     const { worker, world, api } = here;
     const closed = Promise.withResolvers<void>();
     worker.answer = (_, response) => void response.on("close", closed.resolve).write('{"delta":"so"}\n');
@@ -211,7 +226,7 @@ describe("a worker that misbehaves does not harm the server", () => {
   });
 
   test("one that sends a frame nested without end fails its step alone", TIMEOUT, async () => {
-    await using here = await counterWorld();
+    const here = shared();
     const { worker, world, api, server } = here;
     const deep = `${'{"a":'.repeat(200_000)}1${"}".repeat(200_000)}`;
     worker.answer = (_, response) =>

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { describe, test } from "node:test";
+import { after, before, describe, test } from "node:test";
 import type { JsonObject } from "../../src/domain/json.ts";
 import { MonikerFiles, monikerFile } from "../monikers/moniker-files.ts";
 import { REPOSITORY } from "../repository-files.ts";
@@ -57,19 +57,29 @@ describe("an error that nobody caught", () => {
     { kind: "rejection", waits: true },
     { kind: "timer", waits: true },
   ];
-  for (const params of strays)
-    test(`and comes from a step ends that step: ${JSON.stringify(params)}`, TIMEOUT, async () => {
-      await using server = await ServerProcess.start(MONIKERS);
-      const api = new Api(server.url);
-      const bystander = await api.create("count", { params: { to: 1_000_000, delay_ms: 5 } });
-      const { session_id } = await api.create("stray", { params, options: { retry: { max_attempts: 1 } } });
-      await eventually("the error", async () => (await api.session(session_id)).status === "error");
-      const { last_error } = await api.session(session_id);
-      assert.match(last_error ?? "", /^stray_error: .*left behind\n\s+at .*stray\.ts/);
-      const { iteration } = await api.session(bystander.session_id);
-      await eventually("the others", async () => (await api.session(bystander.session_id)).iteration > iteration);
-      assert.equal((await server.stop()).code, 0);
+  describe("and comes from a step", () => {
+    let server: ServerProcess;
+    before(async () => {
+      server = await ServerProcess.start(MONIKERS);
     });
+    after(async () => {
+      const { code } = await server.stop();
+      await server[Symbol.asyncDispose]();
+      assert.equal(code, 0);
+    });
+
+    for (const params of strays)
+      test(`ends that step: ${JSON.stringify(params)}`, TIMEOUT, async () => {
+        const api = new Api(server.url);
+        const bystander = await api.create("count", { params: { to: 1_000_000, delay_ms: 5 } });
+        const { session_id } = await api.create("stray", { params, options: { retry: { max_attempts: 1 } } });
+        await eventually("the error", async () => (await api.session(session_id)).status === "error");
+        const { last_error } = await api.session(session_id);
+        assert.match(last_error ?? "", /^stray_error: .*left behind\n\s+at .*stray\.ts/);
+        const { iteration } = await api.session(bystander.session_id);
+        await eventually("the others", async () => (await api.session(bystander.session_id)).iteration > iteration);
+      });
+  });
 
   test("and comes from a step that is over is logged with its session, and ends nothing", TIMEOUT, async () => {
     await using server = await ServerProcess.start(MONIKERS);
