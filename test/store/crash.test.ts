@@ -11,7 +11,7 @@ import { LANES as FEW_LANES, openStore, writeCommits } from "./store-folder.ts";
 import { type Acknowledged, acknowledge, type ReadHistory, verifyHistory } from "./verify-history.ts";
 import { startWriter, type Upkeep, type Writer } from "./writer-process.ts";
 
-const ROUNDS = repetitions("EVERSTEP_CRASH_ROUNDS", { few: 12, many: 54 });
+const ROUNDS = repetitions("EVERSTEP_CRASH_ROUNDS", { few: 6, many: 54 });
 const LANES = 12;
 
 /** When a round's writer is killed, and what it does until then. */
