@@ -222,8 +222,8 @@ describe("a program in Python", NEEDS_PYTHON, () => {
     const iterationOf = async (index: number): Promise<number> =>
       (await api.session(sessions[index % sessions.length]?.session_id ?? "")).iteration;
     for (let kill = 0; kill < KILLS; kill++) {
-      const before = await iterationOf(kill);
-      await eventually("a step since the last kill", async () => (await iterationOf(kill)) > before);
+      const last = await iterationOf(kill);
+      await eventually("a step since the last kill", async () => (await iterationOf(kill)) > last);
       const { session_id = "" } = sessions[kill % sessions.length] ?? {};
       const { data } = JSON.parse((await api.get("/api/agent-steps/latest", { session_id })).text) as {
         data: { pid: number };

@@ -78,7 +78,7 @@ describe("monikers of a worker over HTTP", () => {
     const { api, world } = here;
     const [counter] = (await listed(api)).monikers.filter(({ name }) => name === "counter");
     assert.deepEqual(counter, { name: "counter", version: "v1", params_schema: COUNTER.params_schema });
-    const before = Date.now();
+    const asked = Date.now();
     const { session_id } = await api.create("counter", { params: { to: 5 }, options: { step_timeout_s: 100 } });
     const session = await world.status(session_id, "done");
     assert.equal(session.tokens_used, 12);
@@ -95,7 +95,7 @@ describe("monikers of a worker over HTTP", () => {
     );
     const { context } = JSON.parse(requests[0]?.text ?? "") as { context: { deadline: string; params: unknown } };
     assert.deepEqual(context.params, { to: 5 });
-    const ms = Date.parse(context.deadline) - before;
+    const ms = Date.parse(context.deadline) - asked;
     assert.ok(ms >= 100_000 && ms < 160_000, context.deadline);
   });
 
