@@ -1,5 +1,6 @@
 import type { z } from "zod";
 import type { Action } from "../domain/action.ts";
+import type { JsonObject } from "../domain/json.ts";
 import type { Verdict } from "../domain/receipt.ts";
 import type { Session, SessionOptions } from "../domain/session.ts";
 import type { Catalog } from "../monikers/catalog.ts";
@@ -43,6 +44,8 @@ export type ActionDefinition<Schema extends z.ZodObject = z.ZodObject> = {
 type Route = {
   verb: string;
   summary: string;
+  /** A body, for the documentation. */
+  example: JsonObject;
   targets: readonly ("session_id" | "agent_id")[];
   /** Whether a request may contradict what is there. */
   may_conflict?: true;

@@ -1,5 +1,10 @@
 import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { before, describe, test } from "node:test";
+import { fileURLToPath } from "node:url";
 import { z } from "zod";
 import { isObject, type JsonObject, type JsonValue } from "../../src/domain/json.ts";
 import { Api, pathOf, read } from "./api.ts";
@@ -61,6 +66,7 @@ const CONTRACT: Record<string, number> = {
 const schemaShape = z.looseObject({});
 const contentShape = z.record(z.string(), z.object({ schema: schemaShape }));
 const routeShape = z.object({
+  operationId: z.string().regex(/^[a-z][a-zA-Z]+$/),
   summary: z.string().min(1),
   tags: z.array(z.string()).min(1),
   parameters: z
@@ -88,8 +94,24 @@ const documentShape = z.looseObject({
   ),
   components: z.object({
     schemas: z.record(z.string(), schemaShape),
-    securitySchemes: z.record(z.string(), z.object({ type: z.literal("http"), scheme: z.literal("bearer") })),
+    securitySchemes: z.record(
+      z.string(),
+      z.object({ type: z.literal("http"), scheme: z.literal("bearer"), description: z.string() }),
+    ),
   }),
+  servers: z.tuple([z.object({ url: z.literal("/"), description: z.string() })]),
+  tags: z.array(z.object({ name: z.string(), description: z.string().min(1) })),
+});
+
+const REDOCLY = fileURLToPath(import.meta.resolve("@redocly/cli/bin/cli.js"));
+const lintShape = z.object({
+  problems: z.array(
+    z.object({
+      ruleId: z.string(),
+      message: z.string(),
+      location: z.array(z.object({ pointer: z.string().optional() })),
+    }),
+  ),
 });
 
 describe("GET /openapi.json", () => {
@@ -111,6 +133,38 @@ describe("GET /openapi.json", () => {
     const documented = new Map(routes);
     for (const [name, status] of Object.entries(CONTRACT))
       assert.ok(documented.get(name)?.responses[status], `${name} answers ${status}`);
+  });
+
+  test("names every operation once, by an id of its own", () => {
+    const ids = routes.map(([, { operationId }]) => operationId);
+    assert.deepEqual(
+      ids.filter((id, place) => ids.indexOf(id) !== place),
+      [],
+    );
+  });
+
+  test("describes every tag, and each one is used", () => {
+    const used = new Set(routes.flatMap(([, { tags }]) => tags));
+    assert.deepEqual(document.tags.map(({ name }) => name).sort(), [...used].sort());
+  });
+
+  test("passes Redocly's recommended rules without an error or a warning", TIMEOUT, async (t) => {
+    const folder = await mkdtemp(join(tmpdir(), "everstep-openapi-"));
+    t.after(() => rm(folder, { recursive: true }));
+    const lint = async (name: string, contents: unknown) => {
+      await writeFile(join(folder, name), JSON.stringify(contents, null, 2));
+      const environment = { ...process.env, REDOCLY_TELEMETRY: "off", REDOCLY_SUPPRESS_UPDATE_NOTICE: "true" };
+      const args = [REDOCLY, "lint", name, "--format", "json"];
+      const { stdout } = spawnSync(process.execPath, args, { cwd: folder, env: environment, encoding: "utf8" });
+      const { problems } = lintShape.parse(JSON.parse(stdout));
+      return problems.map(({ ruleId, message, location }) => `${ruleId}: ${message} ${location[0]?.pointer ?? ""}`);
+    };
+    assert.deepEqual(await lint("openapi.json", plain), []);
+    const problems = await lint("without-servers.json", { ...plain, servers: [] });
+    assert.ok(
+      problems.some((problem) => problem.startsWith("no-empty-servers")),
+      "the check finds what is missing",
+    );
   });
 
   test("describes every parameter of every path, and each one is needed", () => {

@@ -4,6 +4,7 @@ import { z } from "zod";
 import { newId } from "../../src/domain/ids.ts";
 import { ENGINE } from "../store-home.ts";
 import { pathOf, problemOf, read, SHAPES } from "./api.ts";
+import { checkMetrics, promtoolFor } from "./promtool.ts";
 import { TIMEOUT } from "./server-fixture.ts";
 import { sharedWorld } from "./world.ts";
 
@@ -69,6 +70,17 @@ describe("GET /metrics", () => {
     }
     for (const line of text.split("\n").filter((one) => one !== "" && !one.startsWith("#")))
       assert.match(line, /^[a-zA-Z_:][\w:]*(\{[^}]*\})? (-?[\d.]+(e[+-]?\d+)?|NaN|[+-]Inf)( \d+)?$/);
+  });
+
+  test("passes promtool's check", TIMEOUT, async (t) => {
+    const promtool = promtoolFor(t);
+    if (promtool === null) return;
+    const { session_id } = await world().api.create("count", { params: { to: 3 } });
+    await world().status(session_id, "done");
+    assert.deepEqual(await checkMetrics(promtool, await metrics()), { status: 0, output: "" });
+    const { status, output } = await checkMetrics(promtool, "# TYPE steps_total gauge\nsteps_total 1\n");
+    assert.notEqual(status, 0, "the check finds a wrong name");
+    assert.match(output, /steps_total/);
   });
 
   test("moves with steps, failures, retries and sessions", TIMEOUT, async () => {

@@ -19,6 +19,7 @@ export const answer = defineAction({
   route: {
     verb: "answer",
     summary: "Answer what the session asks",
+    example: { answer: "yes", user_id: "ann" },
     targets: ["session_id"],
     may_conflict: true,
   },

@@ -6,7 +6,12 @@ import { defineAction, enqueue, rejectEnded, SESSION_OR_AGENT } from "../action-
 export const destroy = defineAction({
   payload: z.object({ reason: z.string().max(2000).optional() }),
   target: "existing",
-  route: { verb: "destroy", summary: "End the session for good", targets: SESSION_OR_AGENT },
+  route: {
+    verb: "destroy",
+    summary: "End the session for good",
+    example: { user_id: "ann" },
+    targets: SESSION_OR_AGENT,
+  },
   takes_effect_at_once: true,
   prepare: enqueue,
   handle(_action, session) {

@@ -27,6 +27,7 @@ export const fork = defineAction({
   route: {
     verb: "fork",
     summary: "Start a session that goes on from one of this one's steps",
+    example: { iteration: 0, guidance: "Try it another way." },
     targets: ["session_id"],
     may_conflict: true,
   },

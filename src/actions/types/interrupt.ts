@@ -13,6 +13,7 @@ export const interrupt = defineAction({
   route: {
     verb: "interrupt",
     summary: "Give guidance to the next step, or to the running one now",
+    example: { guidance: "Look at PostgreSQL first.", user_id: "ann" },
     targets: SESSION_OR_AGENT,
   },
   takes_effect_at_once: false,

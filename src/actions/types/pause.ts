@@ -8,6 +8,7 @@ export const pause = defineAction({
   route: {
     verb: "pause",
     summary: "Start no further step; the one that runs is kept",
+    example: { reason: "I want to look at it first", user_id: "ann" },
     targets: SESSION_OR_AGENT,
   },
   takes_effect_at_once: true,

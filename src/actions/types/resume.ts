@@ -24,6 +24,7 @@ export const resume = defineAction({
   route: {
     verb: "resume",
     summary: "Go on, try a failed step again, or go on past a limit that the given options lift",
+    example: { options: { max_steps: 200 } },
     targets: SESSION_OR_AGENT,
   },
   takes_effect_at_once: true,

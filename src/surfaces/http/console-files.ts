@@ -1,11 +1,8 @@
-import { createHash } from "node:crypto";
 import { readdir, readFile } from "node:fs/promises";
-import type { IncomingHttpHeaders } from "node:http";
 import { extname, join } from "node:path";
-import { promisify } from "node:util";
-import { gzip } from "node:zlib";
 import type { App } from "./context.ts";
 import { noConsolePage } from "./pages.ts";
+import { answerWith, type StaticFile, staticFile } from "./static-file.ts";
 
 const TYPES: Readonly<Record<string, string>> = {
   ".html": "text/html; charset=utf-8",
@@ -15,9 +12,6 @@ const TYPES: Readonly<Record<string, string>> = {
 };
 /** Addresses of the console's own pages: each is answered with the page that shows it. */
 const PAGES = ["/", "/agents", "/inbox", "/start", "/search", "/system", "/sessions", "/conversations", "/compare"];
-const compress = promisify(gzip);
-
-type ConsoleFile = { type: string; body: Buffer; gzipped: Buffer; tag: string };
 
 /** The web console's built files from a folder. They are public: what they show is not. */
 export function consoleFiles(app: App, folder: string): void {
@@ -42,29 +36,18 @@ export function consoleFiles(app: App, folder: string): void {
     });
 }
 
-type FileAnswer = { status: number; headers: Record<string, string>; body: Buffer | undefined };
-
-function answerWith(file: ConsoleFile, asked: IncomingHttpHeaders, cache: string): FileAnswer {
-  const headers = { "content-type": file.type, etag: file.tag, vary: "accept-encoding", "cache-control": cache };
-  if (asked["if-none-match"] === file.tag) return { status: 304, headers, body: undefined };
-  if (!/\bgzip\b/.test(asked["accept-encoding"] ?? "")) return { status: 200, headers, body: file.body };
-  return { status: 200, headers: { ...headers, "content-encoding": "gzip" }, body: file.gzipped };
-}
-
 /** The names are looked up rather than trusted, so that no request leads out of the folder. */
 const namesIn = (folder: string): Promise<string[]> => readdir(folder).catch(() => []);
 
-async function readConsoleFile(path: string): Promise<ConsoleFile | null> {
+async function readConsoleFile(path: string): Promise<StaticFile | null> {
   const body = await readFile(path).catch(() => null);
   if (!body) return null;
-  const tag = `"${createHash("sha256").update(body).digest("base64url").slice(0, 22)}"`;
-  const type = TYPES[extname(path)] ?? "application/octet-stream";
-  return { type, body, gzipped: await compress(body), tag };
+  return staticFile(TYPES[extname(path)] ?? "application/octet-stream", body);
 }
 
 /** A file whose name has a digest of it never changes. */
-function remembered(read: (path: string) => Promise<ConsoleFile | null>): typeof read {
-  const known = new Map<string, ConsoleFile>();
+function remembered(read: (path: string) => Promise<StaticFile | null>): typeof read {
+  const known = new Map<string, StaticFile>();
   return async (path) => {
     const file = known.get(path) ?? (await read(path));
     if (file) known.set(path, file);

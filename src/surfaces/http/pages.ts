@@ -1,16 +1,17 @@
 const STYLE = `
   :root { color-scheme: light dark; font: 16px/1.5 system-ui, sans-serif }
   body { max-width: 60rem; margin: 2rem auto; padding: 0 1rem }
-  code, pre { font-family: ui-monospace, monospace; font-size: .9em }
-  details { border-top: 1px solid #8884; padding: .4rem 0 }
-  summary { cursor: pointer }
-  pre { overflow: auto; background: #8881; padding: .8rem; border-radius: .4rem }
-  .method { display: inline-block; min-width: 4.5em; font-weight: 600 }
+  code { font-family: ui-monospace, monospace; font-size: .9em }
+`;
+const DOCS_STYLE = `
+  :root { color-scheme: light dark; font: 16px/1.5 system-ui, sans-serif }
+  body { margin: 0 }
+  #gate { max-width: 40rem; margin: 2rem auto; padding: 0 1rem }
 `;
 
-const page = (title: string, body: string): string =>
-  `<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
-<title>${title}</title><style>${STYLE}</style></head><body>${body}</body></html>`;
+const page = (title: string, body: string, style = STYLE): string =>
+  `<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<title>${title}</title><style>${style}</style></head><body>${body}</body></html>`;
 
 /** Where the console's files are missing, in a folder that npm did not set up. */
 export const noConsolePage = page(
@@ -19,33 +20,57 @@ export const noConsolePage = page(
 <p><a href="/docs">The API</a> · <a href="/openapi.json">OpenAPI</a> · <a href="/health">Health</a></p>`,
 );
 
+/** The API's reference. Scripts and styles come from this server only; what it shows needs the token, where there is one. */
 export const docsPage = page(
   "Everstep API",
-  `<h1>Everstep API</h1><p id="about"></p><main id="routes">Loading…</main><script src="/docs.js" type="module"></script>`,
+  `<div id="reference"></div>
+<form id="gate" hidden><h1>Everstep API</h1><p>This server needs a token: what EVERSTEP_TOKEN was set to where it runs.</p>
+<p id="wrong" role="alert" hidden>The token that was given is not the right one.</p>
+<p><label>Token <input name="token" type="password" autocomplete="current-password" required></label> <button>Continue</button></p></form>
+<noscript>This page needs JavaScript; <a href="/openapi.json">openapi.json</a> says the same.</noscript>
+<script src="/docs/reference.js" defer></script><script src="/docs.js" type="module"></script>`,
+  DOCS_STYLE,
 );
 
-/** Shows the OpenAPI document that the server gives. Text only enters the page as text. */
+/**
+ * Reads the API's description and shows it, with the token that the console keeps in this browser or that the reader gives.
+ * Whatever would call another host is off.
+ */
 export const docsScript = `
-const element = (name, text, ...children) => {
-  const made = document.createElement(name);
-  if (text) made.textContent = text;
-  made.append(...children);
-  return made;
-};
-const spec = await (await fetch("/openapi.json")).json();
-document.querySelector("#about").textContent = spec.info.description;
-const main = document.querySelector("#routes");
-main.textContent = "";
-for (const [path, methods] of Object.entries(spec.paths)) {
-  for (const [method, route] of Object.entries(methods)) {
-    const verb = element("span", method.toUpperCase());
-    verb.className = "method";
-    const details = element("details", "", element("summary", "", verb, element("code", path), " " + (route.summary ?? "")));
-    details.append(element("pre", JSON.stringify({ parameters: route.parameters, body: route.requestBody, answers: route.responses }, null, 2)));
-    main.append(details);
-  }
+const KEY = "everstep.token";
+const token = sessionStorage.getItem(KEY) ?? localStorage.getItem(KEY);
+const answer = await fetch("/openapi.json", token ? { headers: { authorization: "Bearer " + token } } : {});
+if (answer.status === 401) askForToken();
+else if (!answer.ok) document.querySelector("#reference").textContent = (await answer.json()).detail;
+else show(await answer.json());
+
+function askForToken() {
+  const gate = document.querySelector("#gate");
+  gate.hidden = false;
+  document.querySelector("#wrong").hidden = !token;
+  gate.addEventListener("submit", (event) => {
+    event.preventDefault();
+    localStorage.removeItem(KEY);
+    sessionStorage.setItem(KEY, new FormData(gate).get("token").trim());
+    location.reload();
+  });
 }
-main.append(element("h2", "Schemas"));
-for (const [name, schema] of Object.entries(spec.components?.schemas ?? {}))
-  main.append(element("details", "", element("summary", "", element("code", name)), element("pre", JSON.stringify(schema, null, 2))));
+
+function show(content) {
+  globalThis.Scalar.createApiReference("#reference", {
+    content,
+    ...(token && { authentication: { preferredSecurityScheme: "token", securitySchemes: { token: { token } } } }),
+    documentDownloadType: "json",
+    defaultHttpClient: { targetKey: "shell", clientKey: "curl" },
+    showOperationId: true,
+    orderSchemaPropertiesBy: "preserve",
+    hideClientButton: true,
+    withDefaultFonts: false,
+    telemetry: false,
+    showDeveloperTools: "never",
+    agent: { disabled: true },
+    mcp: { disabled: true },
+    persistAuth: false,
+  });
+}
 `;

@@ -56,6 +56,8 @@ export const idParams = <Name extends string>(name: Name) =>
 
 const PROBLEMS: Readonly<Record<number, string>> = {
   400: "The request is not as it should be.",
+  401: "A token is set, and the request has none or a wrong one.",
+  403: "No token is set, and the request does not come from this machine.",
   404: "An id in the request is unknown.",
   409: "The request contradicts what is there.",
   429: "The session was told so much that no step has used yet that this does not fit; `Retry-After` says when to try again.",
@@ -64,7 +66,11 @@ const PROBLEMS: Readonly<Record<number, string>> = {
 type Described = z.ZodType | { description: string; content: Record<string, { schema: z.ZodType }> };
 
 /** The answers of a route for its documentation: the good one, and the problems it may meet. */
-export function answers(status: number, schema: z.ZodType, ...problems: number[]): Record<number, z.ZodType> {
+export const answers = (status: number, schema: z.ZodType, ...problems: number[]): Record<number, z.ZodType> =>
+  openAnswers(status, schema, 401, ...problems);
+
+/** Those of a route that needs no token. */
+export function openAnswers(status: number, schema: z.ZodType, ...problems: number[]): Record<number, z.ZodType> {
   const entries = problems.map((code): [number, Described] => [
     code,
     {

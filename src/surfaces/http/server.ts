@@ -1,24 +1,18 @@
 import { randomBytes } from "node:crypto";
 import helmet from "@fastify/helmet";
 import rateLimit from "@fastify/rate-limit";
-import swagger from "@fastify/swagger";
 import fastify, { type FastifyBaseLogger, type FastifyError, type FastifyRequest, LogController } from "fastify";
-import {
-  createJsonSchemaTransform,
-  createJsonSchemaTransformObject,
-  validatorCompiler,
-  type ZodTypeProvider,
-} from "fastify-type-provider-zod";
-import { VERSION } from "../../domain/version.ts";
+import { validatorCompiler, type ZodTypeProvider } from "fastify-type-provider-zod";
 import { type AccessRules, bearer, isFromThisMachine } from "../access.ts";
 import type { TokenCheck } from "../token-check.ts";
+import { apiReference } from "./api-reference.ts";
 import { readBodies } from "./bodies.ts";
 import { brokenRequests } from "./broken-requests.ts";
 import { consoleFiles } from "./console-files.ts";
 import type { App, Routes, ServerContext } from "./context.ts";
 import { endConnections } from "./end-connections.ts";
 import { type ConnectionLimits, newHttpServer } from "./http-server.ts";
-import { docsPage, docsScript } from "./pages.ts";
+import { describeApi } from "./openapi.ts";
 import { Problem } from "./problem.ts";
 import { actionRoutes } from "./routes/actions.ts";
 import { agentRoutes } from "./routes/agents.ts";
@@ -112,7 +106,8 @@ export async function buildServer(context: ServerContext, options: ServerOptions
     allowList: ({ routeOptions }: FastifyRequest) => options.token === undefined || routeOptions.url === "/health",
     errorResponseBuilder: () => new Problem(429, "too many requests; try again in a minute"),
   });
-  await describe(app);
+  await describeApi(app);
+  apiReference(app);
   consoleFiles(app, options.console_folder);
   const isTrusted = ({ headers, socket }: FastifyRequest): boolean =>
     options.token === undefined ||
@@ -124,32 +119,11 @@ export async function buildServer(context: ServerContext, options: ServerOptions
 const CONTENT_POLICY = {
   defaultSrc: ["'self'"],
   connectSrc: ["'self'", "ws:", "wss:"],
+  fontSrc: ["'self'", "data:"],
   imgSrc: ["'self'", "data:"],
   styleSrc: ["'self'", "'unsafe-inline'"],
   upgradeInsecureRequests: null,
 };
-
-async function describe(app: App): Promise<void> {
-  await app.register(swagger, {
-    openapi: {
-      openapi: "3.1.0",
-      info: {
-        title: "Everstep",
-        version: VERSION,
-        description: "Long-lived agents that never lose a step and that people can steer while they run.",
-      },
-      components: { securitySchemes: { token: { type: "http", scheme: "bearer" } } },
-      security: [{ token: [] }],
-    },
-    transform: createJsonSchemaTransform({ zodToJsonConfig: { unrepresentable: "any" } }),
-    transformObject: createJsonSchemaTransformObject({ zodToJsonConfig: { unrepresentable: "any" } }),
-  });
-  app.get("/openapi.json", { schema: { hide: true } }, () => app.swagger());
-  app.get("/docs", { schema: { hide: true } }, (_request, reply) => reply.type("text/html").send(docsPage));
-  app.get("/docs.js", { schema: { hide: true }, config: { open: true } }, (_request, reply) =>
-    reply.type("text/javascript").send(docsScript),
-  );
-}
 
 function admit(request: FastifyRequest, { token, metrics_token, token_check }: ServerOptions): void {
   if (token === undefined && !isFromThisMachine(request.headers))

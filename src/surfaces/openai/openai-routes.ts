@@ -64,7 +64,7 @@ const described = (description: string, ...problems: number[]) => {
     description: text,
     content: { "application/json": { schema } },
   });
-  const errors = problems.map((status) => [status, json("An error as OpenAI's API has it.", errorSchema)]);
+  const errors = [401, ...problems].map((status) => [status, json("An error as OpenAI's API has it.", errorSchema)]);
   return Object.fromEntries([[200, json(description, anything)], ...errors]) as Record<number, z.ZodType>;
 };
 
@@ -74,6 +74,7 @@ function modelRoutes(app: App, context: ServerContext): void {
     {
       schema: {
         tags,
+        operationId: "listModels",
         summary: "Monikers that talk, and agents that run one",
         response: described("The models."),
       },
@@ -85,6 +86,7 @@ function modelRoutes(app: App, context: ServerContext): void {
     {
       schema: {
         tags,
+        operationId: "getModel",
         summary: "One of them",
         params: z.object({ model: z.string() }),
         response: described("The model.", 404),
@@ -105,8 +107,9 @@ function chatRoute(app: App, parts: ServerContext, streams: EventStreams): void 
       bodyLimit: LARGEST_BODY,
       schema: {
         tags,
+        operationId: "createChatCompletion",
         summary: "Talk to an agent as to a model",
-        body: chatRequestSchema,
+        body: chatRequestSchema.meta({ examples: [{ model: "chat", messages: [{ role: "user", content: "help" }] }] }),
         response: described("The completion, or with `stream` its chunks as server-sent events.", 400, 404, 409, 429),
       },
     },
@@ -121,7 +124,13 @@ function responseRoutes(app: App, parts: ServerContext, streams: EventStreams): 
     "/responses",
     {
       bodyLimit: LARGEST_BODY,
-      schema: { tags, summary: "Have an agent respond", body: responseRequestSchema, response },
+      schema: {
+        tags,
+        operationId: "createResponse",
+        summary: "Have an agent respond",
+        body: responseRequestSchema.meta({ examples: [{ model: "chat", input: "help" }] }),
+        response,
+      },
     },
     (request, reply) => createResponse({ parts, streams }, request, reply),
   );
@@ -130,6 +139,7 @@ function responseRoutes(app: App, parts: ServerContext, streams: EventStreams): 
     {
       schema: {
         tags,
+        operationId: "getResponse",
         summary: "A response as it stands now, or its events from anywhere",
         params,
         querystring: z.object({
@@ -147,7 +157,7 @@ function responseRoutes(app: App, parts: ServerContext, streams: EventStreams): 
   );
   app.post(
     "/responses/:response_id/cancel",
-    { schema: { tags, summary: "Stop a response that is under way", params, response } },
+    { schema: { tags, operationId: "cancelResponse", summary: "Stop a response that is under way", params, response } },
     ({ params: { response_id } }) => cancelResponse({ parts, streams }, response_id),
   );
 }

@@ -26,6 +26,7 @@ export const actionRoutes: Routes = (app, context) => {
     {
       schema: {
         tags: ["actions"],
+        operationId: "submitAction",
         summary: "Put any action into the queue",
         body: submitSchema,
         response: answers(202, acceptedSchema, 400, 404, 409, 429),
@@ -39,6 +40,7 @@ export const actionRoutes: Routes = (app, context) => {
     {
       schema: {
         tags: ["actions"],
+        operationId: "listActions",
         summary: "List actions, newest first",
         querystring: listQuery,
         response: answers(200, z.object({ actions: z.array(actionSchema) }), 400),
@@ -52,6 +54,7 @@ export const actionRoutes: Routes = (app, context) => {
     {
       schema: {
         tags: ["actions"],
+        operationId: "getAction",
         summary: "One action with its receipt",
         params: idParams("action_id"),
         response: answers(200, actionSchema, 404),
@@ -69,6 +72,7 @@ const dropRoute: Routes = (app, { store, queue, events }) => {
     {
       schema: {
         tags: ["actions"],
+        operationId: "dropAction",
         summary: "Take back guidance that no step used yet; 202 where that is not certain within five seconds",
         params: idParams("action_id"),
         response: { ...answers(200, actionSchema, 404, 409), 202: actionSchema },

@@ -10,12 +10,14 @@ import { found } from "../problem.ts";
 import { acceptedSchema, answers, idParams, pageQuery } from "../schemas.ts";
 import { refused, senderFields, splitBody, submit } from "../submitting.ts";
 
-const createBody = create.payload.extend({
-  agent_id: idSchema,
-  session_id: idSchema.optional(),
-  urgency: z.int().min(0).max(9).optional(),
-  ...senderFields,
-});
+const createBody = create.payload
+  .extend({
+    agent_id: idSchema,
+    session_id: idSchema.optional(),
+    urgency: z.int().min(0).max(9).optional(),
+    ...senderFields,
+  })
+  .meta({ examples: [{ agent_id: "counter", moniker: "count", params: { to: 10 }, options: { max_steps: 100 } }] });
 
 const params = idParams("agent_id");
 
@@ -31,6 +33,7 @@ const creationRoute: Routes = (app, { queue }) => {
     {
       schema: {
         tags: ["agents"],
+        operationId: "createSession",
         summary: "Start a session of an agent",
         body: createBody,
         response: answers(202, acceptedSchema, 400, 404, 409),
@@ -56,6 +59,7 @@ const readingRoutes: Routes = (app, { store }) => {
     {
       schema: {
         tags: ["agents"],
+        operationId: "listAgents",
         summary: "List agents by id",
         querystring: z.object(pageQuery),
         response: answers(200, z.object({ agents: z.array(agentSchema) }), 400),
@@ -69,6 +73,7 @@ const readingRoutes: Routes = (app, { store }) => {
     {
       schema: {
         tags: ["agents"],
+        operationId: "getAgent",
         summary: "One agent with its latest session",
         params,
         response: answers(200, agentSchema, 404),
@@ -82,6 +87,7 @@ const readingRoutes: Routes = (app, { store }) => {
     {
       schema: {
         tags: ["agents"],
+        operationId: "listAgentSessions",
         summary: "An agent's sessions, newest first",
         params,
         querystring: z.object({ ...orderQuery, ...pageQuery }),
@@ -102,6 +108,7 @@ const configRoutes: Routes = (app, { store, queue }) => {
     {
       schema: {
         tags: ["agents"],
+        operationId: "getAgentConfig",
         summary: "An agent's defaults",
         params,
         response: answers(200, agentConfigSchema, 404),
@@ -115,9 +122,10 @@ const configRoutes: Routes = (app, { store, queue }) => {
     {
       schema: {
         tags: ["agents"],
+        operationId: "setAgentConfig",
         summary: "Set what later sessions of the agent get where their request leaves something out",
         params,
-        body: newAgentConfigSchema,
+        body: newAgentConfigSchema.meta({ examples: [{ moniker: "chat", options: { max_cost_usd: 1 } }] }),
         response: answers(200, agentConfigSchema, 400),
       },
     },

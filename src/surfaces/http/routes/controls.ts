@@ -11,15 +11,16 @@ export const controlRoutes: Routes = (app, { queue }) => {
   for (const action_type of ACTION_TYPES) {
     const { route, payload } = ACTIONS[action_type];
     if (!route) continue;
-    const { verb, summary, targets, may_conflict } = route;
+    const { verb, summary, targets, may_conflict, example } = route;
     const problems = [400, 404, ...(may_conflict ? [409] : []), ...(carriesGuidance({ action_type }) ? [429] : [])];
     for (const target of targets) {
       const folder = target === "session_id" ? "sessions" : "agents";
+      const operationId = `${verb}${target === "session_id" ? "Session" : "Agent"}`;
       const params = idParams(target);
       const response = answers(202, acceptedSchema, ...problems);
       app.post(
         `/api/${folder}/:${target}/${verb}`,
-        { schema: { tags: [folder], summary, params, body: bodyOf(payload), response } },
+        { schema: { tags: [folder], operationId, summary, params, body: bodyOf(payload, example), response } },
         async (request, reply) => {
           const id = (request.params as Record<string, string>)[target];
           const body = splitBody((request.body ?? {}) as JsonObject);
@@ -31,7 +32,7 @@ export const controlRoutes: Routes = (app, { queue }) => {
 };
 
 /** A body may be absent where nothing in it is required. */
-function bodyOf(payload: z.ZodObject): z.ZodType {
+function bodyOf(payload: z.ZodObject, example: JsonObject): z.ZodType {
   const body = payload.extend(senderFields);
-  return body.safeParse({}).success ? body.nullish() : body;
+  return (body.safeParse({}).success ? body.nullish() : body).meta({ examples: [example] });
 }

@@ -22,6 +22,7 @@ const tags = ["conversations"];
 
 export const conversationRoutes: Routes = (app, context) => {
   collectionRoutes(app, context);
+  changeRoute(app, context);
   participantRoutes(app, context);
   messageRoutes(app, context);
 };
@@ -32,6 +33,7 @@ const collectionRoutes: Routes = (app, { store, conversations }) => {
     {
       schema: {
         tags,
+        operationId: "createConversation",
         summary: "Open a conversation",
         body: newConversationSchema.nullish(),
         response: answers(201, conversationSchema, 400),
@@ -45,6 +47,7 @@ const collectionRoutes: Routes = (app, { store, conversations }) => {
     {
       schema: {
         tags,
+        operationId: "listConversations",
         summary: "List conversations, newest first",
         querystring: z.object({
           status: conversationStatusSchema.optional(),
@@ -59,15 +62,26 @@ const collectionRoutes: Routes = (app, { store, conversations }) => {
 
   app.get(
     "/api/conversations/:conversation_id",
-    { schema: { tags, summary: "One conversation", params, response: answers(200, conversationSchema, 404) } },
+    {
+      schema: {
+        tags,
+        operationId: "getConversation",
+        summary: "One conversation",
+        params,
+        response: answers(200, conversationSchema, 404),
+      },
+    },
     async (request) => found(await store.getConversation(request.params.conversation_id), "conversation"),
   );
+};
 
+const changeRoute: Routes = (app, { conversations }) => {
   app.patch(
     "/api/conversations/:conversation_id",
     {
       schema: {
         tags,
+        operationId: "updateConversation",
         summary: "Change a conversation's title, status or tags",
         params,
         body: conversationPatchSchema,
@@ -84,9 +98,10 @@ const participantRoutes: Routes = (app, { store, conversations }) => {
     {
       schema: {
         tags,
+        operationId: "addParticipant",
         summary: "Let a person or a session join",
         params,
-        body: newParticipantSchema,
+        body: newParticipantSchema.meta({ examples: [{ user_id: "ann" }] }),
         response: answers(201, participantSchema, 400, 404, 409),
       },
     },
@@ -102,6 +117,7 @@ const participantRoutes: Routes = (app, { store, conversations }) => {
     {
       schema: {
         tags,
+        operationId: "listParticipants",
         summary: "Who is or was in the conversation",
         params,
         response: answers(200, z.object({ participants: z.array(participantSchema) }), 404),
@@ -118,6 +134,7 @@ const participantRoutes: Routes = (app, { store, conversations }) => {
     {
       schema: {
         tags,
+        operationId: "removeParticipant",
         summary: "Let someone leave",
         params: z.object({ conversation_id: idSchema, participant_id: idSchema }),
         response: answers(204, z.null().describe("They left."), 404),
@@ -136,9 +153,10 @@ const messageRoutes: Routes = (app, { store, conversations }) => {
     {
       schema: {
         tags,
+        operationId: "postMessage",
         summary: "Say something; the sessions that are meant get it as guidance",
         params,
-        body: newMessageSchema,
+        body: newMessageSchema.meta({ examples: [{ user_id: "ann", text: "How far are you?" }] }),
         response: answers(201, z.object({ message: messageSchema, action_ids: z.array(idSchema) }), 400, 404, 409, 429),
       },
     },
@@ -154,6 +172,7 @@ const messageRoutes: Routes = (app, { store, conversations }) => {
     {
       schema: {
         tags,
+        operationId: "listMessages",
         summary: "The transcript, oldest first",
         params,
         querystring: z.object({ since: timeSchema.optional(), after: idSchema.optional(), ...pageQuery }),

@@ -33,6 +33,7 @@ export const costRoutes: Routes = (app, { store, models }) => {
     {
       schema: {
         tags: ["system"],
+        operationId: "getCosts",
         summary: "What sessions cost, by the day on which they began, by agent or by model",
         querystring: z.object({
           by: z.enum(["day", "agent", "model"]).default("day"),

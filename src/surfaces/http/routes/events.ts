@@ -36,6 +36,7 @@ const sessionRoute = (app: App, { store, events }: ServerContext, streams: Event
       config: { token_in_query: true },
       schema: {
         tags,
+        operationId: "streamSessionEvents",
         summary: "Follow a session: the Socket.IO events as server-sent events",
         params: idParams("session_id"),
         querystring: z.object({ after_iteration: iterationQuery, last_event_id, token }),
@@ -67,6 +68,7 @@ const allRoute = (app: App, { store, events }: ServerContext, streams: EventStre
       config: { token_in_query: true },
       schema: {
         tags,
+        operationId: "streamEvents",
         summary: "Follow everything: the Socket.IO events as server-sent events",
         querystring: z.object({ last_event_id, token }),
         response: stream(400),

@@ -33,6 +33,7 @@ export const overviewRoutes: Routes = (app, { store, metrics, runtimes }) => {
     {
       schema: {
         tags: ["system"],
+        operationId: "getSystem",
         summary: "The queue, the workers, the store and the throughput of the last half hour",
         response: answers(200, overviewSchema),
       },

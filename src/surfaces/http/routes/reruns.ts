@@ -11,6 +11,7 @@ export const rerunRoutes: Routes = (app, { rerun }) => {
     {
       schema: {
         tags: ["steps"],
+        operationId: "rerunStep",
         summary: "Run a recorded step once more on today's code, and see what differs; nothing is written",
         params: z.object({
           session_id: idSchema,

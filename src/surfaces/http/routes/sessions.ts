@@ -21,6 +21,7 @@ const rowRoutes: Routes = (app, { store }) => {
     {
       schema: {
         tags: ["sessions"],
+        operationId: "listSessions",
         summary: "List sessions, newest first",
         querystring: z.object({
           status: sessionStatusSchema.optional(),
@@ -44,6 +45,7 @@ const rowRoutes: Routes = (app, { store }) => {
     {
       schema: {
         tags: ["sessions"],
+        operationId: "getSession",
         summary: "Where a session stands",
         params: idParams("session_id"),
         response: answers(200, sessionSchema, 404),
@@ -59,6 +61,7 @@ const stepRoutes: Routes = (app, { store }) => {
     {
       schema: {
         tags: ["steps"],
+        operationId: "listSteps",
         summary: "List steps of a session or an agent by iteration",
         querystring: z.object({
           ...sessionOrAgent,
@@ -85,6 +88,7 @@ const stepRoutes: Routes = (app, { store }) => {
     {
       schema: {
         tags: ["steps"],
+        operationId: "getLatestStep",
         summary: "The newest step",
         querystring: z.object(sessionOrAgent),
         response: answers(200, stepSchema, 400, 404),

@@ -39,6 +39,7 @@ export const summaryRoutes: Routes = (app, { store }) => {
     {
       schema: {
         tags: ["sessions"],
+        operationId: "listSessionSummaries",
         summary: "Find sessions, newest first, without their states; with counts by status",
         querystring: summariesQuery,
         response: answers(200, summariesSchema, 400),

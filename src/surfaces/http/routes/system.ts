@@ -4,7 +4,7 @@ import { idSchema } from "../../../domain/ids.ts";
 import { searchHitSchema } from "../../../domain/search.ts";
 import type { Routes } from "../context.ts";
 import { describeMoniker, monikerSchema } from "../describe-moniker.ts";
-import { answers, workersSchema } from "../schemas.ts";
+import { answers, openAnswers, workersSchema } from "../schemas.ts";
 
 const failedSchema = z
   .array(z.object({ file: z.string(), moniker: z.string().nullable(), error: z.string() }))
@@ -57,6 +57,7 @@ const releaseRoute: Routes = (app, { release }) => {
     {
       schema: {
         tags: ["system"],
+        operationId: "releaseSessions",
         summary: "Let sessions go on that are held since the start (EVERSTEP_START_HELD=1)",
         body: releaseSchema,
         response: answers(
@@ -82,6 +83,7 @@ const monikerRoutes: Routes = (app, { catalog, reloadMonikers }) => {
     {
       schema: {
         tags: ["system"],
+        operationId: "listMonikers",
         summary: "The tasks that agents can be given",
         response: answers(200, z.object({ monikers: z.array(monikerSchema), failed: failedSchema.optional() })),
       },
@@ -97,6 +99,7 @@ const monikerRoutes: Routes = (app, { catalog, reloadMonikers }) => {
     {
       schema: {
         tags: ["system"],
+        operationId: "reloadMonikers",
         summary: "Load monikers whose code or prompts changed; a running step finishes on the old code",
         response: answers(200, reloadSchema),
       },
@@ -111,6 +114,7 @@ const searchRoute: Routes = (app, { store }) => {
     {
       schema: {
         tags: ["system"],
+        operationId: "search",
         summary: "Find words in steps and messages, letter case and diacritics aside",
         querystring: z.object({
           q: z.string().min(1).max(1000),
@@ -131,6 +135,7 @@ const resetRoute: Routes = (app, { chat }) => {
     {
       schema: {
         tags: ["system"],
+        operationId: "resetChat",
         summary: "Start the one chat of /agent_ws/ afresh",
         response: answers(200, z.object({ status: z.literal("reset") })),
       },
@@ -149,9 +154,11 @@ const healthRoute: Routes = (app, { store, isTrusted }) => {
       config: { open: true },
       schema: {
         tags: ["system"],
+        operationId: "getHealth",
         summary: "Whether work is being done",
+        security: [],
         response: {
-          ...answers(200, healthSchema),
+          ...openAnswers(200, healthSchema, 403),
           503: healthSchema.partial().describe("The store is out of reach, or cannot be written."),
         },
       },
@@ -193,7 +200,9 @@ const metricsRoute: Routes = (app, { metrics }) => {
       config: { metrics: true },
       schema: {
         tags: ["system"],
+        operationId: "getMetrics",
         summary: "Figures for Prometheus",
+        security: [{ metrics_token: [] }],
         produces: ["text/plain"],
         response: answers(200, z.string()),
       },

@@ -11,6 +11,7 @@ export const toolRoutes: Routes = (app, { store, tools }) => {
     {
       schema: {
         tags: ["system"],
+        operationId: "listTools",
         summary: "The tools that steps can call, and the servers that they come from",
         querystring: z.object({
           session_id: idSchema.optional().describe("With the policy that this session's options give."),

@@ -1,0 +1,3 @@
+import { installPromtool } from "./promtool.ts";
+
+console.log(`promtool is at ${await installPromtool()}`);
