@@ -1,16 +1,10 @@
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { basename, dirname, join, relative, resolve, sep } from "node:path";
 import { type Plugin, rolldown } from "rolldown";
+import type { Entry } from "./entries.ts";
 
 const ROOT = resolve(import.meta.dirname, "..");
 const SOURCES = join(ROOT, "src");
-
-/** What the package runs and exports. */
-const ENTRIES: Readonly<Record<string, string>> = {
-  everstep: "src/main/everstep.ts",
-  moniker: "src/monikers/public.ts",
-  "agent-api": "src/agent-api/agent-api.ts",
-};
 
 /** What package.json names as dependencies. Everything else is in the bundle. */
 const EXTERNAL = [/^@lancedb\/lancedb-/, /^@boundaryml\/baml-/, /^zod(\/|$)/, /^@matrix-org\/matrix-sdk-crypto-wasm$/];
@@ -19,17 +13,18 @@ const BESIDE_LOADERS = [/\.node$/, /\.wasi\.cjs$/];
 
 type BundleOptions = {
   folder: string;
+  entries: readonly Entry[];
   /** The version of the built-in monikers, which is made from files that the bundle does not have. */
   monikers_version: string;
 };
 
 /** Writes the program and all that it imports into a folder. Answers the files that went into it. */
-export async function bundle({ folder, monikers_version }: BundleOptions): Promise<string[]> {
+export async function bundle({ folder, entries, monikers_version }: BundleOptions): Promise<string[]> {
   await using build = await rolldown({
-    input: Object.fromEntries(Object.entries(ENTRIES).map(([name, path]) => [name, join(ROOT, path)])),
+    input: Object.fromEntries(entries.map(({ name, source }) => [name, join(SOURCES, source)])),
     platform: "node",
     external: [...EXTERNAL, ...BESIDE_LOADERS],
-    plugins: [relativeUrls(), ownRequires()],
+    plugins: [relativeUrls(entries), ownRequires()],
     transform: {
       define: {
         // Modules of CommonJS ask for these.
@@ -61,7 +56,7 @@ const RELATIVE_URL = /new URL\("(\.[^"]+)", import\.meta\.url\)/g;
  * What a module of ours names from its own place. Another module, such as a thread's, becomes an entry of the bundle. Other files and
  * folders of the sources are copied to the path that they have there; what is outside the sources the package has at the same place.
  */
-function relativeUrls(): Plugin {
+function relativeUrls(entries: readonly Entry[]): Plugin {
   return {
     name: "relative-urls",
     transform: {
@@ -71,7 +66,7 @@ function relativeUrls(): Plugin {
         const emit: Emit = (file) => this.emitFile(file);
         return code.replace(RELATIVE_URL, (_, path: string) => {
           const target = resolve(dirname(id), path);
-          return `new URL("${placeOf(target, emit)}", import.meta.url)`;
+          return `new URL("${placeOf(target, entries, emit)}", import.meta.url)`;
         });
       },
     },
@@ -83,10 +78,10 @@ type Emit = (
 ) => void;
 
 /** Where the bundle, whose files are all in one folder, finds a file or a folder of the repository. */
-function placeOf(target: string, emit: Emit): string {
+function placeOf(target: string, entries: readonly Entry[], emit: Emit): string {
   if (target.endsWith(".ts")) {
-    const [entry] = Object.entries(ENTRIES).find(([, path]) => join(ROOT, path) === target) ?? [];
-    const name = entry ?? basename(target, ".ts");
+    const entry = entries.find(({ source }) => join(SOURCES, source) === target);
+    const name = entry?.name ?? basename(target, ".ts");
     if (entry === undefined) emit({ type: "chunk", id: target, fileName: `${name}.js` });
     return `./${name}.js`;
   }

@@ -28,6 +28,7 @@ const HTTP = [
 /** These take longest, so they begin first: else one of them would be alone at the end. */
 const LONGEST = [
   "test/matrix/matrix.test.ts",
+  "test/package/package.test.ts",
   "test/runtime/{lancedb,postgres}{,-faults}.test.ts",
   "test/store/{embedded,embedded-archiving,postgres}.test.ts",
 ];

@@ -67,12 +67,13 @@ function build({ name, instructions }: Stage): Built {
     else if (keyword === "USER") built.user = rest === "node" ? NODE_USER : 0;
     else if (keyword === "ENTRYPOINT") built.entry = JSON.parse(rest) as string[];
     else if (keyword === "CMD") built.command = JSON.parse(rest) as string[];
-    else if (keyword === "RUN") execFileSync("chroot", inside(built, ["/bin/sh", "-c", rest]), { stdio: "inherit" });
+    else if (keyword === "RUN") execFileSync("unshare", inside(built, ["/bin/sh", "-c", rest]), { stdio: "inherit" });
     else if (keyword === "COPY") copy(built, rest);
   }
   return built;
 }
 
+/** The arguments of `unshare`: a container has /proc, which lasts as long as the command here. */
 function inside({ environment, directory, user, root }: Built, command: string[]): string[] {
   const path = "/usr/local/bin:/usr/bin:/bin";
   const variables = Object.entries({
@@ -82,7 +83,8 @@ function inside({ environment, directory, user, root }: Built, command: string[]
     ...environment,
   });
   const set = variables.map(([name, value]) => `${name}=${value}`);
-  return [`--userspec=${user}:${user}`, root, "/usr/bin/env", "-i", "-C", directory, ...set, ...command];
+  const mounted = ["--mount", "/bin/sh", "-c", 'mount -t proc proc "$0/proc" && exec chroot "$@"', root];
+  return [...mounted, `--userspec=${user}:${user}`, root, "/usr/bin/env", "-i", "-C", directory, ...set, ...command];
 }
 
 /** The way to the registry, where the machine has one of its own, and the certificates that it trusts. */
@@ -115,7 +117,7 @@ async function check(built: Built): Promise<void> {
   const { entry, command, user } = built;
   if (user === 0) throw new Error("the program runs as root");
   built.environment["EVERSTEP_PORT"] = PORT;
-  const child: ChildProcess = spawn("chroot", inside(built, [...entry, ...command]), { stdio: "inherit" });
+  const child: ChildProcess = spawn("unshare", inside(built, [...entry, ...command]), { stdio: "inherit" });
   const exited = once(child, "exit");
   const until = Date.now() + 30_000;
   const isUp = () =>
@@ -130,7 +132,7 @@ async function check(built: Built): Promise<void> {
   const owner = statSync(`/proc/${child.pid}`).uid;
   child.kill("SIGTERM");
   const [code] = (await exited) as [number | null];
-  const health = spawn("chroot", inside(built, [...entry, "matrix", "--health"]), { stdio: "inherit" });
+  const health = spawn("unshare", inside(built, [...entry, "matrix", "--health"]), { stdio: "inherit" });
   const [unhealthy] = (await once(health, "exit")) as [number | null];
   const size = execFileSync("du", ["-sm", join(built.root, "usr/local/lib/node_modules/everstep")], {
     encoding: "utf8",
