@@ -11,6 +11,7 @@ const RULES: ImportRules = {
     domain: [],
     files: [],
     concurrency: [],
+    signing: [],
     // What the bot and the console show of other people's words.
     markdown: [],
     store: ["domain", "concurrency"],
@@ -28,13 +29,24 @@ const RULES: ImportRules = {
     "monikers/llm/provider-models.ts": ["monikers"],
     "monikers/catalog.ts": ["domain", "concurrency", "monikers"],
     // Steps that run outside of this process.
-    "monikers/remote": ["domain", "concurrency", "monikers", "monikers/catalog.ts"],
+    "monikers/remote": ["domain", "concurrency", "signing", "monikers", "monikers/catalog.ts"],
     "tools/tool.ts": ["domain", "monikers"],
     "tools/define-tool.ts": ["domain", "monikers"],
     tools: ["domain", "concurrency", "store", "monikers", "tools/tool.ts", "tools/define-tool.ts"],
     events: ["domain", "store"],
+    // What is sent out of the runtime by itself.
+    webhooks: ["domain", "signing", "store"],
     surfaces: ["domain", "events", "store"],
-    "surfaces/http": ["surfaces", "domain", "actions", "events", "store", "monikers/catalog.ts", "tools/tool.ts"],
+    "surfaces/http": [
+      "surfaces",
+      "domain",
+      "actions",
+      "events",
+      "store",
+      "webhooks",
+      "monikers/catalog.ts",
+      "tools/tool.ts",
+    ],
     // Other people's protocols over the parts of the HTTP API; there is no second way to write.
     "surfaces/openai": ["surfaces", "surfaces/http", "domain", "actions", "events", "store", "monikers/catalog.ts"],
     "surfaces/mcp": ["surfaces", "surfaces/http", "domain", "actions", "events", "store"],

@@ -30,6 +30,7 @@ export const ERROR_CODES = [
   "store_unavailable",
   "token_required",
   "tool_invalid",
+  "webhook_address_refused",
 ] as const;
 
 export type ErrorCode = (typeof ERROR_CODES)[number];

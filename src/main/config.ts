@@ -2,8 +2,9 @@ import { existsSync } from "node:fs";
 import { z } from "zod";
 import { DEFAULT_GUIDANCE_LIMIT } from "../actions/guidance-limit.ts";
 import { EverstepError } from "../domain/errors.ts";
-import { isSigningSecret } from "../monikers/remote/request-signer.ts";
+import { isSigningSecret } from "../signing/request-signer.ts";
 import { isLoopback } from "../surfaces/access.ts";
+import { isAllowedEntry } from "../webhooks/delivery-addresses.ts";
 
 const secret = z.string().min(1).optional();
 
@@ -35,6 +36,11 @@ const configSchema = z.object({
   EVERSTEP_REMOTE_SECRET: secret.refine((value) => value === undefined || isSigningSecret(value), {
     message: "must be Base64, with or without whsec_ before it (openssl rand -base64 32)",
   }),
+  EVERSTEP_WEBHOOK_ALLOW: listSchema.pipe(
+    z.array(
+      z.string().refine(isAllowedEntry, "must be addresses, networks (10.0.0.0/8) or host names, separated by commas"),
+    ),
+  ),
   EVERSTEP_MONIKER_PROCESSES: z.coerce.number().int().min(1).max(1000).default(8),
   EVERSTEP_MONIKER_ENV: listSchema,
   EVERSTEP_MODEL: z.string().min(1).optional(),

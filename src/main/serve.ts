@@ -24,6 +24,9 @@ import { mcpRoutes } from "../surfaces/mcp/mcp-routes.ts";
 import { openAiRoutes } from "../surfaces/openai/openai-routes.ts";
 import { SocketServer } from "../surfaces/socket/socket-server.ts";
 import { TokenCheck } from "../surfaces/token-check.ts";
+import { Deliverer } from "../webhooks/deliverer.ts";
+import { DeliveryAddresses } from "../webhooks/delivery-addresses.ts";
+import { Webhooks } from "../webhooks/webhooks.ts";
 import type { Config } from "./config.ts";
 import { greeting } from "./greeting.ts";
 import { Models, unknownModel } from "./models.ts";
@@ -99,19 +102,15 @@ async function serveUntilStopped(role: Role, config: Config, { opening, notices,
     queue: new ActionQueue(store, catalog, { limit, checkOptions: unknownModel }),
     events: new Events(store),
   };
+  const { webhooks, deliverer } = newWebhooks(config, parts);
+  atStop("deliveries of webhooks", () => deliverer.stop());
   const { rerun } = newRerunner({ ...parts, tools });
   const runtimes = () => (runtime ? [runtime.describe()] : []);
   const release = releasing(store, runtime);
-  const address =
-    role === "worker"
-      ? null
-      : await listen(
-          config,
-          { ...parts, runtimes, queue, events, reloadMonikers: reloads.reload, rerun, release, tools: tools.registry },
-          atStop,
-        );
+  const served = { ...parts, runtimes, queue, events, rerun, release, webhooks, reloadMonikers: reloads.reload };
+  const address = role === "worker" ? null : await listen(config, { ...served, tools: tools.registry }, atStop);
   process.send?.(UP);
-  if (runtime) tools.start();
+  if (runtime) for (const service of [tools, deliverer]) service.start();
   // Only now: a step that holds up or ends the process must not keep it from being reached, nor from being started again.
   const revived = await Promise.race([runtime?.start() ?? 0, stopped.then(() => 0)]);
   console.log(greeting(address, config, { revived, monikers: catalog.size - BUILT_IN.length, ...tools.found }));
@@ -218,6 +217,18 @@ function newRuntime(config: Config, { metrics, log, models, watchdog, tools, ...
       },
     },
   });
+}
+
+type WebhookParts = { store: Store; metrics: Metrics; log: Logger };
+
+function newWebhooks(config: Config, { store, metrics, log }: WebhookParts) {
+  const addresses = new DeliveryAddresses(config.EVERSTEP_WEBHOOK_ALLOW);
+  const deliverer = new Deliverer(store.webhooks, {
+    addresses,
+    attempted: metrics.deliveryAttempted,
+    troubled: (error) => log.warn({ err: error }, "deliveries of webhooks wait for the store"),
+  });
+  return { webhooks: new Webhooks(store.webhooks, addresses), deliverer };
 }
 
 type RerunParts = Pick<RuntimeParts, "store" | "catalog" | "watchdog" | "tools"> & { models: Models };

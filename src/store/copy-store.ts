@@ -3,7 +3,9 @@ import { EverstepError } from "../domain/errors.ts";
 import { isObject } from "../domain/json.ts";
 import { isLive, type Session } from "../domain/session.ts";
 import type { Step } from "../domain/step.ts";
+import type { StoredDelivery } from "../domain/webhook.ts";
 import type { Batch, OwnedSession, Page, Store } from "./store.ts";
+import type { WebhookStore } from "./webhook-store.ts";
 
 /** What a table holds: how many rows, and a sum over all of them that does not depend on their order. */
 type TableSum = { rows: number; checksum: string };
@@ -16,7 +18,9 @@ type CopiedTable =
   | "participants"
   | "messages"
   | "cursors"
-  | "agent_configs";
+  | "agent_configs"
+  | "webhooks"
+  | "deliveries";
 
 /** Which sessions and conversations are copied; everything that belongs to the others is left behind. */
 export type Choice = { session: (session: Session) => boolean; conversation: (conversation_id: string) => boolean };
@@ -42,6 +46,10 @@ export async function copyStore(from: Store, to: Store, choice: Choice = EVERYTH
       const outcome = await to.commit(batch);
       if (outcome.kind !== "committed") throw new Error(`a copied row was answered ${JSON.stringify(outcome)}`);
     },
+    async webhooks(rows) {
+      sums.addWebhooks(rows);
+      await to.webhooks.restore(rows);
+    },
   });
   await to.releaseSessions({ worker: WORKER });
   return sums.all;
@@ -57,7 +65,9 @@ export async function sumStore(store: Store, choice: Choice = EVERYTHING): Promi
 type Visitor = {
   session(session: Session, steps: AsyncIterable<Step>): Promise<void>;
   rows(batch: Batch): Promise<void>;
+  webhooks(rows: WebhookRows): Promise<void>;
 };
+type WebhookRows = Parameters<WebhookStore["restore"]>[0];
 
 /** Every row once, parents before their forks, messages in their order. */
 async function visit(store: Store, choice: Choice, visitor: Visitor): Promise<void> {
@@ -100,6 +110,26 @@ async function visit(store: Store, choice: Choice, visitor: Visitor): Promise<vo
     (page) => store.listAgentConfigs(page),
     (agent_configs) => visitor.rows({ agent_configs }),
   );
+  await visitWebhooks(store, choice, kept, visitor);
+}
+
+/** Last, so that no copied session is an event; deliveries in the order they were made. */
+async function visitWebhooks(store: Store, choice: Choice, kept: ReadonlySet<string>, visitor: Visitor): Promise<void> {
+  const webhooks = await allOf(
+    (page) => store.webhooks.list(page),
+    (row) => row,
+  );
+  if (webhooks.length > 0) await visitor.webhooks({ webhooks, deliveries: [] });
+  for (const { webhook_id } of webhooks) {
+    const newestFirst: StoredDelivery[] = [];
+    for (let page: StoredDelivery[] = [], after: string | undefined; ; after = page.at(-1)?.delivery_id) {
+      page = await store.webhooks.listDeliveries({ webhook_id, limit: PAGE, ...(after !== undefined && { after }) });
+      newestFirst.push(...page.filter(({ session_id }) => choice === EVERYTHING || kept.has(session_id)));
+      if (page.length < PAGE) break;
+    }
+    for (let at = newestFirst.length; at > 0; at -= PAGE)
+      await visitor.webhooks({ webhooks: [], deliveries: newestFirst.slice(Math.max(0, at - PAGE), at).toReversed() });
+  }
 }
 
 /** Newest first. */
@@ -164,6 +194,7 @@ async function requireEmpty(store: Store): Promise<void> {
     store.listActions(first),
     store.listConversations(first),
     store.listAgentConfigs(first),
+    store.webhooks.list(first),
   ]);
   if (firstRows.every((rows) => rows.length === 0)) return;
   throw new EverstepError("store_foreign", "the store to copy into holds something already", "name an empty one");
@@ -203,12 +234,18 @@ class Sums {
     for (const { conversation } of conversations ?? []) this.add("conversations", conversation);
   }
 
+  addWebhooks({ webhooks, deliveries }: WebhookRows): void {
+    for (const webhook of webhooks) this.add("webhooks", webhook);
+    for (const delivery of deliveries) this.add("deliveries", delivery);
+  }
+
   readonly visitor: Visitor = {
     session: async (session, steps) => {
       this.add("sessions", session);
       for await (const step of steps) this.add("steps", step);
     },
     rows: async (batch) => this.addBatch(batch),
+    webhooks: async (rows) => this.addWebhooks(rows),
   };
 
   get all(): StoreSums {
@@ -221,6 +258,8 @@ class Sums {
       "messages",
       "cursors",
       "agent_configs",
+      "webhooks",
+      "deliveries",
     ];
     const sums = tables.map((table) => [
       table,

@@ -3,6 +3,7 @@ import type { AgentConfig } from "../domain/agent.ts";
 import type { Conversation, Message, Participant, SessionCursor } from "../domain/conversation.ts";
 import type { Session } from "../domain/session.ts";
 import type { Step } from "../domain/step.ts";
+import type { StoredDelivery, StoredWebhook } from "../domain/webhook.ts";
 import type { StoredState } from "./state-delta.ts";
 
 /**
@@ -55,6 +56,8 @@ export type StoredRows = {
   conversation_messages: Message & Numbered;
   session_cursors: SessionCursor;
   agent_config: AgentConfig;
+  webhooks: StoredWebhook;
+  webhook_deliveries: StoredDelivery;
 };
 export type TableName = keyof StoredRows;
 
@@ -68,6 +71,8 @@ export type PortRows = {
   conversation_messages: Message;
   session_cursors: SessionCursor;
   agent_config: AgentConfig;
+  webhooks: StoredWebhook;
+  webhook_deliveries: StoredDelivery;
 };
 
 export const SCHEMA = {
@@ -203,6 +208,40 @@ export const SCHEMA = {
     description: "text",
     updated_at: "time",
   } satisfies Columns<AgentConfig>,
+  webhooks: {
+    webhook_id: "text",
+    url: "text",
+    events: "json",
+    agent_id: "text",
+    secret: "text",
+    former_secret: "text",
+    former_secret_until: "time",
+    created_at: "time",
+    updated_at: "time",
+  } satisfies Columns<StoredWebhook>,
+  webhook_deliveries: {
+    delivery_id: "text",
+    webhook_id: "text",
+    event: "text",
+    session_id: "text",
+    agent_id: "text",
+    status: "text",
+    attempts: "integer",
+    response_status: "integer",
+    last_error: "text",
+    created_at: "time",
+    last_attempt_at: "time",
+    next_attempt_at: "time",
+    ended_at: "time",
+    retry_until: "time",
+    moniker: "text",
+    session_status: "text",
+    stop_reason: "text",
+    question: "json_text",
+    result: "json",
+    is_result_left_out: "boolean",
+    session_error: "text",
+  } satisfies Columns<StoredDelivery>,
 } as const satisfies Schema;
 
 /** What fields that are never null are in rows that do not reach their column (SCHEMA-3). */
@@ -212,6 +251,14 @@ export const MISSING_VALUES: { readonly [Name in TableName]?: Partial<PortRows[N
 };
 
 export const TABLE_NAMES = Object.keys(SCHEMA) as TableName[];
+
+/** Tables that no batch names: their rows are written by the port's own methods, and with the session that made an event. */
+export const WEBHOOK_TABLES = ["webhooks", "webhook_deliveries"] as const satisfies TableName[];
+export type WebhookTable = (typeof WEBHOOK_TABLES)[number];
+export type BatchTable = Exclude<TableName, WebhookTable>;
+export const BATCH_TABLES = TABLE_NAMES.filter(
+  (table): table is BatchTable => !(WEBHOOK_TABLES as readonly string[]).includes(table),
+);
 
 export type Column = { name: string; kind: Kind; isOwn: boolean; isDocument: boolean };
 

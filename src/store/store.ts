@@ -10,11 +10,12 @@ import type { SessionSummary } from "../domain/session-summary.ts";
 import type { Step, StepStatus } from "../domain/step.ts";
 import type { ReaderBudget } from "./follow.ts";
 import type { Wakes } from "./wake-index.ts";
+import type { WebhookStore } from "./webhook-store.ts";
 
 /**
  * The store keeps everything that ever happened to a session. What every engine promises:
  *
- * P1  `commit` is the only write. A batch is written whole or not at all, over all its tables, and once `commit`
+ * P1  `commit` is the only write of what is here (webhooks have their own, `webhook-store.ts`). A batch is written whole or not at all, over all its tables, and once `commit`
  *     answered `committed` it survives SIGKILL and loss of power.
  * P2  Iterations have no gaps and no repeats: the `ok` steps of a batch continue the session where it stands, and the
  *     session row in the same batch carries the last one's iteration. Anything else is answered `fenced`.
@@ -66,6 +67,9 @@ export interface Store {
   claimFollowing(claimed: Action, most: GuidanceAmount): Promise<Action[]>;
   /** Called when `claimActions` may have something new. Returns the way to stop it. */
   onWork(listener: () => void): () => void;
+
+  /** Where events of sessions are sent to. */
+  readonly webhooks: WebhookStore;
 
   /** Sessions in this process's hands that wait until a time. */
   readonly wakes: Wakes;

@@ -67,6 +67,7 @@ describe("the built console", () => {
       "/start",
       "/search?q=x",
       "/system",
+      "/webhooks",
       "/compare/a/b",
     ])
       assert.equal((await api.get(path)).text, index, path);

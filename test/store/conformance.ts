@@ -15,6 +15,7 @@ import { steps } from "./conformance/steps.ts";
 import { summaries } from "./conformance/summaries.ts";
 import { volume } from "./conformance/volume.ts";
 import { waking } from "./conformance/waking.ts";
+import { webhooks } from "./conformance/webhooks.ts";
 
 const PARTS = [
   commits,
@@ -31,9 +32,10 @@ const PARTS = [
   concurrency,
   summaries,
   waking,
+  webhooks,
 ];
 
-const NOT_MOVED = [hostile, summaries, waking];
+const NOT_MOVED = [hostile, summaries, waking, webhooks];
 
 /** What every engine of the port `Store` must do. An engine's own test file opens a store and hands it over. */
 export function storeConformance(name: string, open: OpenStore): void {

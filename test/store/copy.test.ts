@@ -17,6 +17,7 @@ import {
   anAgentConfig,
   aParticipant,
   aSession,
+  aWebhook,
   failedStep,
   mustAdvance,
   mustCommit,
@@ -28,6 +29,9 @@ const LONG_AGO = "2020-01-01T00:00:00.000Z";
 
 /** A row of every kind, and sessions of every sort. */
 async function inhabit(store: Store): Promise<void> {
+  await store.webhooks.put(
+    aWebhook({ agent_id: null, former_secret: "whsec_Zm9ybWVy", former_secret_until: LONG_AGO }),
+  );
   const conversation = aConversation({ tags: ["b", "a"], title: "a \u0000 title" });
   const { conversation_id } = conversation;
   await mustCommit(store, {

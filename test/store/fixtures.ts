@@ -8,6 +8,7 @@ import type { JsonObject, JsonValue } from "../../src/domain/json.ts";
 import type { Question } from "../../src/domain/question.ts";
 import { NOTHING_HAPPENED, type Session } from "../../src/domain/session.ts";
 import type { Step } from "../../src/domain/step.ts";
+import type { StoredWebhook } from "../../src/domain/webhook.ts";
 import type { Batch, OwnedSession, Store } from "../../src/store/store.ts";
 
 export const WORKER = "worker-1";
@@ -193,6 +194,21 @@ export function anAgentConfig(overrides: Partial<AgentConfig> = {}): AgentConfig
 }
 
 /** A session that continues its parent from the given step. */
+export function aWebhook(overrides: Partial<StoredWebhook> = {}): StoredWebhook {
+  return {
+    webhook_id: newId(),
+    url: "https://receiver.example/events",
+    events: ["session.asks", "session.ended", "session.failed"],
+    agent_id: null,
+    secret: "whsec_c2VjcmV0",
+    former_secret: null,
+    former_secret_until: null,
+    created_at: aTime(),
+    updated_at: aTime(),
+    ...overrides,
+  };
+}
+
 export function aFork(parent: Session, at: Step, overrides: Partial<Session> = {}): Session {
   return aSession({
     agent_id: parent.agent_id,

@@ -21,6 +21,7 @@ const LOADERS = {
   start: () => import("../pages/start/start-page.tsx"),
   search: () => import("../pages/search-page.tsx"),
   system: () => import("../pages/system-page.tsx"),
+  webhooks: () => import("../pages/webhooks/webhooks-page.tsx"),
   compare: () => import("../pages/compare/compare-page.tsx"),
 };
 const SessionPage = lazy(LOADERS.session);
@@ -38,6 +39,7 @@ const PAGES: Readonly<Record<string, ComponentType>> = {
   start: lazy(LOADERS.start),
   search: lazy(LOADERS.search),
   system: lazy(LOADERS.system),
+  webhooks: lazy(LOADERS.webhooks),
 };
 
 export function App() {

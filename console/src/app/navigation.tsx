@@ -15,10 +15,11 @@ const PLACES: { page: string; path: string; label: string; icon: IconName }[] = 
   { page: "conversations", path: "/conversations", label: "Conversations", icon: "chat" },
   { page: "agents", path: "/agents", label: "Agents", icon: "agents" },
   { page: "search", path: "/search", label: "Search", icon: "search" },
+  { page: "webhooks", path: "/webhooks", label: "Webhooks", icon: "send" },
   { page: "system", path: "/system", label: "System", icon: "gauge" },
 ];
-/** On a narrow screen these are enough; agents are a way to look at sessions. */
-const NARROW = "agents";
+/** On a narrow screen the others are enough; agents are a way to look at sessions. */
+const WIDE_ONLY = ["agents", "webhooks"];
 
 const CONNECTION = {
   connecting: { color: "text-muted", text: "connecting" },
@@ -43,7 +44,7 @@ export function Navigation() {
           key={name}
           href={path}
           aria-current={page === name ? "page" : undefined}
-          className={`relative flex-1 flex-col items-center gap-0.5 px-1 py-2 text-[11px] font-medium text-muted hover:bg-sunken hover:text-ink aria-[current]:text-accent md:flex md:flex-none md:flex-row md:gap-2.5 md:rounded-md md:px-2 md:py-1.5 md:text-[13px] md:aria-[current]:bg-accent-soft ${name === NARROW ? "hidden" : "flex"}`}
+          className={`relative flex-1 flex-col items-center gap-0.5 px-1 py-2 text-[11px] font-medium text-muted hover:bg-sunken hover:text-ink aria-[current]:text-accent md:flex md:flex-none md:flex-row md:gap-2.5 md:rounded-md md:px-2 md:py-1.5 md:text-[13px] md:aria-[current]:bg-accent-soft ${WIDE_ONLY.includes(name) ? "hidden" : "flex"}`}
         >
           <Icon name={icon} className="size-[18px] md:size-4" />
           <span className="max-w-full truncate">{label}</span>

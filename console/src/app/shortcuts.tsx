@@ -12,6 +12,7 @@ const PLACES: Readonly<Record<string, string>> = {
   c: "/conversations",
   a: "/agents",
   f: "/search",
+  w: "/webhooks",
   y: "/system",
 };
 
@@ -21,6 +22,7 @@ const HELP: [keys: string[], what: string][] = [
   [["g", "c"], "Conversations"],
   [["g", "a"], "Agents"],
   [["g", "f"], "Search all history"],
+  [["g", "w"], "Webhooks"],
   [["g", "y"], "System"],
   [["n"], "Start an agent"],
   [["/"], "Search on this page"],

@@ -28,6 +28,7 @@ export function get<Answer>(path: string, query: Query = {}, signal?: AbortSigna
 }
 
 export const post = <Answer>(path: string, body: unknown = {}): Promise<Answer> => request<Answer>("POST", path, body);
+export const put = <Answer>(path: string, body: unknown): Promise<Answer> => request<Answer>("PUT", path, body);
 export const remove = (path: string): Promise<unknown> => request("DELETE", path);
 
 async function request<Answer>(method: string, path: string, body?: unknown, signal?: AbortSignal): Promise<Answer> {

@@ -4,12 +4,13 @@ import { setTimeout as wait } from "node:timers/promises";
 import { newId } from "../../domain/ids.ts";
 import { redactUrl } from "../../domain/redact.ts";
 import type { FrameIn, FrameOut } from "../../domain/step-frame.ts";
+import { RequestSigner } from "../../signing/request-signer.ts";
 import { type StepContext, StepError } from "../moniker.ts";
 import type { Buffered } from "./bounded-lines.ts";
 import { type Descriptions, readDescriptions } from "./description.ts";
 import { type Remote, stepRequest } from "./remote.ts";
 import { remoteGone, remoteMisbehaved } from "./remote-errors.ts";
-import { RequestSigner, requestId } from "./request-signer.ts";
+import { requestId } from "./request-id.ts";
 import { StepAnswer } from "./step-answer.ts";
 
 /** Milliseconds after which an idle connection is closed here, before the worker does it while a request is on its way. */
@@ -43,7 +44,7 @@ export class HttpRemote implements Remote {
   constructor(url: string, secret: string | undefined) {
     this.#url = new URL(url);
     this.name = redactUrl(url);
-    this.#signer = new RequestSigner(secret);
+    this.#signer = new RequestSigner(secret === undefined ? [] : [secret]);
     const options = { keepAlive: true, noDelay: true, timeout: IDLE_MS, scheduling: "lifo" } as const; // HTTP-1
     this.#agent = this.#url.protocol === "https:" ? new HttpsAgent(options) : new HttpAgent(options);
   }

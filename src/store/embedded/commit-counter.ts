@@ -2,14 +2,25 @@ import { closeSync, existsSync, fdatasyncSync, openSync, readFileSync, writeSync
 import type { DatabaseSync } from "node:sqlite";
 import { crc32 } from "node:zlib";
 import type { EverstepError } from "../../domain/errors.ts";
+import { WEBHOOK_TABLES } from "../schema.ts";
 import { corrupt, lostCommits } from "./folder-errors.ts";
-import { JOURNAL_TABLES, PACKED } from "./journal-database.ts";
+import { JOURNAL_TABLES, type JournalTable, PACKED } from "./journal-database.ts";
 import { isWholeRow, nameOfRow, sumOfDocuments, sumOfValues } from "./row-checksums.ts";
-import type { Values } from "./tables.ts";
+import { isJournalOnly, type Values } from "./tables.ts";
 
 /** Every table of the journal. */
-const SUMMED_TABLES = [...JOURNAL_TABLES, "session_documents", "message_keys", "message_numbers", "archived"] as const;
-export type SummedTable = (typeof SUMMED_TABLES)[number];
+export type SummedTable = JournalTable | "session_documents" | "message_keys" | "message_numbers" | "archived";
+/** In the order of the counter's file. New ones go to the end: the file of an earlier version has the first ones. */
+const SUMMED_TABLES: readonly SummedTable[] = [
+  ...JOURNAL_TABLES.filter((table) => !isJournalOnly(table)),
+  "session_documents",
+  "message_keys",
+  "message_numbers",
+  "archived",
+  ...WEBHOOK_TABLES,
+];
+/** How many tables the file has had. */
+const TABLE_COUNTS = [SUMMED_TABLES.length, SUMMED_TABLES.length - WEBHOOK_TABLES.length];
 
 /**
  * How many rows each table has, and what their checksums add up to. It is kept beside the commit counter, so that a row that
@@ -111,7 +122,7 @@ export class CommitCounter {
     return {
       position: numbers[POSITION_AT] ?? 0,
       revision: numbers[REVISION_AT] ?? 0,
-      totals: JournalTotals.from(numbers.subarray(TOTALS_AT, TOTALS_AT + JournalTotals.LENGTH)),
+      totals: JournalTotals.from(numbers.subarray(TOTALS_AT, -1)),
     };
   }
 
@@ -153,22 +164,30 @@ const SEQUENCE_AT = 1;
 const POSITION_AT = 2;
 const REVISION_AT = 3;
 const TOTALS_AT = 4;
-const SUM_AT = TOTALS_AT + JournalTotals.LENGTH;
 
 /** Numbers of eight bytes, the checksum last. */
 class Slot {
-  static readonly BYTES = (SUM_AT + 1) * 8;
-  readonly bytes = Buffer.alloc(Slot.BYTES);
-  readonly numbers = new Float64Array(this.bytes.buffer, this.bytes.byteOffset, SUM_AT + 1);
-  readonly totals = this.numbers.subarray(TOTALS_AT, SUM_AT);
-  readonly #summed = this.bytes.subarray(0, SUM_AT * 8);
+  readonly bytes: Buffer;
+  readonly numbers: Float64Array;
+  readonly totals: Float64Array;
+  readonly #summed: Buffer;
+  readonly #sumAt: number;
+
+  /** By how many tables it tells of. */
+  constructor(tables = SUMMED_TABLES.length) {
+    this.#sumAt = TOTALS_AT + tables * 2;
+    this.bytes = Buffer.alloc((this.#sumAt + 1) * 8);
+    this.numbers = new Float64Array(this.bytes.buffer, this.bytes.byteOffset, this.#sumAt + 1);
+    this.totals = this.numbers.subarray(TOTALS_AT, this.#sumAt);
+    this.#summed = this.bytes.subarray(0, this.#sumAt * 8);
+  }
 
   seal(): void {
-    this.numbers[SUM_AT] = crc32(this.#summed);
+    this.numbers[this.#sumAt] = crc32(this.#summed);
   }
 
   isWhole(): boolean {
-    return this.numbers[MAGIC_AT] === MAGIC && this.numbers[SUM_AT] === crc32(this.#summed);
+    return this.numbers[MAGIC_AT] === MAGIC && this.numbers[this.#sumAt] === crc32(this.#summed);
   }
 }
 
@@ -176,12 +195,13 @@ function newestSlot(path: string): Slot | null {
   if (!existsSync(path)) return null;
   const content = readFileSync(path);
   let newest: Slot | null = null;
-  for (const at of [0, SECTOR]) {
-    const slot = new Slot();
-    // The file may be cut, or empty.
-    slot.bytes.set(content.subarray(at, at + Slot.BYTES));
-    if (slot.isWhole() && (slot.numbers[SEQUENCE_AT] ?? 0) > (newest?.numbers[SEQUENCE_AT] ?? 0)) newest = slot;
-  }
+  for (const at of [0, SECTOR])
+    for (const tables of TABLE_COUNTS) {
+      const slot = new Slot(tables);
+      // The file may be cut, or empty.
+      slot.bytes.set(content.subarray(at, at + slot.bytes.length));
+      if (slot.isWhole() && (slot.numbers[SEQUENCE_AT] ?? 0) > (newest?.numbers[SEQUENCE_AT] ?? 0)) newest = slot;
+    }
   return newest;
 }
 
@@ -211,7 +231,8 @@ const place = ({ position, revision }: Counted): string => `position ${position}
 /** The totals of what is there. `damaged` is called for rows that are not as they were written. */
 function addUp(database: DatabaseSync, damaged: (what: string) => void): JournalTotals {
   const totals = new JournalTotals();
-  for (const table of JOURNAL_TABLES)
+  // A folder that is about to be upgraded may lack some.
+  for (const table of JOURNAL_TABLES.filter((name) => hasTable(database, `packed_${name}`)))
     for (const packed of each(database, `SELECT ${PACKED[table]} FROM packed_${table}`)) {
       if (!isWholeRow(table, packed)) damaged(`${nameOfRow(table, packed)} does not match its checksum or its key`);
       totals.add(table, packed[1] as number);
@@ -229,6 +250,9 @@ function addUp(database: DatabaseSync, damaged: (what: string) => void): Journal
   totals.keep();
   return totals;
 }
+
+const hasTable = (database: DatabaseSync, name: string): boolean =>
+  database.prepare("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?").get(name) !== undefined;
 
 function* each(database: DatabaseSync, sql: string): Generator<Values, undefined> {
   const statement = database.prepare(sql);

@@ -18,6 +18,7 @@ import type * as port from "../store.ts";
 import { closed, Lifetime } from "../store-errors.ts";
 import type { Wakes } from "../wake-index.ts";
 import { probeDisk } from "./durable-files.ts";
+import { EmbeddedWebhooks } from "./embedded-webhooks.ts";
 import type { FoundRow } from "./history.ts";
 import { LiveSessions } from "./live-sessions.ts";
 import type { Notice, OtherSchema } from "./migrations.ts";
@@ -64,6 +65,7 @@ export class EmbeddedStore implements port.Store {
   readonly kind = "lancedb";
   readonly #channel: ThreadChannel;
   readonly #tables: EmbeddedTables;
+  readonly webhooks: EmbeddedWebhooks;
   readonly #live = new LiveSessions();
   readonly #pending = new PendingActions();
   readonly #feed = new CommitFeed();
@@ -77,6 +79,7 @@ export class EmbeddedStore implements port.Store {
   constructor(channel: ThreadChannel) {
     this.#channel = channel;
     this.#tables = channel.other ? new EmbeddedTables(channel.other.schema) : EMBEDDED_TABLES;
+    this.webhooks = new EmbeddedWebhooks(channel);
     const writer = { write: (batches: EmbeddedBatch[]) => this.#write(batches) };
     this.#queue = new CommitQueue({
       writers: Array.from({ length: GROUPS }, () => writer),
@@ -89,6 +92,7 @@ export class EmbeddedStore implements port.Store {
 
   async load(): Promise<void> {
     this.#nextPosition = (await this.#channel.call("position")) + 1;
+    await this.webhooks.load();
     for (let after: string | null = ""; after !== null; ) {
       const { actions, last }: { actions: Values[]; last: string | null } = await this.#channel.call(
         "loadPending",
@@ -117,7 +121,8 @@ export class EmbeddedStore implements port.Store {
     const planned = this.#live.plan(batch);
     if (planned.kind === "fenced") return planned;
     const { plans } = planned;
-    const rows = toRowsMessage(this.#tables, batch, plans);
+    const deliveries = this.webhooks.deliveriesOf(plans); // HOOKS-1
+    const rows = toRowsMessage(this.#tables, batch, plans, deliveries);
     const size = measure(rows);
     const message = { ...rows, first: this.#nextPosition };
     this.#nextPosition += size.rows;
@@ -127,6 +132,7 @@ export class EmbeddedStore implements port.Store {
         for (const plan of plans) plan.committed();
         for (const action of batch.actions ?? []) this.#pending.update(action);
         this.#publish(batch);
+        if (deliveries.length > 0) this.webhooks.due.emit();
         if (batch.actions?.length || batch.sessions?.some(({ kind }) => kind === "create")) this.#work.emit();
       });
     } finally {
@@ -351,6 +357,7 @@ export class EmbeddedStore implements port.Store {
   close(): Promise<void> {
     return this.#lifetime.close(async () => {
       this.#work.stop();
+      this.webhooks.due.clear();
       await this.#queue.drained();
       await this.#channel.close(closed());
     });

@@ -2,6 +2,7 @@ import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { parseDefensively } from "../../domain/json.ts";
 import { LIVE_STATUSES, type Session } from "../../domain/session.ts";
 import { beginningOf, needsPerson, searchedText } from "../../domain/session-summary.ts";
+import { WEBHOOK_TABLES } from "../schema.ts";
 import { toStoreError } from "./folder-errors.ts";
 import {
   ASSIGNED,
@@ -153,7 +154,12 @@ export function archivedTables(database: DatabaseSync): Map<TableName, Archived>
 
 /** `open_actions` holds the actions that are not final, in the columns of `queue`. */
 export type JournalTable = TableName | "open_actions";
-export const JOURNAL_TABLES: readonly JournalTable[] = [...HISTORY_NAMES, ...SNAPSHOT_NAMES, "open_actions"];
+export const JOURNAL_TABLES: readonly JournalTable[] = [
+  ...HISTORY_NAMES,
+  ...SNAPSHOT_NAMES,
+  "open_actions",
+  ...WEBHOOK_TABLES,
+];
 export const schemaOf = (table: JournalTable): TableName => (table === "open_actions" ? "queue" : table);
 const perTable = <Result>(make: (table: JournalTable) => Result): Record<JournalTable, Result> =>
   Object.fromEntries(JOURNAL_TABLES.map((table) => [table, make(table)])) as Record<JournalTable, Result>;
@@ -185,7 +191,6 @@ export const INSERT = perTable((table) => {
 });
 /** A session that goes on: what is indexed is left alone, so that a step does not rewrite the indexes. */
 export const UPDATE_SESSION = "UPDATE packed_agent_state SET pos = ?, row = ?, sum = ? WHERE session_id = ?";
-export const CLOSE_ACTION = "DELETE FROM packed_open_actions WHERE action_id = ?";
 export const UPDATE_STATUS = "UPDATE packed_agent_state SET status = ? WHERE session_id = ?";
 
 /** Rows of a stretch of positions, but for some. */
@@ -198,6 +203,9 @@ export const DELETE = perTable(
 export const SUM_OF = perTable(
   (table) => `SELECT sum FROM ${packedTable(table)} WHERE ${INDEXED[schemaOf(table)][0]} = ?`,
 );
+
+/** By the key. */
+export const REMOVE = perTable((table) => `DELETE FROM ${packedTable(table)} WHERE ${INDEXED[schemaOf(table)][0]} = ?`);
 
 const SQLITE_TYPES = { text: "TEXT", integer: "INTEGER", real: "REAL", flag: "INTEGER", json: "TEXT" } as const;
 

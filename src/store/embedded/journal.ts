@@ -1,11 +1,11 @@
 import type { DatabaseSync } from "node:sqlite";
+import type { WebhookTable } from "../schema.ts";
 import { type Chain, readState, type StoredState } from "../state-delta.ts";
 import { CommitCounter, type Counted, counterProblem, JournalTotals } from "./commit-counter.ts";
 import { among, type Condition, toSqlite } from "./condition.ts";
 import { corrupt, counterPath } from "./folder-errors.ts";
 import {
   type Archived,
-  CLOSE_ACTION,
   DELETE,
   INSERT,
   JournalDatabase,
@@ -17,6 +17,7 @@ import {
   NUMBER_AT,
   PACKED,
   RECORD_ARCHIVED,
+  REMOVE,
   STEP_AT,
   STEPS_AT,
   SUM_OF,
@@ -55,6 +56,12 @@ export type NumberedRow = { arrival: number; values: Values };
 
 /** Rows to be moved, the characters of all of them, and of the largest. */
 export type WaitingRows = { rows: Values[]; characters: number; largest: number };
+
+export type WebhookRowWriter = {
+  /** Adds a row or replaces the one of its key. */
+  put: (table: WebhookTable, packed: PackedRow) => void;
+  remove: (table: WebhookTable, key: string) => void;
+};
 
 /**
  * The journal: where a commit becomes durable, and where everything that may still change lives for good.
@@ -236,7 +243,7 @@ export class Journal {
   }
 
   /** Rows of a snapshot table by SQL that the callers in this folder write; values are always bound. */
-  snapshots(table: SnapshotName, clause: string, ...values: Value[]): Values[] {
+  snapshots(table: SnapshotName | WebhookTable, clause: string, ...values: Value[]): Values[] {
     return this.#unpacked(table, clause, ...values);
   }
 
@@ -322,6 +329,17 @@ export class Journal {
       }
     });
     this.#count();
+  }
+
+  /** Changes rows that are only here. On disk when it returns. */
+  changeWebhooks<Result>(work: (rows: WebhookRowWriter) => Result): Result {
+    const rows: WebhookRowWriter = {
+      put: (table, packed) => this.#put(table, packed),
+      remove: (table, key) => this.#remove(table, key),
+    };
+    const result = this.#revise("durable", () => work(rows));
+    this.#count();
+    return result;
   }
 
   /** COUNTER-1: a transaction that is no commit. A revision that came to nothing is given again. */
@@ -457,6 +475,7 @@ export class Journal {
     for (const { packed } of batch.conversations ?? []) this.#replace("conversations", packed);
     for (const name of ["conversation_participants", "session_cursors", "agent_config"] as const)
       for (const packed of batch[name] ?? []) this.#replace(name, packed);
+    for (const packed of batch.webhook_deliveries ?? []) this.#addDelivery(packed);
     return { kind: "committed" };
   }
 
@@ -495,7 +514,7 @@ export class Journal {
   #insert(table: HistoryName, packed: PackedRow): void {
     const pos = this.#nextPosition(packed);
     const sum = sumOfRow(packed.row, pos, 0);
-    this.#addToHistory(table, { pos, ids: packed.named, sum });
+    this.#addToHistory(table, { pos, ids: packed.named as string[], sum });
     this.#database.run(INSERT[table], pos, packed.row, sum);
   }
 
@@ -503,7 +522,7 @@ export class Journal {
     const number = this.#nextNumber(packed.named[1] as string);
     const pos = this.#nextPosition(packed);
     const sum = sumOfRow(packed.row, pos, number);
-    this.#addToHistory("conversation_messages", { pos, ids: packed.named, sum });
+    this.#addToHistory("conversation_messages", { pos, ids: packed.named as string[], sum });
     this.#database.run(INSERT.conversation_messages, pos, number, packed.row, sum);
   }
 
@@ -524,12 +543,33 @@ export class Journal {
     else this.dirty.get(table)?.add(key);
   }
 
+  /** Unless its webhook was removed since the batch was made. */
+  #addDelivery(packed: PackedRow): void {
+    if (this.#has(HAS_WEBHOOK, packed.named[1] as string)) this.#put("webhook_deliveries", packed);
+  }
+
+  #put(table: WebhookTable, packed: PackedRow): void {
+    this.bytes += packed.row.length;
+    const before = this.#sumOf(table, packed.named[0] as string);
+    const sum = sumOfRow(packed.row, 0, 0);
+    if (before === undefined) this.#totals.add(table, sum);
+    else this.#totals.replace(table, before, sum);
+    this.#database.run(INSERT[table], ...packed.named, 0, packed.row, sum);
+  }
+
+  #remove(table: WebhookTable, key: string): void {
+    const sum = this.#sumOf(table, key);
+    if (sum === undefined) return;
+    this.#totals.remove(table, sum);
+    this.#database.run(REMOVE[table], key);
+  }
+
   #closeAction(action_id: string): void {
     const sum = this.#open().get(action_id);
     if (sum === undefined) return;
     this.#totals.remove("open_actions", sum);
     this.#open().delete(action_id);
-    this.#database.run(CLOSE_ACTION, action_id);
+    this.#database.run(REMOVE.open_actions, action_id);
   }
 
   #open(): Map<string, number> {
@@ -539,7 +579,7 @@ export class Journal {
     return this.#openSums;
   }
 
-  #sumOf(table: SnapshotName, key: string): number | undefined {
+  #sumOf(table: SnapshotName | WebhookTable, key: string): number | undefined {
     return this.#database.value(SUM_OF[table], key) as number | undefined;
   }
 
@@ -570,6 +610,7 @@ export class Journal {
 
 const HAS_MESSAGE = "SELECT 1 FROM message_keys WHERE message_id = ?";
 const HAS_SESSION = "SELECT 1 FROM packed_agent_state WHERE session_id = ?";
+const HAS_WEBHOOK = "SELECT 1 FROM packed_webhooks WHERE webhook_id = ?";
 const HAS_CONVERSATION = "SELECT 1 FROM packed_conversations WHERE conversation_id = ?";
 const WRITE_SPAWNED = "INSERT OR IGNORE INTO spawned_sessions (spawner_id, session_id) VALUES (?, ?)";
 const READ_DOCUMENTS = "SELECT params, context, sum FROM session_documents WHERE session_id = ?";

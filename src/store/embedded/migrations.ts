@@ -7,7 +7,7 @@ import { EmbeddedTables, type TableName } from "./tables.ts";
 
 /** The first format that can still be upgraded, and the one that this program writes. */
 export const OLDEST_FORMAT = 2;
-export const FORMAT = 5;
+export const FORMAT = 6;
 
 export type Migration = {
   /** The format that it leads to. */
@@ -64,6 +64,8 @@ export const MIGRATIONS: readonly Migration[] = [
       agent_steps: ["moniker_version", "cost_usd", "attempts", "calls", "directives"],
     },
   },
+  // Two tables, which every start makes where they are missing.
+  { format: 6, name: "webhooks", columns: {} },
 ];
 
 const PACKED_TABLES = [

@@ -26,6 +26,7 @@ import {
   type RowsMessage,
   type Size,
 } from "./thread-messages.ts";
+import { WebhookRows } from "./webhook-rows.ts";
 
 /** A session as the journal has it. `chain` is there while it is live, `context` where no chain is. */
 export type LoadedSession = {
@@ -78,6 +79,7 @@ export class StorageThread {
   readonly #archive: Archive;
   readonly #archiver: Archiver;
   readonly history: History;
+  readonly webhooks: WebhookRows;
   readonly #folder: string;
   readonly #wasLeftOpen: boolean;
   readonly #lists: SessionLists;
@@ -87,7 +89,7 @@ export class StorageThread {
     journal: Journal,
     archive: Archive,
     archiver: Archiver,
-    lists: SessionLists,
+    { lists, webhooks }: { lists: SessionLists; webhooks: WebhookRows },
     place: { folder: string; wasLeftOpen: boolean },
   ) {
     this.#lists = lists;
@@ -97,6 +99,7 @@ export class StorageThread {
     this.#archive = archive;
     this.#archiver = archiver;
     this.history = new History(journal, archive, archiver);
+    this.webhooks = webhooks;
   }
 
   static async open(
@@ -129,7 +132,8 @@ export class StorageThread {
           });
       });
       const lists = new SessionLists(folder, journal, target.tables);
-      return new StorageThread(journal, archive, archiver, lists, place);
+      const webhooks = new WebhookRows(journal, target.tables);
+      return new StorageThread(journal, archive, archiver, { lists, webhooks }, place);
     } catch (error) {
       close();
       if (!place.wasLeftOpen) noteClosed(folder);

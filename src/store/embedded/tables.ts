@@ -9,6 +9,8 @@ import {
   type Schema,
   type StoredRows as SchemaRows,
   type TableName,
+  WEBHOOK_TABLES,
+  type WebhookTable,
 } from "../schema.ts";
 
 export type { TableName } from "../schema.ts";
@@ -47,6 +49,9 @@ export const SNAPSHOT_NAMES = [
   "session_cursors",
 ] as const satisfies TableName[];
 export type SnapshotName = (typeof SNAPSHOT_NAMES)[number];
+/** Rows that change and that go some day: the journal has them alone. They have no place among the others, their position is 0. */
+export const isJournalOnly = (table: string): table is WebhookTable =>
+  (WEBHOOK_TABLES as readonly string[]).includes(table);
 export const isHistory = (table: string): table is HistoryName => (HISTORY_NAMES as readonly string[]).includes(table);
 
 /** A row as it is stored: without documents, which the journal keeps apart, and with its position. */
@@ -189,7 +194,7 @@ export const splitKey = (key: string): string[] => key.split(KEY_SEPARATOR);
  * A row on its way to the journal and in it: its values as one JSON text, which crosses the threads and enters SQLite
  * several times faster than as many values, and beside it the ones that the journal itself goes by.
  */
-export type PackedRow = { row: string; named: string[] };
+export type PackedRow = { row: string; named: (string | null)[] };
 
 /** The values that the journal goes by. The first one is the key where the table has one. */
 export const INDEXED: Readonly<Record<TableName, readonly string[]>> = {
@@ -201,6 +206,8 @@ export const INDEXED: Readonly<Record<TableName, readonly string[]>> = {
   conversations: ["conversation_id", "created_at"],
   conversation_participants: ["participant_id", "conversation_id"],
   session_cursors: ["cursor_key"],
+  webhooks: ["webhook_id"],
+  webhook_deliveries: ["delivery_id", "webhook_id", "session_id", "status", "next_attempt_at"],
 };
 
 /** The values that the journal gives to a row: they are columns of their own, not part of the text. */
@@ -213,6 +220,8 @@ export const ASSIGNED: Readonly<Record<TableName, readonly string[]>> = {
   conversations: ["pos"],
   conversation_participants: ["pos"],
   session_cursors: ["pos"],
+  webhooks: ["pos"],
+  webhook_deliveries: ["pos"],
 };
 
 const ASSIGNED_INDEXES = Object.fromEntries(
@@ -225,7 +234,7 @@ const ASSIGNED_INDEXES = Object.fromEntries(
 /** `own` has the store's fields. */
 export const pack = (tables: EmbeddedTables, table: TableName, row: Fields, own?: Fields): PackedRow => ({
   row: JSON.stringify(tables.toValues(table, row, own)),
-  named: INDEXED[table].map((name) => (row[name] ?? own?.[name]) as string),
+  named: INDEXED[table].map((name) => (row[name] ?? own?.[name] ?? null) as string | null),
 });
 
 /** The text and the assigned values become the row's values; `width` is how many the text has. */

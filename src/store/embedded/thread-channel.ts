@@ -7,6 +7,7 @@ import type { History } from "./history.ts";
 import type { Notice, OtherSchema } from "./migrations.ts";
 import type { StorageThread } from "./storage-thread.ts";
 import { type BatchMessage, type PackedError, unpackError } from "./thread-messages.ts";
+import type { WebhookRows } from "./webhook-rows.ts";
 
 export type Call = { id: number; method: string; args: unknown[] };
 type CallAnswer = { id: number; result: unknown } | { id: number; error: PackedError };
@@ -24,6 +25,8 @@ type Methods = {
     : never]: StorageThread[Name];
 } & {
   [Name in keyof History as `history.${Name & string}`]: History[Name];
+} & {
+  [Name in keyof WebhookRows as `webhooks.${Name & string}`]: WebhookRows[Name];
 } & { open(folder: string, tuning: Partial<Tuning>, other: OtherSchema | null): void };
 
 type Pending = {

@@ -32,8 +32,9 @@ async function answer({ id, method, args }: Call): Promise<Answer> {
       );
       return { id, result: undefined };
     }
-    const target = method.startsWith("history.") ? storage?.history : storage;
-    const name = method.replace("history.", "");
+    const [part, inPart] = method.split(".");
+    const target = part === "history" || part === "webhooks" ? storage?.[part] : storage;
+    const name = inPart ?? method;
     const work = (target as unknown as Record<string, (...args: unknown[]) => unknown>)[name];
     return { id, result: await work?.apply(target, args) };
   } catch (error) {

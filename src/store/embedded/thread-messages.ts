@@ -1,5 +1,6 @@
 import { type ErrorCode, EverstepError } from "../../domain/errors.ts";
 import { isFinal } from "../../domain/receipt.ts";
+import type { StoredDelivery } from "../../domain/webhook.ts";
 import type { SessionPlan } from "../owned-sessions.ts";
 import type { Batch, CommitOutcome } from "../store.ts";
 import { composedKey, type EmbeddedTables, type PackedRow, pack, type TableName } from "./tables.ts";
@@ -18,6 +19,7 @@ export type RowsMessage = Partial<{
   conversation_participants: PackedRow[];
   session_cursors: PackedRow[];
   agent_config: PackedRow[];
+  webhook_deliveries: PackedRow[];
 }>;
 
 export type SessionMessage = {
@@ -52,6 +54,8 @@ export function measure(message: RowsMessage): Size {
   countAll(size, message.conversation_participants);
   countAll(size, message.session_cursors);
   countAll(size, message.agent_config);
+  // They take no position.
+  for (const { row } of message.webhook_deliveries ?? []) size.characters += row.length;
   return size;
 }
 
@@ -87,7 +91,12 @@ export function unpackError({ code, message, next, stack }: PackedError): Error 
 }
 
 /** A batch as the journal's thread takes it. Sessions and steps were planned before: their states are differences. */
-export function toRowsMessage(tables: EmbeddedTables, batch: Batch, plans: SessionPlan[]): RowsMessage {
+export function toRowsMessage(
+  tables: EmbeddedTables,
+  batch: Batch,
+  plans: SessionPlan[],
+  deliveries: readonly StoredDelivery[],
+): RowsMessage {
   const packed = (table: TableName, row: Record<string, unknown>): PackedRow => pack(tables, table, row);
   const { messages, actions, conversations, participants, cursors, agent_configs } = batch;
   // Only what is there: an empty list costs its share of every crossing.
@@ -111,6 +120,7 @@ export function toRowsMessage(tables: EmbeddedTables, batch: Batch, plans: Sessi
     message.session_cursors = cursors.map((row) =>
       pack(tables, "session_cursors", row, { cursor_key: cursorKey(row) }),
     );
+  if (deliveries.length > 0) message.webhook_deliveries = deliveries.map((row) => packed("webhook_deliveries", row));
   if (agent_configs) message.agent_config = agent_configs.map((row) => packed("agent_config", row));
   return message;
 }

@@ -2,7 +2,7 @@ import type { Action } from "../../domain/action.ts";
 import { isLive } from "../../domain/session.ts";
 import type { QueuedBatch } from "../commit-queue.ts";
 import type { SessionPlan } from "../owned-sessions.ts";
-import { perTable, TABLE_NAMES, type TableName } from "../schema.ts";
+import { BATCH_TABLES, type BatchTable } from "../schema.ts";
 import type { Batch, SessionWrite } from "../store.ts";
 import {
   attemptParameters,
@@ -25,7 +25,7 @@ import { type InputColumn, type Scalar, type Tables, toIndexedWords, toText } fr
 export type EncodedBatch = QueuedBatch & BatchContent;
 /** A batch that is a step and nothing else, or a request that takes effect at once, has a statement of its own. */
 type BatchContent = { kind: "step" | "control"; row: Scalar[] } | { kind: "rows"; rows: BatchRows };
-type BatchRows = Partial<Record<TableName, Scalar[][]>>;
+type BatchRows = Partial<Record<BatchTable, Scalar[][]>>;
 
 /** What this process knows of the queue. */
 export type ActionsKnown = {
@@ -36,7 +36,7 @@ export type ActionsKnown = {
 };
 
 /** What stands before the table's own columns, for each table that has more to tell. */
-const EXTRA_COLUMNS: Readonly<Record<TableName, readonly InputColumn[]>> = {
+const EXTRA_COLUMNS: Readonly<Record<BatchTable, readonly InputColumn[]>> = {
   agent_state: [
     { name: "is_new", sql_type: "boolean", default_value: false },
     { name: "owner", sql_type: "text" },
@@ -67,9 +67,9 @@ const EXTRA_COLUMNS: Readonly<Record<TableName, readonly InputColumn[]>> = {
 };
 
 /** Sessions first: what is written of them decides over the rest of their batch. */
-const TABLE_ORDER: readonly TableName[] = TABLE_NAMES;
+const TABLE_ORDER: readonly BatchTable[] = BATCH_TABLES;
 /** The tables of most groups: a request, what it does to a session, a session's last step, a step that was guided. */
-const USUAL_TABLES: TableName[][] = [
+const USUAL_TABLES: BatchTable[][] = [
   ["agent_state", "queue"],
   ["queue"],
   ["agent_state", "agent_steps"],
@@ -80,18 +80,22 @@ const USUAL_TABLES: TableName[][] = [
 export class BatchStatements {
   readonly #tables: Tables;
   readonly #single: Readonly<Record<"step" | "control", SingleRowStatement>>;
-  readonly #columns: Readonly<Record<TableName, readonly InputColumn[]>>;
+  readonly #columns: Readonly<Record<BatchTable, readonly InputColumn[]>>;
   /** By the tables that a group writes. */
   readonly #texts = new Map<string, string>();
 
   constructor(tables: Tables) {
     this.#tables = tables;
     this.#single = { step: stepStatement(tables), control: controlStatement(tables) };
-    this.#columns = perTable((table) => [
-      { name: "batch", sql_type: "integer" },
-      ...EXTRA_COLUMNS[table],
-      ...tables.input(table).map((column) => ({ ...column, default_value: DEFAULT_VALUES[table]?.[column.name] })),
+    const columns = BATCH_TABLES.map((table): [BatchTable, InputColumn[]] => [
+      table,
+      [
+        { name: "batch", sql_type: "integer" },
+        ...EXTRA_COLUMNS[table],
+        ...tables.input(table).map((column) => ({ ...column, default_value: DEFAULT_VALUES[table]?.[column.name] })),
+      ],
     ]);
+    this.#columns = Object.fromEntries(columns) as Record<BatchTable, InputColumn[]>;
   }
 
   encode(batch: Batch, plans: readonly SessionPlan[], actions: ActionsKnown): EncodedBatch {
@@ -210,13 +214,13 @@ class RowsOfBatch {
   readonly scopes: string[] = [];
   characters = 0;
 
-  add(table: TableName, key: string, scope: string, values: Scalar[]): void {
+  add(table: BatchTable, key: string, scope: string, values: Scalar[]): void {
     this.addRow(table, values);
     this.keys.push(`${table} ${key}`);
     this.scopes.push(scope);
   }
 
-  addRow(table: TableName, values: Scalar[]): void {
+  addRow(table: BatchTable, values: Scalar[]): void {
     (this.rows[table] ??= []).push(values);
     this.characters += lengthOf(values);
   }
@@ -274,8 +278,8 @@ const cursorKey = ({ session_id, conversation_id }: { session_id: string; conver
  */
 function groupStatementText(
   tables: Tables,
-  columns: Readonly<Record<TableName, readonly InputColumn[]>>,
-  present: readonly TableName[],
+  columns: Readonly<Record<BatchTable, readonly InputColumn[]>>,
+  present: readonly BatchTable[],
 ): string {
   const parts: string[] = [];
   let next = FIRST_FREE_PARAMETER;
@@ -283,7 +287,7 @@ function groupStatementText(
     parts.push(`new_${table} as materialized (${fromArrays(columns[table], next)})`);
     next += columns[table].length;
   }
-  const has = (table: TableName): boolean => present.includes(table);
+  const has = (table: BatchTable): boolean => present.includes(table);
   if (has("agent_state")) parts.push(LOCKED_SESSIONS);
   if (has("queue")) parts.push(LOCKED_ACTIONS);
   const refusals = present.flatMap((table) => REFUSALS[table] ?? []);
@@ -319,7 +323,7 @@ const LOCKED_ACTIONS = `locked_actions as materialized (
   from new_queue i join queue q on q.action_id = i.action_id
   order by i.action_id for update of q)`;
 
-const REFUSALS: Partial<Record<TableName, string[]>> = {
+const REFUSALS: Partial<Record<BatchTable, string[]>> = {
   agent_state: [
     "select batch, 'fenced' as reason, session_id as id from locked_sessions where not is_new and not is_owned",
     `select i.batch, 'fenced', i.session_id from new_agent_state i
@@ -356,15 +360,15 @@ const SESSION_UPDATES: Readonly<Record<string, string>> = {
   context: "case when i.base_iteration is null then coalesce(i.context, s.context) end",
 };
 
-function writesTo(tables: Tables): Record<TableName, string> {
-  const inputNames = (table: TableName): string =>
+function writesTo(tables: Tables): Record<BatchTable, string> {
+  const inputNames = (table: BatchTable): string =>
     tables
       .names(table)
       .map((name) => `i.${name}`)
       .join(", ");
-  const insert = (table: TableName, more = "", values = more): string =>
+  const insert = (table: BatchTable, more = "", values = more): string =>
     `insert into ${table} (${tables.names(table).join(", ")}${more}) select ${inputNames(table)}${values} from new_${table} i where ${PASSED}`;
-  const replaceBy = (table: TableName, key: string, more = ""): string =>
+  const replaceBy = (table: BatchTable, key: string, more = ""): string =>
     `on conflict (${key}) do update set ${tables
       .names(table)
       .filter((name) => !key.split(", ").includes(name))

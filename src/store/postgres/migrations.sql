@@ -353,3 +353,76 @@ update agent_state set question = json_build_object(
 -- migration 0010 costs
 -- What sessions of the last days cost is summed up without reading all of them.
 create index agent_state_by_day on agent_state (created_at);
+
+-- migration 0011 webhooks
+-- Where events of sessions are sent to, and what is on its way there. A delivery is written by the commit that makes the event,
+-- by a trigger: so it is exact whichever process commits, and whichever version it has.
+create table webhooks (
+  webhook_id text collate "C" primary key,
+  url text not null,
+  events jsonb not null,
+  agent_id text collate "C",
+  secret text not null,
+  former_secret text,
+  former_secret_until timestamptz,
+  created_at timestamptz not null,
+  updated_at timestamptz not null
+);
+create table webhook_deliveries (
+  -- The order of a session's events.
+  number bigint generated always as identity primary key,
+  delivery_id text collate "C" not null unique,
+  webhook_id text collate "C" not null,
+  event text not null,
+  session_id text collate "C" not null,
+  agent_id text collate "C" not null,
+  status text not null,
+  attempts integer not null,
+  response_status integer,
+  last_error text,
+  created_at timestamptz not null,
+  last_attempt_at timestamptz,
+  next_attempt_at timestamptz,
+  ended_at timestamptz,
+  retry_until timestamptz not null,
+  -- What the session was when it happened, which the payload is made from.
+  moniker text not null,
+  session_status text not null,
+  stop_reason text,
+  question text,
+  result jsonb,
+  is_result_left_out boolean not null,
+  session_error text,
+  -- The process that attempts it, and until when it is left alone.
+  claimed_by integer,
+  claimed_until timestamptz
+);
+create index webhook_deliveries_of_webhook on webhook_deliveries (webhook_id, number);
+create index webhook_deliveries_due on webhook_deliveries (webhook_id, next_attempt_at) where status = 'pending';
+create index webhook_deliveries_in_order on webhook_deliveries (webhook_id, session_id, number) where status = 'pending';
+create index webhook_deliveries_ended on webhook_deliveries (ended_at) where ended_at is not null;
+
+create function note_session_event() returns trigger language plpgsql as $$
+declare
+  happened text := case new.status when 'error' then 'session.failed' when 'done' then 'session.ended' when 'stopped' then 'session.ended'
+    else 'session.asks' end;
+  is_large boolean := happened = 'session.ended' and length(new.result::text) > 16384;
+begin
+  insert into webhook_deliveries (delivery_id, webhook_id, event, session_id, agent_id, status, attempts, created_at, next_attempt_at,
+      retry_until, moniker, session_status, stop_reason, question, result, is_result_left_out, session_error)
+    select gen_random_uuid()::text, w.webhook_id, happened, new.session_id, new.agent_id, 'pending', 0, new.updated_at, new.updated_at,
+      new.updated_at + interval '1 day', new.moniker, new.status, new.stop_reason,
+      case when happened = 'session.asks' then new.question end,
+      case when happened = 'session.ended' and not coalesce(is_large, false) then new.result end, coalesce(is_large, false),
+      case when happened = 'session.failed' then new.last_error end
+    from (
+      -- A webhook is removed before this commit or after it.
+      select webhook_id from webhooks
+        where events ? happened and (agent_id is null or agent_id = new.agent_id) for key share) w;
+  return null;
+end $$;
+create trigger session_event after update on agent_state for each row
+  when ((new.status in ('done', 'stopped', 'error') and old.status <> new.status)
+    or (new.question is not null and new.status not in ('done', 'stopped', 'error')
+      and (old.question is distinct from new.question or old.status in ('done', 'stopped', 'error'))))
+  execute function note_session_event();

@@ -21,6 +21,7 @@ import { Heartbeat, Membership, type MembershipTuning } from "./membership.ts";
 import { NotificationRouter } from "./notification-router.ts";
 import { NotifyConnection } from "./notify-connection.ts";
 import { PostgresReads } from "./postgres-reads.ts";
+import { PostgresWebhooks } from "./postgres-webhooks.ts";
 import { SessionClaims } from "./session-claims.ts";
 import { ListUpkeep, prune, type UpkeepTuning } from "./session-lists.ts";
 import { SharedLocks } from "./shared-locks.ts";
@@ -57,6 +58,7 @@ const QUEUE_TUNING = {
 /** The store that many processes share: every promise is kept by the database, and memory only saves work. */
 export class PostgresStore extends PostgresReads implements port.Store {
   readonly kind = "postgres";
+  readonly webhooks: PostgresWebhooks;
   readonly #pool: Pool;
   readonly #statements: BatchStatements;
   readonly #writers: readonly GroupWriter[];
@@ -95,6 +97,7 @@ export class PostgresStore extends PostgresReads implements port.Store {
     const tables = new Tables(schema);
     super(pool, tables);
     this.#pool = pool;
+    this.webhooks = new PostgresWebhooks(pool, tables, node_no);
     this.#statements = new BatchStatements(tables);
     this.#writers = Array.from(
       { length: WRITERS },
@@ -184,6 +187,7 @@ export class PostgresStore extends PostgresReads implements port.Store {
       const written = this.#queue.commit(encoded, (feedback) => {
         for (const plan of plans) plan.committed();
         this.#router.committed(batch, plans, feedback);
+        this.webhooks.committed(plans);
       });
       const outcome = await this.#actions.during(batch.actions ?? [], written);
       if (outcome.kind === "fenced") {
@@ -312,7 +316,8 @@ export class PostgresStore extends PostgresReads implements port.Store {
     return this.#lifetime.close(async () => {
       clearInterval(this.#lookThrough);
       this.#actions.stop();
-      for (const emitter of [this.#work, this.#free, this.#surplus, this.#deltas, this.#releases]) emitter.clear();
+      for (const emitter of [this.#work, this.#free, this.#surplus, this.#deltas, this.#releases, this.webhooks.due])
+        emitter.clear();
       this.prepareToStop();
       await Promise.all([this.#membership.stop(), this.#upkeep.stop()]);
       await this.#heartbeat.stopRenewing();

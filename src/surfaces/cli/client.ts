@@ -44,6 +44,10 @@ export class ApiClient {
     return this.#call(schema, "POST", path, body);
   }
 
+  put<Answer>(schema: z.ZodType<Answer>, path: string, body: unknown): Promise<Answer> {
+    return this.#call(schema, "PUT", path, body);
+  }
+
   delete<Answer>(schema: z.ZodType<Answer>, path: string): Promise<Answer> {
     return this.#call(schema, "DELETE", path);
   }

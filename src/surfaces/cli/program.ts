@@ -11,6 +11,7 @@ import type { ReleaseOptions } from "./commands/release.ts";
 import type { ReplayOptions, RerunOptions } from "./commands/rerun.ts";
 import type { SearchOptions } from "./commands/search.ts";
 import type { ToolsOptions } from "./commands/tools.ts";
+import type { AddWebhookOptions, DeliveriesOptions } from "./commands/webhooks.ts";
 
 const DEFAULT_URL = "http://127.0.0.1:4180";
 
@@ -27,13 +28,15 @@ export function clientCommands(): Command {
 
   const port = process.env["EVERSTEP_PORT"];
   const defaultUrl = process.env["EVERSTEP_URL"] ?? (port ? `http://127.0.0.1:${port}` : DEFAULT_URL);
-  const command = (usage: string, description: string) =>
-    program
+  const commandOf = (parent: Command) => (usage: string, description: string) =>
+    parent
       .command(usage)
       .description(description)
       .addOption(new Option("--url <url>", "where Everstep listens").default(defaultUrl, redactUrl(defaultUrl)))
       .option("--token <token>", "the server's token (or EVERSTEP_TOKEN)")
       .option("--json", "print JSON for programs");
+
+  const command = commandOf(program);
 
   command("create <moniker>", "start a session; the agent is named after the moniker unless told otherwise")
     .option("--agent <id>", "the agent's id")
@@ -60,18 +63,11 @@ export function clientCommands(): Command {
   );
 
   codeCommands(command);
+  webhookCommands(
+    commandOf(program.command("webhooks").description("tell programs of yours what sessions ask and do")),
+  );
 
-  command("mcp", "serve MCP over stdio for clients that cannot speak HTTP; those that can use /mcp of the server")
-    .addHelpText("after", "\nExample:\n  claude mcp add everstep -- npx everstep mcp --url http://127.0.0.1:4180")
-    .action(async (options: Connection) =>
-      (await import("./commands/mcp.ts")).mcp({ url: options.url, ...withToken(options) }),
-    );
-
-  command("demo", "watch a joke agent being guided, paused and resumed")
-    .option("--fast", "without the pauses")
-    .action(async (options: Connection & { fast?: boolean }) =>
-      (await import("./commands/demo.ts")).demo(connect(options), options),
-    );
+  otherCommands(command);
 
   return program;
 }
@@ -209,6 +205,52 @@ function codeCommands(command: AddCommand): void {
     .action(async (session: string, options: ReplayOptions & Connection) =>
       (await import("./commands/rerun.ts")).replay(connect(options), session, options),
     );
+}
+
+function otherCommands(command: AddCommand): void {
+  command("mcp", "serve MCP over stdio for clients that cannot speak HTTP; those that can use /mcp of the server")
+    .addHelpText("after", "\nExample:\n  claude mcp add everstep -- npx everstep mcp --url http://127.0.0.1:4180")
+    .action(async (options: Connection) =>
+      (await import("./commands/mcp.ts")).mcp({ url: options.url, ...withToken(options) }),
+    );
+
+  command("demo", "watch a joke agent being guided, paused and resumed")
+    .option("--fast", "without the pauses")
+    .action(async (options: Connection & { fast?: boolean }) =>
+      (await import("./commands/demo.ts")).demo(connect(options), options),
+    );
+}
+
+/** Commands over webhooks: docs/webhooks.md. */
+function webhookCommands(command: AddCommand): void {
+  const load = () => import("./commands/webhooks.ts");
+  type Options = Connection & { json?: boolean };
+
+  command("list", "list the webhooks").action(async (options: Options) =>
+    (await load()).listWebhooks(connect(options), options),
+  );
+  command("add <webhook> <address>", "add one, which shows its secret once, or change where it leads")
+    .option("--event <event>", "session.asks, session.ended or session.failed, repeatable; all by default", collect, [])
+    .option("--agent <id>", "only of an agent's sessions")
+    .addHelpText("after", "\nExample:\n  everstep webhooks add ops https://example.com/everstep --event session.asks")
+    .action(async (webhook: string, address: string, options: AddWebhookOptions & Connection) =>
+      (await load()).addWebhook(connect(options), webhook, address, options),
+    );
+  command("rotate-secret <webhook>", "give one a new secret; for a day the former one signs as well").action(
+    async (webhook: string, options: Options) => (await load()).rotateSecret(connect(options), webhook, options),
+  );
+  command("remove <webhook>", "remove one with its deliveries").action(async (webhook: string, options: Options) =>
+    (await load()).removeWebhook(connect(options), webhook, options),
+  );
+  command("deliveries <webhook>", "list what was sent and what is on its way, newest first")
+    .option("--limit <number>", "how many at the most", wholeNumber, "20")
+    .action(async (webhook: string, options: DeliveriesOptions & Connection) =>
+      (await load()).deliveries(connect(options), webhook, options),
+    );
+  command("send-again <webhook> <delivery>", "send a delivery again, or now where it waits").action(
+    async (webhook: string, delivery: string, options: Options) =>
+      (await load()).sendAgain(connect(options), webhook, delivery, options),
+  );
 }
 
 const CONTROLS = [

@@ -11,7 +11,18 @@ const TYPES: Readonly<Record<string, string>> = {
   ".svg": "image/svg+xml",
 };
 /** Addresses of the console's own pages: each is answered with the page that shows it. */
-const PAGES = ["/", "/agents", "/inbox", "/start", "/search", "/system", "/sessions", "/conversations", "/compare"];
+const PAGES = [
+  "/",
+  "/agents",
+  "/inbox",
+  "/start",
+  "/search",
+  "/system",
+  "/webhooks",
+  "/sessions",
+  "/conversations",
+  "/compare",
+];
 
 /** The web console's built files from a folder. They are public: what they show is not. */
 export function consoleFiles(app: App, folder: string): void {

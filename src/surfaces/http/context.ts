@@ -8,6 +8,7 @@ import type { Events } from "../../events/events.ts";
 import type { Catalog, ReloadReport } from "../../monikers/catalog.ts";
 import type { SessionRelease, Store } from "../../store/store.ts";
 import type { ToolDirectory } from "../../tools/tool.ts";
+import type { Webhooks } from "../../webhooks/webhooks.ts";
 import type { Metrics } from "./metrics.ts";
 
 type RuntimeState = {
@@ -34,6 +35,7 @@ export type ServerContext = {
   rerun: (session_id: string, iteration: number, request: RerunRequest, signal: AbortSignal) => Promise<RerunOutcome>;
   /** Lets sessions go on that are held since the start. Answers how many go on in this process. */
   release: (release: SessionRelease) => Promise<number>;
+  webhooks: Webhooks;
   metrics: Metrics;
   models: {
     /** The model of sessions that name none; null where there is none. */

@@ -23,6 +23,7 @@ export class Metrics {
   readonly #tokens: Counter;
   readonly #retries: Counter;
   readonly #toolSeconds: Histogram<"server" | "outcome">;
+  readonly #deliveries: Counter<"outcome">;
   readonly throughput = new Throughput();
   #beforeRender: () => Promise<void> = async () => {};
 
@@ -56,6 +57,13 @@ export class Metrics {
       buckets: LATENCY_BUCKETS,
       registers,
     });
+    this.#deliveries = new Counter({
+      name: "everstep_webhook_attempts_total",
+      help: "Attempts at deliveries of webhooks; failed ones are tried again.",
+      labelNames: ["outcome"],
+      registers,
+    });
+    for (const outcome of ["delivered", "failed", "given_up"]) this.#deliveries.inc({ outcome }, 0);
     this.#collectCounts(store, registers);
   }
 
@@ -99,6 +107,11 @@ export class Metrics {
   /** A call of a tool that exists is over. */
   readonly toolCalled = ({ server, ms, is_error }: { server: string; ms: number; is_error: boolean }): void => {
     this.#toolSeconds.observe({ server, outcome: is_error ? "error" : "ok" }, ms / 1000);
+  };
+
+  /** An attempt at a delivery is over. */
+  readonly deliveryAttempted = (outcome: "delivered" | "failed" | "given_up"): void => {
+    this.#deliveries.inc({ outcome });
   };
 
   get contentType(): string {

@@ -15,6 +15,7 @@ const TAGS = {
   actions: "Every request to a session is an action in its queue, with a receipt that says what became of it.",
   conversations: "Where people and sessions talk to each other.",
   events: "What happens, as it happens, as server-sent events.",
+  webhooks: "Where your own programs are told what sessions ask and that they ended, and what was sent there.",
   system: "Tasks, tools, search, costs, and how the server is.",
   openai: "OpenAI's API, for clients that speak it: an agent is a model.",
 };

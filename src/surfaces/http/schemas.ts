@@ -6,6 +6,7 @@ import { idSchema, timeSchema } from "../../domain/ids.ts";
 import { sessionOptionsSchema, sessionSchema } from "../../domain/session.ts";
 import { sessionSummarySchema } from "../../domain/session-summary.ts";
 import { stepSchema } from "../../domain/step.ts";
+import { deliverySchema, webhookSchema } from "../../domain/webhook.ts";
 import { problemSchema } from "./problem.ts";
 
 for (const [id, schema] of Object.entries({
@@ -19,6 +20,8 @@ for (const [id, schema] of Object.entries({
   SessionOptions: sessionOptionsSchema,
   SessionSummary: sessionSummarySchema,
   Step: stepSchema,
+  Webhook: webhookSchema,
+  WebhookDelivery: deliverySchema,
 }))
   z.globalRegistry.add(schema, { id });
 

@@ -26,6 +26,7 @@ import { sessionRoutes } from "./routes/sessions.ts";
 import { summaryRoutes } from "./routes/summaries.ts";
 import { systemRoutes } from "./routes/system.ts";
 import { toolRoutes } from "./routes/tools.ts";
+import { webhookRoutes } from "./routes/webhooks.ts";
 import { toProblem } from "./to-problem.ts";
 
 declare module "fastify" {
@@ -52,6 +53,7 @@ const ROUTES: Routes[] = [
   toolRoutes,
   overviewRoutes,
   costRoutes,
+  webhookRoutes,
 ];
 const LARGEST_BODY = 1024 * 1024;
 /** An id of 200 characters of any script, percent-encoded. */
