@@ -12,6 +12,9 @@ const RULES: ImportRules = {
     files: [],
     concurrency: [],
     signing: [],
+    // Spans of what happens: names, ids, and the port by which they are made.
+    tracing: ["domain"],
+    "tracing/opentelemetry": ["domain", "tracing"],
     // What the bot and the console show of other people's words.
     markdown: [],
     store: ["domain", "concurrency"],
@@ -19,10 +22,10 @@ const RULES: ImportRules = {
     "store/postgres": ["domain", "concurrency", "store"],
     "store/open-store.ts": ["domain", "store", "store/embedded", "store/postgres"],
     // A request names a moniker, whose parameters are checked before it is taken.
-    actions: ["domain", "concurrency", "store", "sessions", "monikers", "monikers/catalog.ts"],
+    actions: ["domain", "concurrency", "store", "sessions", "monikers", "monikers/catalog.ts", "tracing"],
     // Surfaces submit actions; only the runtime has them carried out.
     "actions/dispatcher.ts": ["actions", "domain", "store", "sessions"],
-    sessions: ["domain", "concurrency", "store", "monikers", "monikers/catalog.ts", "tools/tool.ts"],
+    sessions: ["domain", "concurrency", "store", "monikers", "monikers/catalog.ts", "tools/tool.ts", "tracing"],
     // A step is given tools, and a file of somebody's own may define one.
     monikers: ["domain", "tools/tool.ts", "tools/define-tool.ts", "monikers/llm/provider-models.ts"],
     // The packages that it imports change often; nothing else is to know them.
@@ -46,6 +49,7 @@ const RULES: ImportRules = {
       "webhooks",
       "monikers/catalog.ts",
       "tools/tool.ts",
+      "tracing",
     ],
     // Other people's protocols over the parts of the HTTP API; there is no second way to write.
     "surfaces/openai": ["surfaces", "surfaces/http", "domain", "actions", "events", "store", "monikers/catalog.ts"],
@@ -67,6 +71,7 @@ const RULES: ImportRules = {
     "@modelcontextprotocol/client": ["tools", "surfaces/cli"],
     "@modelcontextprotocol/server": ["surfaces/mcp", "surfaces/cli"],
     "@ai-sdk": ["monikers/llm/provider-models.ts"],
+    "@opentelemetry": ["tracing/opentelemetry"],
     tokenlens: ["monikers"],
     "matrix-js-sdk": ["surfaces/matrix"],
     marked: ["markdown"],

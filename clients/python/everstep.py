@@ -49,7 +49,7 @@ class Context:
         self.params: Dict[str, Any] = context.get("params") or {}
         self.ids: Dict[str, Any] = context["ids"]
         self.attempt: Dict[str, Any] = context.get("attempt") or {"number": 1, "after": None}
-        self.deadline: Optional[str] = context.get("deadline")
+        self.deadline, self.traceparent = context.get("deadline"), context.get("traceparent")  # the latter to send along with requests
         self.is_rerun: bool = bool(context.get("is_rerun"))
         self.key = f'{self.ids["session_id"]}/{self.ids["iteration"]}'  # the same on every attempt
         self._send, self._is_cancelled = send, is_cancelled

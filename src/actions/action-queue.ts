@@ -6,6 +6,7 @@ import type { JsonObject } from "../domain/json.ts";
 import type { Session, SessionOptions } from "../domain/session.ts";
 import type { Catalog } from "../monikers/catalog.ts";
 import type { Store } from "../store/store.ts";
+import { inRequestSpan, type TraceRequest } from "../tracing/request-spans.ts";
 import {
   type CheckOptions,
   type Prepared,
@@ -24,7 +25,13 @@ export type SubmitOutcome = Accepted | Refusal;
 
 /** Writes a request together with its effect, or answers false: then it has to queue. */
 type ApplyAtOnce = (action: Action) => Promise<boolean>;
-type QueueOptions = { applyAtOnce?: ApplyAtOnce; limit?: GuidanceLimit; checkOptions?: CheckOptions };
+type QueueOptions = {
+  applyAtOnce?: ApplyAtOnce;
+  limit?: GuidanceLimit;
+  checkOptions?: CheckOptions;
+  /** Absent where nothing is traced. */
+  traceRequest?: TraceRequest | undefined;
+};
 
 /** A request that can be written; for guidance, with the room that was taken for it. */
 export type Ready = Prepared & { room: Room | null };
@@ -40,6 +47,7 @@ export type Ready = Prepared & { room: Room | null };
  * QUEUE-4  Guidance is refused while a session has too much of it that no step has used; nothing else is.
  */
 export class ActionQueue {
+  readonly traceRequest: TraceRequest | undefined;
   readonly #store: Store;
   readonly #parts: RequestParts;
   readonly #applyAtOnce: ApplyAtOnce;
@@ -49,12 +57,18 @@ export class ActionQueue {
   constructor(
     store: Store,
     catalog: Catalog,
-    { applyAtOnce = async () => false, limit = new GuidanceLimit(store), checkOptions = () => null }: QueueOptions = {},
+    {
+      applyAtOnce = async () => false,
+      limit = new GuidanceLimit(store),
+      checkOptions = () => null,
+      traceRequest,
+    }: QueueOptions = {},
   ) {
     this.#store = store;
     this.#parts = { store, catalog, checkOptions };
     this.#applyAtOnce = applyAtOnce;
     this.#limit = limit;
+    this.traceRequest = traceRequest;
   }
 
   /** What a request for an agent's defaults may look at. */
@@ -65,13 +79,19 @@ export class ActionQueue {
   async submit(request: unknown): Promise<SubmitOutcome> {
     const checked = checkRequest(request);
     if (checked.kind !== "checked") return checked;
-    const { target, takes_effect_at_once } = ACTIONS[checked.request.action_type];
-    if (target === "new") return this.#write(await this.#prepare(checked.request), false);
-    const full = this.#refusal(checked.request);
+    const { request: wanted } = checked;
+    if (!this.traceRequest) return this.#submit(wanted);
+    return inRequestSpan(this.traceRequest, wanted, (metadata) => this.#submit({ ...wanted, metadata }));
+  }
+
+  async #submit(request: CheckedRequest<JsonObject>): Promise<SubmitOutcome> {
+    const { target, takes_effect_at_once } = ACTIONS[request.action_type];
+    if (target === "new") return this.#write(await this.#prepare(request), false);
+    const full = this.#refusal(request);
     if (full) return full;
-    const key = checked.request.session_id ?? checked.request.agent_id ?? "";
+    const key = request.session_id ?? request.agent_id ?? "";
     const mode = takes_effect_at_once ? "exclusive" : "shared";
-    return this.#admission.admit(key, mode, this.#prepare(checked.request), (ready, isExclusive) =>
+    return this.#admission.admit(key, mode, this.#prepare(request), (ready, isExclusive) =>
       this.#write(ready, isExclusive),
     );
   }

@@ -8,6 +8,7 @@ import { idSchema, newId, now } from "../domain/ids.ts";
 import { type JsonObject, jsonSchema } from "../domain/json.ts";
 import type { Session } from "../domain/session.ts";
 import type { Store } from "../store/store.ts";
+import { inRequestSpan } from "../tracing/request-spans.ts";
 import type { ActionQueue } from "./action-queue.ts";
 import { GuidanceLimit } from "./guidance-limit.ts";
 import { invalidField, type Refusal } from "./refusal.ts";
@@ -66,10 +67,10 @@ export class Conversations {
   readonly #store: Store;
   /** A row that is read and then written whole must not change in between. */
   readonly #mutexes = new KeyedMutex();
-  readonly #queue: Pick<ActionQueue, "submit">;
+  readonly #queue: Pick<ActionQueue, "submit" | "traceRequest">;
   readonly #limit: GuidanceLimit;
 
-  constructor(store: Store, queue: Pick<ActionQueue, "submit">, limit = new GuidanceLimit(store)) {
+  constructor(store: Store, queue: Pick<ActionQueue, "submit" | "traceRequest">, limit = new GuidanceLimit(store)) {
     this.#store = store;
     this.#queue = queue;
     this.#limit = limit;
@@ -166,28 +167,34 @@ export class Conversations {
    * A message that was sent before gets the same answer again, even if it could no longer be sent. If one of the sessions that it
    * is for has no room for it, nobody gets it and it is not stored.
    */
-  async post(conversation_id: string, request: NewMessage): Promise<Posted | Refusal> {
-    const outcome = await this.#postNew(conversation_id, request);
+  post(conversation_id: string, request: NewMessage): Promise<Posted | Refusal> {
+    return inRequestSpan(this.#queue.traceRequest, { action_type: "message" }, (metadata = {}) =>
+      this.#post(conversation_id, request, metadata),
+    );
+  }
+
+  async #post(conversation_id: string, request: NewMessage, metadata: JsonObject): Promise<Posted | Refusal> {
+    const outcome = await this.#postNew(conversation_id, request, metadata);
     if (outcome.kind === "posted" || request.message_id === undefined) return outcome;
     const first = await this.#store.getMessage(request.message_id);
     return first?.conversation_id === conversation_id ? { kind: "posted", message: first } : outcome;
   }
 
   /** Stores the message once and puts it into the queues of the sessions that it is for, in one commit. Who says it joins by that. */
-  async #postNew(conversation_id: string, request: NewMessage): Promise<Posted | Refusal> {
+  async #postNew(conversation_id: string, request: NewMessage, metadata: JsonObject): Promise<Posted | Refusal> {
     if ((await this.#present(conversation_id)).some(({ user_id }) => user_id === request.user_id))
-      return this.#postFrom(conversation_id, request, []);
+      return this.#postFrom(conversation_id, request, { participants: [], metadata });
     return this.#exclusively(conversation_id, async () => {
       const isPresent = (await this.#present(conversation_id)).some(({ user_id }) => user_id === request.user_id);
-      const joining = isPresent ? [] : [newParticipant(conversation_id, request, null)];
-      return this.#postFrom(conversation_id, request, joining);
+      const participants = isPresent ? [] : [newParticipant(conversation_id, request, null)];
+      return this.#postFrom(conversation_id, request, { participants, metadata });
     });
   }
 
   async #postFrom(
     conversation_id: string,
     request: NewMessage,
-    participants: Participant[],
+    { participants, metadata }: { participants: Participant[]; metadata: JsonObject },
   ): Promise<Posted | Refusal> {
     const conversation = await this.#store.getConversation(conversation_id);
     if (!conversation) return { kind: "unknown", what: "conversation" };
@@ -196,7 +203,9 @@ export class Conversations {
     const sessions = await this.#addressed(conversation_id, request.to);
     if ("kind" in sessions) return sessions;
     const message_id = request.message_id ?? newId();
-    const actions = sessions.map((session) => this.#delivery(session, conversation_id, message_id, request));
+    const actions = sessions.map((session) =>
+      this.#delivery(session, request, { ...metadata, message_id, conversation_id }),
+    );
     const message: Message = {
       message_id,
       conversation_id,
@@ -246,10 +255,10 @@ export class Conversations {
 
   #delivery(
     { agent_id, session_id }: Session,
-    conversation_id: string,
-    message_id: string,
     { user_id, text, data, mode }: NewMessage,
+    metadata: JsonObject & { message_id: string; conversation_id: string },
   ): Action {
+    const { message_id, conversation_id } = metadata;
     const guidance: JsonObject = {
       text,
       ...(data === undefined ? {} : { data }),
@@ -257,7 +266,6 @@ export class Conversations {
       message_id,
       conversation_id,
     };
-    const metadata = { message_id, conversation_id };
     if (mode === "now")
       return newAction({ action_type: "agent_interrupt", agent_id, session_id, payload: { guidance, mode }, metadata });
     return newAction({ action_type: "agent_input", agent_id, session_id, payload: guidance, metadata });

@@ -8,7 +8,7 @@ import type { ActionQueue, Ready } from "./action-queue.ts";
 import type { Target } from "./action-request.ts";
 import type { Refusal } from "./refusal.ts";
 
-type Sender = Pick<Session, "agent_id" | "session_id"> & { iteration: number };
+type Sender = Pick<Session, "agent_id" | "session_id"> & { iteration: number; traceparent?: string | undefined };
 
 /**
  * Makes the rows of a frame's actions, without writing any: they are committed together with the step.
@@ -74,12 +74,13 @@ async function add(rows: StepRows, prepared: Ready, { queue, request, sender, pl
 /** An action without a target means the session itself, and one that creates the session's own agent. */
 function toRequest(
   { moniker, params, options, conversation_id, payload, ...request }: FrameAction,
-  { agent_id, session_id, iteration }: Sender,
+  { agent_id, session_id, iteration, traceparent }: Sender,
   place: number,
 ): object {
   const fields = Object.entries({ moniker, params, options, conversation_id });
   const given = Object.fromEntries(fields.filter(([, value]) => value !== undefined)) as JsonObject;
-  const metadata = { ...request.metadata, sent_by: { session_id, iteration } };
+  const traced = traceparent === undefined ? {} : { traceparent };
+  const metadata = { ...request.metadata, sent_by: { session_id, iteration }, ...traced };
   const common = { ...request, payload: { ...payload, ...given }, metadata };
   if (request.action_type !== "agent_create")
     return request.session_id === undefined && request.agent_id === undefined ? { ...common, session_id } : common;

@@ -28,6 +28,15 @@ const stepCallSchema = z.object({
 });
 export type StepCall = z.infer<typeof stepCallSchema>;
 
+/** What is known of a call beside its row, for a trace. */
+export type CallSpan = {
+  /** Its span, where that was passed on to whoever was called. */
+  traceparent?: string | undefined;
+  finish_reason?: string | undefined;
+  error_type?: string | undefined;
+  settings?: { temperature?: number | undefined; max_output_tokens?: number | undefined };
+};
+
 /** A row of the append-only table `agent_steps`. An `error` row names the iteration that failed and does not use it up. */
 export const stepSchema = z.object({
   id: idSchema,

@@ -4,6 +4,7 @@ import { DEFAULT_GUIDANCE_LIMIT } from "../actions/guidance-limit.ts";
 import { EverstepError } from "../domain/errors.ts";
 import { isSigningSecret } from "../signing/request-signer.ts";
 import { isLoopback } from "../surfaces/access.ts";
+import { SAMPLERS } from "../tracing/settings.ts";
 import { isAllowedEntry } from "../webhooks/delivery-addresses.ts";
 
 const secret = z.string().min(1).optional();
@@ -17,6 +18,13 @@ const listSchema = z
       .map((item) => item.trim())
       .filter((item) => item !== ""),
   );
+
+/** As OpenTelemetry has it: anything but `true` is false. */
+const flag = z
+  .string()
+  .optional()
+  .transform((value) => value?.toLowerCase() === "true");
+const receiver = z.url({ protocol: /^https?$/, message: "must be an http:// or https:// address" }).optional();
 
 const configSchema = z.object({
   EVERSTEP_STORE: z.string().min(1).default("lancedb:./data"),
@@ -73,6 +81,16 @@ const configSchema = z.object({
   EVERSTEP_SLOW_READER_S: z.coerce.number().min(0.1).max(86_400).default(30),
   EVERSTEP_START_HELD: z.enum(["0", "1"]).default("0"),
   EVERSTEP_SUPERVISE: z.enum(["0", "1"]).default("0"),
+  OTEL_EXPORTER_OTLP_ENDPOINT: receiver,
+  OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: receiver,
+  OTEL_EXPORTER_OTLP_HEADERS: secret,
+  OTEL_SERVICE_NAME: z.string().min(1).optional(),
+  OTEL_RESOURCE_ATTRIBUTES: z.string().min(1).optional(),
+  OTEL_TRACES_SAMPLER: z.enum(SAMPLERS).default("parentbased_always_on"),
+  OTEL_TRACES_SAMPLER_ARG: z.coerce.number().min(0).max(1).optional(),
+  OTEL_BSP_SCHEDULE_DELAY: z.coerce.number().int().min(1).optional(),
+  OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT: flag,
+  OTEL_SDK_DISABLED: flag,
   EVERSTEP_LOG_LEVEL: z.enum(["fatal", "error", "warn", "info", "debug", "trace", "silent"]).default("info"),
 });
 export type Config = z.infer<typeof configSchema>;

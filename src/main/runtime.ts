@@ -13,6 +13,8 @@ import { StepSlots } from "../sessions/step-slots.ts";
 import { WakeTimer } from "../sessions/wake-timer.ts";
 import type { SessionRelease, Store } from "../store/store.ts";
 import type { ToolFactory } from "../tools/tool.ts";
+import { requestTracer } from "../tracing/request-spans.ts";
+import type { Tracer } from "../tracing/tracer.ts";
 import { newToolRegistry } from "./tools.ts";
 
 export type RuntimeOptions = {
@@ -38,6 +40,8 @@ export type RuntimeOptions = {
   max_running_steps?: number;
   /** Whether sessions that are there already run no step until they are released. False by default. */
   start_held?: boolean;
+  /** Makes spans of turns, steps, calls and requests; without it nothing is traced. */
+  tracer?: Tracer | undefined;
   /** Milliseconds that a destroyed session's step may take to finish. 5,000 by default. */
   destroy_grace_ms?: number;
   /** Milliseconds that running steps may take to finish when the runtime stops. 10,000 by default. */
@@ -89,12 +93,14 @@ export class Runtime {
       hold,
       prepareActions: (requests, sender) => prepareFrameActions(this.queue, requests, sender),
       destroy_grace_ms: options.destroy_grace_ms ?? 5000,
+      tracer: options.tracer,
     });
     this.#dispatcher = new Dispatcher(store, this.#registry, worker);
     this.#wakeTimer = new WakeTimer(store, this.#registry);
     this.queue = new ActionQueue(store, catalog, {
       applyAtOnce: (action) => this.#dispatcher.applyAtOnce(action),
       limit,
+      traceRequest: options.tracer && requestTracer(options.tracer),
       ...(options.checkOptions && { checkOptions: options.checkOptions }),
     });
   }

@@ -24,6 +24,7 @@ import { mcpRoutes } from "../surfaces/mcp/mcp-routes.ts";
 import { openAiRoutes } from "../surfaces/openai/openai-routes.ts";
 import { SocketServer } from "../surfaces/socket/socket-server.ts";
 import { TokenCheck } from "../surfaces/token-check.ts";
+import { requestTracer } from "../tracing/request-spans.ts";
 import { Deliverer } from "../webhooks/deliverer.ts";
 import { DeliveryAddresses } from "../webhooks/delivery-addresses.ts";
 import { Webhooks } from "../webhooks/webhooks.ts";
@@ -37,6 +38,7 @@ import { stopRequested } from "./stop-requested.ts";
 import { StrayErrors } from "./stray-errors.ts";
 import { UP } from "./supervise.ts";
 import { openTools, type Tools } from "./tools.ts";
+import { openTracing } from "./tracing.ts";
 import { Watchdog } from "./watchdog.ts";
 
 const CONSOLE = fileURLToPath(new URL("../../console/dist", import.meta.url));
@@ -90,18 +92,16 @@ async function serveUntilStopped(role: Role, config: Config, { opening, notices,
     count: config.EVERSTEP_MAX_PENDING_GUIDANCE,
     bytes: config.EVERSTEP_MAX_PENDING_GUIDANCE_BYTES,
   });
+  const tracer = await openTracing(config, { log, metrics }, atStop);
   const watchdog = newWatchdog(config);
   atStop("the watchdog", () => watchdog.stop());
   const models = new Models(config);
-  const parts = { store, catalog, limit, metrics, log, watchdog, models };
+  const parts = { store, catalog, limit, metrics, log, watchdog, models, tracer };
   if (role !== "server") await models.for({}); // A model that cannot be had is told now, and not by every step.
   const tools = await openTools(config, { ...parts, observer: metrics.toolCalled }, { atStop, reloads });
   const runtime = role === "server" ? null : newRuntime(config, { ...parts, tools });
   atStop("the work under way", () => runtime?.stop());
-  const { queue, events } = runtime ?? {
-    queue: new ActionQueue(store, catalog, { limit, checkOptions: unknownModel }),
-    events: new Events(store),
-  };
+  const { queue, events } = runtime ?? { queue: newQueue(parts), events: new Events(store) };
   const { webhooks, deliverer } = newWebhooks(config, parts);
   atStop("deliveries of webhooks", () => deliverer.stop());
   const { rerun } = newRerunner({ ...parts, tools });
@@ -188,6 +188,7 @@ function newWatchdog({ EVERSTEP_BLOCKED_LIMIT_S, EVERSTEP_LOG_LEVEL }: Config): 
 }
 
 type RuntimeParts = Required<Pick<RuntimeOptions, "store" | "catalog" | "limit">> & {
+  tracer: RuntimeOptions["tracer"];
   metrics: Metrics;
   log: Logger;
   models: Models;
@@ -243,10 +244,22 @@ function newRerunner({ store, catalog, watchdog, tools, models }: RerunParts): R
   });
 }
 
-type ServerParts = Omit<ServerContext, "chat" | "conversations" | "stall_ms"> & { log: Logger; limit: GuidanceLimit };
+/** Of a process that runs no steps. */
+const newQueue = ({ store, catalog, limit, tracer }: Pick<RuntimeParts, "store" | "catalog" | "limit" | "tracer">) =>
+  new ActionQueue(store, catalog, {
+    limit,
+    checkOptions: unknownModel,
+    traceRequest: tracer && requestTracer(tracer),
+  });
+
+type ServerParts = Omit<ServerContext, "chat" | "conversations" | "stall_ms"> & {
+  log: Logger;
+  limit: GuidanceLimit;
+  tracer: RuntimeOptions["tracer"];
+};
 
 /** Everything that listens, on one port. What is taken in ends before the runtime does. */
-async function listen(config: Config, { log, limit, ...parts }: ServerParts, atStop: AtStop): Promise<string> {
+async function listen(config: Config, { log, limit, tracer, ...parts }: ServerParts, atStop: AtStop): Promise<string> {
   const { store, queue, events } = parts;
   const chat = new DefaultChat(store, queue, events);
   atStop("the chat", () => chat.stop());
@@ -265,6 +278,7 @@ async function listen(config: Config, { log, limit, ...parts }: ServerParts, atS
       },
       console_folder: CONSOLE,
       more_routes: [mcpRoutes, openAiRoutes],
+      is_traced: tracer !== undefined,
       log,
     },
   );

@@ -2,7 +2,7 @@ import { z } from "zod";
 import type { Message } from "../domain/conversation.ts";
 import type { JsonObject } from "../domain/json.ts";
 import type { SessionOptions } from "../domain/session.ts";
-import type { StepCall } from "../domain/step.ts";
+import type { CallSpan, StepCall } from "../domain/step.ts";
 import type { FrameIn, FrameOut } from "../domain/step-frame.ts";
 import type { SessionTools } from "../tools/tool.ts";
 import type { Llm } from "./llm/llm.ts";
@@ -54,6 +54,8 @@ export type StepContext<Params = unknown> = {
   /** Others' messages in the session's conversation since its last step that asked, oldest first. */
   unread: (limit?: number) => Promise<Message[]>;
   emit: (news: StepNews) => void;
+  /** The step's place in a trace, to be sent along with requests to others; absent where nothing is traced. */
+  traceparent?: string;
   /** A recorded step runs once more to be looked at: nothing that it returns is kept, so it should not act on the world. */
   is_rerun?: true;
 };
@@ -76,7 +78,7 @@ export type StepNews =
       cost_usd?: number;
     }
   /** A call of a model or a tool that is over, for the step's row. It adds nothing to what the step used: `usage` does. */
-  | { kind: "call"; call: StepCall };
+  | { kind: "call"; call: StepCall; span?: CallSpan };
 
 /** Keeps the parameters' type while a moniker is written, and makes it fit the catalog. */
 export const defineMoniker = <Params>(moniker: Moniker<Params>): Moniker => moniker;

@@ -16,6 +16,7 @@ export async function deliverToAgents(
   { store, limit }: Pick<RunnerDependencies, "store" | "limit">,
   message: Message,
   guidance: JsonValue[],
+  traceparent?: string,
 ): Promise<{ message: Message; actions: Action[] }> {
   const hops = 1 + Math.max(0, ...guidance.map(hopsOf));
   if (hops > MOST_HOPS) return { message, actions: [] };
@@ -41,7 +42,7 @@ export async function deliverToAgents(
       agent_id: listener.agent_id,
       session_id: listener.session_id as string,
       payload: guidanceForOthers,
-      metadata: { message_id, conversation_id },
+      metadata: { message_id, conversation_id, ...(traceparent !== undefined && { traceparent }) },
     });
     const room = await limit.take(action.session_id, jsonBytes(guidanceForOthers));
     // A listener that has no room for more is not told, and the action says so; the message is in the conversation.

@@ -12,17 +12,28 @@ const PAGE = 500;
  * END-2  A session that was destroyed takes the live ones that it started along, but for those that are to outlive it. They are
  *        looked up in that commit's turn, when it can start no more.
  */
-export async function endRows(store: Store, before: Session, after: Session): Promise<Action[]> {
+export async function endRows(
+  store: Store,
+  before: Session,
+  after: Session,
+  /** Of the last step, where steps are traced. */
+  traceparent?: string,
+): Promise<Action[]> {
   const actions: Action[] = [];
   if (isLive(before.status) && !isLive(after.status) && after.spawned_by)
-    actions.push(...(await reportTo(store, after, after.spawned_by.session_id)));
+    actions.push(...(await reportTo(store, after, after.spawned_by.session_id, traceparent)));
   const isDestroyed = ({ status, stop_reason }: Session) => status === "stopped" && stop_reason === "destroyed";
   if (isDestroyed(after) && !isDestroyed(before)) actions.push(...(await destroyChildren(store, after)));
   return actions;
 }
 
 /** END-1. */
-async function reportTo(store: Store, session: Session, spawner_id: string): Promise<Action[]> {
+async function reportTo(
+  store: Store,
+  session: Session,
+  spawner_id: string,
+  traceparent: string | undefined,
+): Promise<Action[]> {
   const spawner_agent = await store.getSessionAgent(spawner_id);
   if (spawner_agent === null) return [];
   const { session_id, agent_id, status, stop_reason, result, last_error, iteration } = session;
@@ -33,7 +44,7 @@ async function reportTo(store: Store, session: Session, spawner_id: string): Pro
       agent_id: spawner_agent,
       session_id: spawner_id,
       payload: { guidance: { child } },
-      metadata: { sent_by: { session_id, iteration } },
+      metadata: { sent_by: { session_id, iteration }, ...(traceparent !== undefined && { traceparent }) },
     }),
   ];
 }

@@ -8,6 +8,7 @@ import type { VersionedMoniker } from "../monikers/catalog.ts";
 import type { StepContext, StepNews } from "../monikers/moniker.ts";
 import { StepError } from "../monikers/moniker.ts";
 import type { ToolFactory } from "../tools/tool.ts";
+import type { StepSpan } from "../tracing/agent-spans.ts";
 import { checkFrame } from "./check-frame.ts";
 import { firstSlice, type GuidanceSlice } from "./guidance-slice.ts";
 import { runtimeLeftMs } from "./limits.ts";
@@ -41,6 +42,8 @@ export type StepEnvironment = Pick<StepContext, "attempt"> &
     /** Which version made the state; undefined where it needs no migration. */
     stateVersion: () => Promise<string | null | undefined>;
     is_rerun?: true;
+    /** Where steps are traced. */
+    trace?: Pick<StepSpan, "traceparent" | "called"> | undefined;
   };
 
 /** What a step shows while it runs: text, or the name of a tool, and whose guidance it has. */
@@ -157,13 +160,14 @@ class StepRun {
 
   #context(llm: StepContext["llm"]): StepContext {
     const { agent_id, session_id, conversation_id, iteration, params, options } = this.#session;
-    const { tools, attempt, unreadMessages, is_rerun } = this.#environment;
+    const { tools, attempt, unreadMessages, is_rerun, trace } = this.#environment;
     const step = {
       signal: this.#controller.signal,
       ids: { agent_id, session_id, conversation_id, iteration: iteration + 1 },
       ...(this.#deadline !== undefined && { deadline: this.#deadline }),
       emit: (progress: StepNews) => this.#emit(progress),
       ...(is_rerun && { is_rerun }),
+      ...(trace && { traceparent: trace.traceparent }),
     };
     return {
       ...step,
@@ -198,6 +202,7 @@ class StepRun {
     }
     if (progress.kind === "call") {
       addCall(this.#spent, keptCall(progress.call, this.#environment.keep_calls));
+      this.#environment.trace?.called(progress.call, progress.span);
       return;
     }
     const { action_ids } = this.#slice;

@@ -7,6 +7,7 @@ import type { FrameAction } from "../domain/step-frame.ts";
 import type { StepContext } from "../monikers/moniker.ts";
 import type { Store } from "../store/store.ts";
 import type { ToolFactory } from "../tools/tool.ts";
+import type { Tracer } from "../tracing/tracer.ts";
 import type { StartHold } from "./start-hold.ts";
 import type { StepSlots } from "./step-slots.ts";
 
@@ -41,7 +42,7 @@ export type RunnerDependencies = {
   /** The rows of what a frame asks for beside its step. Throws a `StepError` where that cannot be done. */
   prepareActions(
     requests: readonly FrameAction[],
-    sender: Pick<Session, "agent_id" | "session_id"> & { iteration: number },
+    sender: Pick<Session, "agent_id" | "session_id"> & { iteration: number; traceparent?: string | undefined },
   ): Promise<StepRows>;
   /** Sessions that are to run no step yet. */
   hold: Pick<StartHold, "holds">;
@@ -49,6 +50,8 @@ export type RunnerDependencies = {
   watch: (session_id: string) => () => void;
   /** Whether a step's row keeps what models and tools were asked and answered, not only that they were. */
   keep_calls: boolean;
+  /** Absent where nothing is traced. */
+  tracer?: Tracer | undefined;
   /** Milliseconds that a destroyed session's step may take to finish. */
   destroy_grace_ms: number;
 };

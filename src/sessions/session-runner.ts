@@ -29,6 +29,7 @@ import { reachedLimit, waitWithin } from "./limits.ts";
 import { afterFailure, describeError, isOutage, nextAttemptIn } from "./retry.ts";
 import { type RunningStep, runStep, type StepOutcome } from "./run-step.ts";
 import type { RunnerDependencies, StepRows } from "./runner-dependencies.ts";
+import { SessionTrace } from "./session-trace.ts";
 import { addSpending, charged, type Spending } from "./spending.ts";
 import { stateVersion } from "./state-version.ts";
 import { errorCommit, type StepFailure, stepCommit } from "./step-commit.ts";
@@ -105,6 +106,7 @@ export class SessionRunner {
   #stateVersion: { version: string | null | undefined } | undefined;
   readonly #mutex = new Mutex();
   readonly #delivered: DeliveredGuidance;
+  readonly #trace: SessionTrace | undefined;
   #session: Session;
   #owner: Ownership;
   #standing: "owner" | "leaving" | "fenced" = "owner";
@@ -128,7 +130,9 @@ export class SessionRunner {
     this.#currentMoniker = currentMoniker;
     this.#moniker = currentMoniker();
     this.#dependencies = dependencies;
-    this.#delivered = new DeliveredGuidance(dependencies.store);
+    const { store, tracer } = dependencies;
+    this.#delivered = new DeliveredGuidance(store);
+    this.#trace = tracer && new SessionTrace(tracer, store, session, after_crash);
   }
 
   get session(): Session {
@@ -179,6 +183,7 @@ export class SessionRunner {
       this.#loop = undefined;
       // A call that came after the loop's last look at the session must not be lost.
       if (this.#isWoken) this.wake();
+      if (this.#loop === undefined && this.#standing !== "fenced") this.#trace?.rest(this.#session);
     });
   }
 
@@ -314,6 +319,8 @@ export class SessionRunner {
   }
 
   async #startStep(slot: Slot | null): Promise<Extract<Activity, { kind: "stepping" }> | null> {
+    // Before all else: what is decided holds until the step has begun.
+    if (this.#trace && this.#session.status === "running") await this.#trace.prepare(this.#session);
     this.#isWoken = false;
     const { status } = this.#session;
     if (this.#standing !== "owner") return null;
@@ -391,6 +398,7 @@ export class SessionRunner {
     let event_seq = 0;
     this.#moniker = this.#currentMoniker();
     return runStep(session, this.#moniker, {
+      trace: this.#trace?.start(session, this.#moniker, this.#earlier.begun),
       llm,
       tools,
       attempt: { number: this.#earlier.begun, after: this.#earlier.ended },
@@ -436,9 +444,11 @@ export class SessionRunner {
         return this.#session.options.step_interval_ms ?? 0;
       }
       case "failed":
+        this.#trace?.failed(outcome.error);
         this.#earlier = { ...this.#earlier, spent, ended: endOfFailure(outcome.error) };
         return this.#retryOrFail(outcome.error, outcome.latency_ms);
       case "cut":
+        this.#trace?.step?.cut(outcome.reason);
         this.#earlier = { ...this.#earlier, spent, ended: "interrupt" };
         if (outcome.reason === "out_of_time") await this.#mutex.run(() => this.#end("max_runtime_s"));
         if (outcome.reason === "shutdown") await this.#mutex.run(() => this.#commitCut(spent));
@@ -451,7 +461,7 @@ export class SessionRunner {
   async #rowsOf({ actions = [] }: FrameOut): Promise<PreparedRows> {
     if (actions.length === 0) return NOTHING_ASKED;
     const { agent_id, session_id, iteration } = this.#session;
-    const sender = { agent_id, session_id, iteration: iteration + 1 };
+    const sender = { agent_id, session_id, iteration: iteration + 1, traceparent: this.#trace?.step?.traceparent };
     for (;;) {
       try {
         return { kind: "rows", ...(await this.#dependencies.prepareActions(actions, sender)) };
@@ -470,7 +480,8 @@ export class SessionRunner {
   ): Promise<void> {
     const { session, step, message } = stepCommit(this.#session, this.#moniker, result);
     const consumed = (await this.#delivered.get(step.action_ids)).map((action) => consumedBy(action, step.iteration));
-    const delivery = message && (await deliverToAgents(this.#dependencies, message, step.guidance));
+    const delivery =
+      message && (await deliverToAgents(this.#dependencies, message, step.guidance, this.#trace?.step?.traceparent));
     // Only what is there: each list costs every step.
     const batch: Batch = { steps: [step] };
     const actions = [...consumed, ...(delivery?.actions ?? []), ...rows.actions];
@@ -583,14 +594,15 @@ export class SessionRunner {
       : [];
     const next = bounced.length > 0 ? { ...session, pending_guidance: [], pending_action_ids: [] } : session;
     const { store, observer } = this.#dependencies;
-    const ending = isLive(next.status) ? [] : await endRows(store, this.#session, next);
+    const ending = isLive(next.status) ? [] : await endRows(store, this.#session, next, this.#trace?.step?.traceparent);
     const actions = [...(rows.actions ?? []), ...bounced, ...ending];
     const batch: Batch = { ...rows };
     if (actions.length > 0) batch.actions = actions;
     if (writesSession)
       batch.sessions = [{ kind: "update", session: next, owner: this.#owner }, ...children.map(newSession)];
     const started = performance.now();
-    const outcome = await store.commit(batch);
+    const span = rows.steps && this.#trace?.step;
+    const outcome = await (span ? span.commit(() => store.commit(batch)) : store.commit(batch));
     if (outcome.kind === "committed") {
       this.#session = next;
       if (writesSession) this.#owner = { ...this.#owner, revision: this.#owner.revision + 1 };
@@ -598,6 +610,7 @@ export class SessionRunner {
       for (const step of rows.steps ?? []) {
         if (step.status === "ok") this.#stateVersion = { version: step.moniker_version };
         observer.stepCommitted(step);
+        this.#trace?.committed(step, actions);
       }
       this.#delivered.update(actions);
     } else if (outcome.kind === "exists")

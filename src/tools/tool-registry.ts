@@ -2,6 +2,7 @@ import type { JsonObject, JsonValue } from "../domain/json.ts";
 import type { SessionOptions, ToolGlobs } from "../domain/session.ts";
 import type { StepCall } from "../domain/step.ts";
 import { fitsGlob } from "../domain/step-globs.ts";
+import { childTraceparent } from "../domain/traceparent.ts";
 import { StepError } from "../monikers/moniker.ts";
 import { OverlayWorkspace } from "../monikers/tools/overlay-workspace.ts";
 import { Workspace } from "../monikers/tools/workspace.ts";
@@ -142,12 +143,15 @@ class StepTools implements SessionTools {
     const { workspace } = this;
     const call_number = this.#calls++;
     const outputs = new ToolOutputs(workspace, this.#step.ids, { number: call_number, tool: name });
-    const context = { ...this.#step, workspace, call_number, outputs };
+    const { traceparent: parent } = this.#step;
+    const traceparent = parent === undefined ? undefined : childTraceparent(parent);
+    const context = { ...this.#step, workspace, call_number, outputs, ...(traceparent && { traceparent }) };
     const started = performance.now();
-    const told = (end: Pick<StepCall, "output" | "error">): void =>
+    const told = (end: Pick<StepCall, "output" | "error">, error_type = "tool_error"): void =>
       this.#step.emit({
         kind: "call",
         call: { kind: "tool", name, input: args, ...end, latency_ms: performance.now() - started },
+        ...(traceparent && { span: { traceparent, error_type } }),
       });
     try {
       const outcome = await this.#registry.call(
@@ -158,7 +162,8 @@ class StepTools implements SessionTools {
       told(callEnd(outcome));
       return outcome;
     } catch (error) {
-      told({ output: null, error: error instanceof Error ? error.message : String(error) });
+      const message = error instanceof Error ? error.message : String(error);
+      told({ output: null, error: message }, error instanceof StepError ? error.code : (error as Error)?.name);
       throw error;
     }
   }

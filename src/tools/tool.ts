@@ -35,7 +35,9 @@ export type SessionTools = {
 export type Skill = { name: string; description: string; path: string };
 
 /** The step that tools are made for. */
-export type ToolStep = Pick<StepContext, "ids" | "signal" | "emit" | "is_rerun"> & { options: SessionOptions };
+export type ToolStep = Pick<StepContext, "ids" | "signal" | "emit" | "is_rerun" | "traceparent"> & {
+  options: SessionOptions;
+};
 export type ToolFactory = (step: ToolStep) => SessionTools;
 
 /** All tools of a process, for people to look at. */

@@ -92,7 +92,8 @@ export class ModelCalls {
           settings: this.#settings,
           limits: this.#parts.limits,
           onPartial: tell,
-          onEnd: ({ usage, reply, error }) => record(usage, reply, error),
+          onEnd: ({ usage, reply, error }) =>
+            record(usage, reply, { error, finish_reason: error ? undefined : "stop" }),
         });
       },
       () => hasTold,
@@ -170,7 +171,10 @@ export class ModelCalls {
       failure = call.signal.aborted ? cancelled(call.signal.reason) : toStepError(error, turn, model, request, limits);
     }
     const usage = turn.usage(() => charactersOf(request));
-    const cost_usd = record(usage, reply ? replyRecord(reply.message) : partialRecord(turn), failure);
+    const cost_usd = record(usage, reply ? replyRecord(reply.message) : partialRecord(turn), {
+      error: failure,
+      finish_reason: finishReason(turn),
+    });
     if (!reply) throw failure;
     return { ...reply, usage: reported(usage), cost_usd };
   }
@@ -185,7 +189,7 @@ export class ModelCalls {
   /** CALLS-1. Answers what the call cost. */
   #recorder(model: Model, emit: Telling["emit"], input: JsonValue | (() => JsonValue)) {
     const started = performance.now();
-    return (usage: ModelUsage, output: JsonValue, error: StepError | undefined): number | null => {
+    return (usage: ModelUsage, output: JsonValue, { error, finish_reason }: CallEnd): number | null => {
       const { input_tokens, output_tokens, cached_tokens, estimated } = usage;
       const tokens = input_tokens + output_tokens;
       const cost_usd = tokens === 0 ? null : this.#parts.prices.costOf(model.name, usage);
@@ -201,10 +205,18 @@ export class ModelCalls {
         latency_ms: performance.now() - started,
         ...(error ? { error: `${error.code}: ${error.message}` } : {}),
       };
-      emit({ kind: "call", call });
+      emit({ kind: "call", call, span: { finish_reason, error_type: error?.code, settings: this.#settings } });
       return cost_usd;
     };
   }
+}
+
+type CallEnd = { error: StepError | undefined; finish_reason: string | undefined };
+
+/** Why the model stopped, in the words of OpenTelemetry's conventions; undefined where it did not say. */
+function finishReason({ finish }: StreamedTurn): string | undefined {
+  if (!finish) return undefined;
+  return finish.unified === "tool-calls" ? "tool_call" : finish.unified.replace("-", "_");
 }
 
 /** Whether another model may do what this one did not. A refusal is an answer. */

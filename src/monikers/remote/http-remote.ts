@@ -25,7 +25,13 @@ const LARGEST_DESCRIPTION = 4 * 1024 * 1024;
 /** What tells that nothing of a request has reached anybody. */
 const UNREACHABLE = new Set(["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "EHOSTUNREACH", "ENETUNREACH", "ENOENT"]);
 
-type Exchange = { method: "GET" | "POST"; id: string; body: string; signal: AbortSignal };
+type Exchange = {
+  method: "GET" | "POST";
+  id: string;
+  body: string;
+  signal: AbortSignal;
+  traceparent?: string | undefined;
+};
 
 /**
  * A worker that is reached over HTTP.
@@ -63,9 +69,9 @@ export class HttpRemote implements Remote {
   }
 
   async run(moniker: string, frame: FrameIn, context: StepContext): Promise<FrameOut> {
-    const { signal, emit } = context;
+    const { signal, emit, traceparent } = context;
     const body = stepRequest(moniker, frame, context);
-    const response = await this.#reconnecting({ method: "POST", id: requestId(context), body, signal });
+    const response = await this.#reconnecting({ method: "POST", id: requestId(context), body, signal, traceparent });
     const answer = new StepAnswer(this.name, emit, this.#buffered);
     let isLate = false;
     let timer: NodeJS.Timeout | undefined;
@@ -108,7 +114,7 @@ export class HttpRemote implements Remote {
   }
 
   /** HTTP-2. An answer whose status is 200. */
-  async #exchange({ method, id, body, signal }: Exchange): Promise<IncomingMessage> {
+  async #exchange({ method, id, body, signal, traceparent }: Exchange): Promise<IncomingMessage> {
     const response = await new Promise<IncomingMessage>((resolve, reject) => {
       const request = this.#request({
         method,
@@ -118,6 +124,7 @@ export class HttpRemote implements Remote {
           accept: method === "GET" ? "application/json" : "application/x-ndjson",
           ...(method === "POST" && { "content-type": "application/json", "content-length": Buffer.byteLength(body) }),
           ...this.#signer.headers(id, body),
+          ...(traceparent && { traceparent }),
         },
       });
       request.once("response", resolve);

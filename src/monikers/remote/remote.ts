@@ -21,11 +21,11 @@ export interface Remote {
 
 /** What is sent of a step. */
 export const stepRequest = (moniker: string, frame: FrameIn, context: StepContext): string => {
-  const { params, ids, attempt, deadline = null, is_rerun } = context;
+  const { params, ids, attempt, deadline = null, is_rerun, traceparent } = context;
   return JSON.stringify({
     moniker,
     frame,
-    context: { params, ids, attempt, deadline, ...(is_rerun && { is_rerun }) },
+    context: { params, ids, attempt, deadline, ...(is_rerun && { is_rerun }), ...(traceparent && { traceparent }) },
   });
 };
 

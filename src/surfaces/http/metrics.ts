@@ -24,6 +24,7 @@ export class Metrics {
   readonly #retries: Counter;
   readonly #toolSeconds: Histogram<"server" | "outcome">;
   readonly #deliveries: Counter<"outcome">;
+  readonly #droppedSpans: Counter;
   readonly throughput = new Throughput();
   #beforeRender: () => Promise<void> = async () => {};
 
@@ -64,6 +65,11 @@ export class Metrics {
       registers,
     });
     for (const outcome of ["delivered", "failed", "given_up"]) this.#deliveries.inc({ outcome }, 0);
+    this.#droppedSpans = new Counter({
+      name: "everstep_spans_dropped_total",
+      help: "Spans for OpenTelemetry that were not delivered.",
+      registers,
+    });
     this.#collectCounts(store, registers);
   }
 
@@ -98,6 +104,10 @@ export class Metrics {
 
   committed(ms: number): void {
     this.#commitSeconds.observe(ms / 1000);
+  }
+
+  spansDropped(count: number): void {
+    this.#droppedSpans.inc(count);
   }
 
   retried(): void {

@@ -3,6 +3,7 @@ import helmet from "@fastify/helmet";
 import rateLimit from "@fastify/rate-limit";
 import fastify, { type FastifyBaseLogger, type FastifyError, type FastifyRequest, LogController } from "fastify";
 import { validatorCompiler, type ZodTypeProvider } from "fastify-type-provider-zod";
+import { withIncoming } from "../../tracing/incoming.ts";
 import { type AccessRules, bearer, isFromThisMachine } from "../access.ts";
 import type { TokenCheck } from "../token-check.ts";
 import { apiReference } from "./api-reference.ts";
@@ -67,6 +68,8 @@ export type ServerOptions = AccessRules & {
   rate_limit: number;
   /** Where the web console's built files are. */
   console_folder: string;
+  /** Whether the trace that a request came with is gone on with. */
+  is_traced: boolean;
   /** Those of other surfaces that are served beside the API. */
   more_routes: readonly Routes[];
 };
@@ -111,6 +114,9 @@ export async function buildServer(context: ServerContext, options: ServerOptions
   await describeApi(app);
   apiReference(app);
   consoleFiles(app, options.console_folder);
+  // After the body was read: what reads it does not keep to a request's context.
+  if (options.is_traced)
+    app.addHook("preHandler", (request, _reply, done) => withIncoming(traceparentOf(request), done));
   const isTrusted = ({ headers, socket }: FastifyRequest): boolean =>
     options.token === undefined ||
     options.token_check.verdict(bearer(headers), options.token, socket.remoteAddress) === "right";
@@ -138,6 +144,9 @@ function admit(request: FastifyRequest, { token, metrics_token, token_check }: S
   if (verdict === "too_many") throw new Problem(429, "too many wrong tokens; try again in a minute");
   if (verdict === "wrong") throw new Problem(401, "a token is needed: Authorization: Bearer …");
 }
+
+const traceparentOf = ({ headers: { traceparent } }: FastifyRequest): string | undefined =>
+  typeof traceparent === "string" ? traceparent : undefined;
 
 function queryToken({ query }: FastifyRequest): string | undefined {
   const { token } = query as { token?: unknown };

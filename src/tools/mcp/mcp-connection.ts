@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from "node:async_hooks";
 import { Client, type ClientOptions, StreamableHTTPClientTransport, type Tool } from "@modelcontextprotocol/client";
 import { VERSION } from "../../domain/version.ts";
 import type { McpServerConfig } from "./mcp-config.ts";
@@ -102,7 +103,24 @@ const clientOptions = (events: ConnectionEvents): ClientOptions => ({
 const newTransport = (config: McpServerConfig, { onLog }: ConnectionEvents) =>
   config.kind === "stdio"
     ? new StdioTransport(config, onLog)
-    : new StreamableHTTPClientTransport(new URL(config.url), { requestInit: { headers: config.headers } });
+    : new StreamableHTTPClientTransport(new URL(config.url), {
+        requestInit: { headers: config.headers },
+        fetch: fetchInTrace,
+      });
+
+const trace = new AsyncLocalStorage<string>();
+
+/** Makes a call whose requests over HTTP carry the `traceparent` as a header. */
+export const inTrace = <Result>(traceparent: string | undefined, call: () => Result): Result =>
+  traceparent === undefined ? call() : trace.run(traceparent, call);
+
+function fetchInTrace(url: string | URL, init?: RequestInit): Promise<Response> {
+  const traceparent = trace.getStore();
+  if (traceparent === undefined) return fetch(url, init);
+  const headers = new Headers(init?.headers);
+  headers.set("traceparent", traceparent);
+  return fetch(url, { ...init, headers });
+}
 
 /** A server that keeps sessions can forget this one. One that does not answer forgets it some day. */
 async function sayGoodbye(transport: StreamableHTTPClientTransport): Promise<void> {

@@ -14,7 +14,7 @@ import { untilAborted } from "../tool-registry.ts";
 import { type ServerTool, type ToolCallContext, type ToolServer, toolError } from "../tool-server.ts";
 import { secretMask } from "./mask-secrets.ts";
 import type { McpServerConfig } from "./mcp-config.ts";
-import { connectMcp, type McpConnection } from "./mcp-connection.ts";
+import { connectMcp, inTrace, type McpConnection } from "./mcp-connection.ts";
 import { askForInput, type InputAnswers, takeAnswer } from "./mcp-questions.ts";
 import { resultText } from "./mcp-results.ts";
 import { SparseLog } from "./sparse-log.ts";
@@ -149,16 +149,18 @@ export class McpServer implements ToolServer {
     this.#running.add(notes);
     try {
       const { outputSchema: _, ...definition } = tool;
-      const params = { name: tool.name, arguments: args, ...answers };
-      const result: unknown = await connection.client.callTool(params, {
+      const { traceparent } = context;
+      const params = { name: tool.name, arguments: args, ...answers, ...(traceparent && { _meta: { traceparent } }) };
+      const options = {
         signal: context.signal,
         timeout: this.#config.settings.call_timeout_s * 1000,
         onprogress() {},
         resetTimeoutOnProgress: true,
-        allowInputRequired: true,
+        allowInputRequired: true as const,
         // What a server says of its own output is not checked: the call has happened, and what came back is better than nothing.
         toolDefinition: definition,
-      });
+      };
+      const result: unknown = await inTrace(traceparent, () => connection.client.callTool(params, options));
       if (isInputRequiredResult(result)) return askForInput(`${this.name}/${tool.name}`, result);
       const { isError = false } = result as { isError?: boolean };
       const text = await resultText(result as never, context.outputs);
