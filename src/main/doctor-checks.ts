@@ -69,7 +69,7 @@ export async function checkStore(config: Config): Promise<Finding[]> {
 }
 
 async function checkEmbedded(folder: string): Promise<Finding> {
-  const { inspectFolder } = await import("../store/embedded/inspect-folder.ts");
+  const { inspectFolder } = await import("../store/embedded/journal-file.ts");
   try {
     const found = inspectFolder(folder);
     if (found === null) return ok(`lancedb:${folder} is empty`);
@@ -87,7 +87,7 @@ async function checkEmbedded(folder: string): Promise<Finding> {
 }
 
 async function checkPostgres(url: string): Promise<Finding> {
-  const { inspectDatabase } = await import("../store/postgres/inspect-database.ts");
+  const { inspectDatabase } = await import("../store/postgres/connections.ts");
   const { server_version } = await inspectDatabase(url);
   return ok(`${describeStore(url)} answers (PostgreSQL ${server_version})`);
 }

@@ -4,8 +4,7 @@ import { isObject } from "../domain/json.ts";
 import { isLive, type Session } from "../domain/session.ts";
 import type { Step } from "../domain/step.ts";
 import type { StoredDelivery } from "../domain/webhook.ts";
-import type { Batch, OwnedSession, Page, Store } from "./store.ts";
-import type { WebhookStore } from "./webhook-store.ts";
+import type { Batch, OwnedSession, Page, Store, WebhookStore } from "./store.ts";
 
 /** What a table holds: how many rows, and a sum over all of them that does not depend on their order. */
 type TableSum = { rows: number; checksum: string };

@@ -1,7 +1,7 @@
 import { now } from "../domain/ids.ts";
 import { payloadOf, type StoredDelivery, type StoredWebhook } from "../domain/webhook.ts";
 import { RequestSigner } from "../signing/request-signer.ts";
-import type { ClaimedDelivery, WebhookStore } from "../store/webhook-store.ts";
+import type { ClaimedDelivery, WebhookStore } from "../store/store.ts";
 import type { DeliveryAddresses } from "./delivery-addresses.ts";
 import { type PostOutcome, postDelivery } from "./post-delivery.ts";
 

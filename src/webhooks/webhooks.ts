@@ -1,7 +1,7 @@
 import { now } from "../domain/ids.ts";
 import { RETRY_FOR_MS, type StoredDelivery, type StoredWebhook, type WebhookEvent } from "../domain/webhook.ts";
 import { newSigningSecret } from "../signing/request-signer.ts";
-import type { WebhookStore } from "../store/webhook-store.ts";
+import type { WebhookStore } from "../store/store.ts";
 import type { DeliveryAddresses } from "./delivery-addresses.ts";
 
 type WebhookRequest = { url: string; events: readonly WebhookEvent[]; agent_id?: string | undefined };

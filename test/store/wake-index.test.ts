@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Session } from "../../src/domain/session.ts";
-import { WakeIndex } from "../../src/store/wake-index.ts";
+import { WakeIndex } from "../../src/store/owned-sessions.ts";
 import { aSession } from "./fixtures.ts";
 import { seededRandom, seedFrom } from "./seeded-random.ts";
 

@@ -1,8 +1,9 @@
 import { Emitter } from "../../concurrency/emitter.ts";
 import { eventOf, hears, newDelivery, type StoredDelivery, type StoredWebhook } from "../../domain/webhook.ts";
 import type { SessionPlan } from "../owned-sessions.ts";
-import type { Page } from "../store.ts";
-import type { ClaimedDelivery, WebhookStore } from "../webhook-store.ts";
+import type { ClaimedDelivery, Page, WebhookStore } from "../store.ts";
+import type { Journal, WebhookRowWriter } from "./journal.ts";
+import { type EmbeddedTables, pack } from "./tables.ts";
 import type { ThreadChannel } from "./thread-channel.ts";
 
 const NONE: readonly StoredDelivery[] = [];
@@ -129,5 +130,144 @@ export class EmbeddedWebhooks implements WebhookStore {
   #keep(webhook: StoredWebhook): StoredWebhook {
     this.#webhooks.set(webhook.webhook_id, webhook);
     return webhook;
+  }
+}
+
+/** Ended deliveries that are removed at once. */
+const REMOVED_AT_ONCE = 1000;
+
+/** Webhooks and deliveries in the journal. It lives in the journal's thread; each method is one transaction, or a read. */
+export class WebhookRows {
+  readonly #journal: Journal;
+  readonly #tables: EmbeddedTables;
+
+  constructor(journal: Journal, tables: EmbeddedTables) {
+    this.#journal = journal;
+    this.#tables = tables;
+  }
+
+  put(webhook: StoredWebhook): StoredWebhook {
+    const before = this.get(webhook.webhook_id);
+    const { url, events, agent_id, updated_at } = webhook;
+    const row = before ? { ...before, url, events, agent_id, updated_at } : webhook;
+    this.#change((rows) => rows.put("webhooks", pack(this.#tables, "webhooks", row)));
+    return row;
+  }
+
+  replaceSecret(
+    webhook_id: string,
+    { secret, former_until }: { secret: string; former_until: string },
+  ): StoredWebhook | null {
+    const before = this.get(webhook_id);
+    if (!before) return null;
+    const row = { ...before, secret, former_secret: before.secret, former_secret_until: former_until };
+    this.#change((rows) => rows.put("webhooks", pack(this.#tables, "webhooks", row)));
+    return row;
+  }
+
+  get(webhook_id: string): StoredWebhook | null {
+    return this.#webhooks("WHERE webhook_id = ?", webhook_id)[0] ?? null;
+  }
+
+  list({ limit, offset }: Page): StoredWebhook[] {
+    return this.#webhooks("ORDER BY webhook_id LIMIT ? OFFSET ?", limit, offset);
+  }
+
+  remove(webhook_id: string): boolean {
+    if (!this.get(webhook_id)) return false;
+    const deliveries = this.#journal.query(
+      "SELECT delivery_id FROM webhook_deliveries WHERE webhook_id = ?",
+      webhook_id,
+    );
+    this.#change((rows) => {
+      rows.remove("webhooks", webhook_id);
+      for (const [id] of deliveries) rows.remove("webhook_deliveries", id as string);
+    });
+    return true;
+  }
+
+  listDeliveries({
+    webhook_id,
+    after,
+    limit,
+  }: {
+    webhook_id: string;
+    after?: string;
+    limit: number;
+  }): StoredDelivery[] {
+    const before = "arrival < coalesce((SELECT rowid FROM packed_webhook_deliveries WHERE delivery_id = ?), 0)";
+    return after === undefined
+      ? this.#deliveries("WHERE webhook_id = ? ORDER BY arrival DESC LIMIT ?", webhook_id, limit)
+      : this.#deliveries(`WHERE webhook_id = ? AND ${before} ORDER BY arrival DESC LIMIT ?`, webhook_id, after, limit);
+  }
+
+  getDelivery(delivery_id: string): StoredDelivery | null {
+    return this.#deliveries("WHERE delivery_id = ?", delivery_id)[0] ?? null;
+  }
+
+  /** HOOKS-3. Of one webhook, the longest due first, but for those that are claimed. */
+  due(webhook_id: string, now: string, limit: number, claimed: readonly string[]): StoredDelivery[] {
+    return this.#deliveries(
+      `WHERE webhook_id = ?1 AND status = 'pending' AND next_attempt_at <= ?2
+         AND delivery_id NOT IN (SELECT value FROM json_each(?3))
+         AND NOT EXISTS (SELECT 1 FROM packed_webhook_deliveries AS earlier WHERE earlier.webhook_id = ?1 AND earlier.status = 'pending'
+           AND earlier.session_id = webhook_deliveries.session_id AND earlier.rowid < arrival)
+       ORDER BY next_attempt_at, arrival LIMIT ?4`,
+      webhook_id,
+      now,
+      JSON.stringify(claimed),
+      limit,
+    );
+  }
+
+  settle(delivery: StoredDelivery): void {
+    // HOOKS-4
+    if (this.getDelivery(delivery.delivery_id)?.status !== "pending") return;
+    this.#change((rows) => this.#putDelivery(rows, delivery));
+  }
+
+  sendAgain(delivery_id: string, { now, retry_until }: { now: string; retry_until: string }): StoredDelivery | null {
+    const before = this.getDelivery(delivery_id);
+    if (!before) return null;
+    const row = { ...before, status: "pending" as const, next_attempt_at: now, retry_until, ended_at: null };
+    this.#change((rows) => this.#putDelivery(rows, row));
+    return row;
+  }
+
+  removeEnded(before: string): number {
+    const ended = this.#journal.query(
+      `SELECT delivery_id FROM webhook_deliveries WHERE status <> 'pending' AND ended_at < ? LIMIT ${REMOVED_AT_ONCE}`,
+      before,
+    );
+    if (ended.length > 0)
+      this.#change((rows) => {
+        for (const [id] of ended) rows.remove("webhook_deliveries", id as string);
+      });
+    return ended.length;
+  }
+
+  restore({ webhooks, deliveries }: { webhooks: StoredWebhook[]; deliveries: StoredDelivery[] }): void {
+    this.#change((rows) => {
+      for (const webhook of webhooks) rows.put("webhooks", pack(this.#tables, "webhooks", webhook));
+      for (const delivery of deliveries) this.#putDelivery(rows, delivery);
+    });
+  }
+
+  #putDelivery(rows: WebhookRowWriter, delivery: StoredDelivery): void {
+    rows.put("webhook_deliveries", pack(this.#tables, "webhook_deliveries", delivery));
+  }
+
+  #change(work: (rows: WebhookRowWriter) => void): void {
+    this.#journal.changeWebhooks(work);
+  }
+
+  #webhooks(clause: string, ...values: (string | number)[]): StoredWebhook[] {
+    const rows = this.#journal.snapshots("webhooks", clause, ...values);
+    return rows.map((row) => this.#tables.toPort("webhooks", row));
+  }
+
+  #deliveries(clause: string, ...values: (string | number)[]): StoredDelivery[] {
+    const rows = this.#journal.snapshots("webhook_deliveries", clause, ...values);
+    return rows.map((row) => this.#tables.toPort("webhook_deliveries", row));
   }
 }

@@ -9,6 +9,7 @@ import { Archiver, DEFAULT_TUNING, type Tuning } from "./archiver.ts";
 import { type JournalTotals, verifyJournal } from "./commit-counter.ts";
 import { all, compare } from "./condition.ts";
 import { syncPath, undoHalfReplacement } from "./durable-files.ts";
+import { WebhookRows } from "./embedded-webhooks.ts";
 import { corrupt, toStoreError } from "./folder-errors.ts";
 import { History } from "./history.ts";
 import { Journal } from "./journal.ts";
@@ -26,7 +27,6 @@ import {
   type RowsMessage,
   type Size,
 } from "./thread-messages.ts";
-import { WebhookRows } from "./webhook-rows.ts";
 
 /** A session as the journal has it. `chain` is there while it is live, `context` where no chain is. */
 export type LoadedSession = {

@@ -3,11 +3,11 @@ import { SHARE_ENV, Worker } from "node:worker_threads";
 import { EverstepError } from "../../domain/errors.ts";
 import { messageOf, unavailable } from "../store-errors.ts";
 import type { Tuning } from "./archiver.ts";
+import type { WebhookRows } from "./embedded-webhooks.ts";
 import type { History } from "./history.ts";
 import type { Notice, OtherSchema } from "./migrations.ts";
 import type { StorageThread } from "./storage-thread.ts";
 import { type BatchMessage, type PackedError, unpackError } from "./thread-messages.ts";
-import type { WebhookRows } from "./webhook-rows.ts";
 
 export type Call = { id: number; method: string; args: unknown[] };
 type CallAnswer = { id: number; result: unknown } | { id: number; error: PackedError };

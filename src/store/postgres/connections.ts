@@ -327,3 +327,17 @@ export function toStoreError(error: unknown): EverstepError {
 const NOT_LET_IN = /^(?:28P01|28000|3D000|42501)$/;
 /** A server that does not let us in does not do so a little later, either. */
 export const isNotLetIn = (error: unknown): boolean => NOT_LET_IN.test(codeOf(error));
+
+/** The version of a server that answers and is new enough. Nothing in the database is touched. */
+export async function inspectDatabase(url: string): Promise<{ server_version: string }> {
+  const client = openClient(url, { max: 1 });
+  try {
+    await firstConnection(client, url);
+    const [row] = await run(client, "select current_setting('server_version') as version");
+    return { server_version: String(row?.["version"]) };
+  } catch (error) {
+    throw toStoreError(error);
+  } finally {
+    await client.end({ timeout: 0 });
+  }
+}

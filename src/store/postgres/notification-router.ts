@@ -7,8 +7,7 @@ import type * as port from "../store.ts";
 import type { ActionClaims } from "./action-claims.ts";
 import type { ChangeRelay } from "./change-relay.ts";
 import type { WriteFeedback } from "./group-writer.ts";
-import type { DeltaNotification, Notification, NotifyConnection } from "./notify-connection.ts";
-import type { SharedLocks } from "./shared-locks.ts";
+import type { DeltaNotification, Notification, NotifyConnection, SharedLocks } from "./notify-connection.ts";
 
 type Parts = {
   connection: NotifyConnection;

@@ -7,11 +7,10 @@ import { newId, now } from "../../domain/ids.ts";
 import { isLive, type Session } from "../../domain/session.ts";
 import { CommitQueue, WORTH_A_SYNC } from "../commit-queue.ts";
 import { CommitFeed, channelFor, follow, type ReaderBudget } from "../follow.ts";
-import { OwnedSessions } from "../owned-sessions.ts";
+import { OwnedSessions, type Wakes } from "../owned-sessions.ts";
 import type { Schema } from "../schema.ts";
 import type * as port from "../store.ts";
 import { Lifetime } from "../store-errors.ts";
-import type { Wakes } from "../wake-index.ts";
 import { ActionClaims } from "./action-claims.ts";
 import { BatchStatements, type EncodedBatch } from "./batch-statement.ts";
 import { ChangeRelay } from "./change-relay.ts";
@@ -19,12 +18,11 @@ import { Pool, retryRead, toStoreError } from "./connections.ts";
 import { GroupWriter, type WriteFeedback } from "./group-writer.ts";
 import { Heartbeat, Membership, type MembershipTuning } from "./membership.ts";
 import { NotificationRouter } from "./notification-router.ts";
-import { NotifyConnection } from "./notify-connection.ts";
+import { NotifyConnection, SharedLocks } from "./notify-connection.ts";
 import { PostgresReads } from "./postgres-reads.ts";
 import { PostgresWebhooks } from "./postgres-webhooks.ts";
 import { SessionClaims } from "./session-claims.ts";
 import { ListUpkeep, prune, type UpkeepTuning } from "./session-lists.ts";
-import { SharedLocks } from "./shared-locks.ts";
 import { Tables } from "./tables.ts";
 
 /** One group is written while the answers to the other are taken in. */
