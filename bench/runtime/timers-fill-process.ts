@@ -44,7 +44,7 @@ function waiting(session: Session) {
 for (let made = 0; made < Number(sessions); made += AT_ONCE) {
   const fresh = Array.from({ length: AT_ONCE }, () => {
     const request = { agent_id: "reminder", session_id: newId(), moniker: "script", params: { frames: [{}] } };
-    const created = newSession(request, null, catalog);
+    const created = newSession(request, null, { catalog });
     if (created.kind !== "session") throw new Error("a session of the bench was refused");
     return created.session;
   });

@@ -56,7 +56,13 @@ export const SESSION_OR_AGENT = ["session_id", "agent_id"] as const;
 export type CheckOptions = (options: SessionOptions) => { path: string; message: string } | null;
 
 /** What preparing a request may look at. */
-export type RequestParts = { store: Store; catalog: Catalog; checkOptions: CheckOptions };
+export type RequestParts = {
+  store: Store;
+  catalog: Catalog;
+  checkOptions: CheckOptions;
+  /** Whether params that the moniker does not know are left out instead of being refused. */
+  ignores_unknown_params?: true;
+};
 
 /** The rows are made when it is the request's turn: so ids and times are in the order in which requests were admitted. */
 export type Prepared = { kind: "prepared"; rows: () => RequestRows };

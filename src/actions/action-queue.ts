@@ -1,9 +1,10 @@
+import { z } from "zod";
 import type { Action } from "../domain/action.ts";
 import { carriesGuidance } from "../domain/action-type.ts";
 import { jsonBytes } from "../domain/guidance-amount.ts";
 import { newId } from "../domain/ids.ts";
 import type { JsonObject } from "../domain/json.ts";
-import type { Session, SessionOptions } from "../domain/session.ts";
+import { type Session, type SessionOptions, sessionOptionsSchema } from "../domain/session.ts";
 import type { Catalog } from "../monikers/catalog.ts";
 import type { Store } from "../store/store.ts";
 import { inRequestSpan, type TraceRequest } from "../tracing/request-spans.ts";
@@ -96,9 +97,12 @@ export class ActionQueue {
     );
   }
 
-  /** What a request would write, for whoever writes it together with something else. `made` are sessions that are written with it. */
+  /**
+   * What a step's request would write, for whoever writes it together with something else. `made` are sessions that are written with
+   * it. Options and params that nobody knows are left out: a session that was started by an older version goes on.
+   */
   async prepare(request: unknown, made: ReadonlyMap<string, Target>): Promise<Ready | Refusal> {
-    const checked = checkRequest(request);
+    const checked = checkRequest(withKnownOptions(request));
     return checked.kind === "checked" ? this.#prepare(checked.request, made) : checked;
   }
 
@@ -118,7 +122,10 @@ export class ActionQueue {
         ? newTarget(request)
         : (made?.get(request.session_id ?? "") ?? (await this.#findTarget(request)));
     if ("kind" in target) return target;
-    const prepared = await definition.prepare(request, target, this.#parts);
+    const prepared = await definition.prepare(request, target, {
+      ...this.#parts,
+      ...(made && { ignores_unknown_params: true }),
+    });
     if (prepared.kind !== "prepared") return prepared;
     if (!carriesGuidance(request)) return { ...prepared, room: null };
     const room = await this.#limit.take(target.session_id, jsonBytes(request.payload));
@@ -185,6 +192,11 @@ function checkRequest(request: unknown): { kind: "checked"; request: CheckedRequ
   const payload = ACTIONS[parsed.data.action_type].payload.safeParse(parsed.data.payload ?? {});
   if (!payload.success) return { kind: "invalid", errors: fieldErrors(payload.error, "payload") };
   return { kind: "checked", request: { ...parsed.data, payload: withoutAbsent(payload.data) } };
+}
+
+function withKnownOptions(request: unknown): unknown {
+  const parsed = z.looseObject({ payload: z.looseObject({ options: sessionOptionsSchema }) }).safeParse(request);
+  return parsed.success ? parsed.data : request;
 }
 
 function newTarget({ agent_id, session_id }: CheckedRequest): Target | Refusal {

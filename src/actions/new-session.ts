@@ -4,12 +4,15 @@ import type { JsonObject } from "../domain/json.ts";
 import { askedInState } from "../domain/question.ts";
 import { NOTHING_HAPPENED, type Session, type SessionOptions, type SessionStatus } from "../domain/session.ts";
 import type { Step } from "../domain/step.ts";
-import type { Catalog } from "../monikers/catalog.ts";
+import type { VersionedMoniker } from "../monikers/catalog.ts";
 import type { Moniker } from "../monikers/moniker.ts";
 import { restAfter } from "../sessions/rest-after.ts";
+import type { RequestParts } from "./action-definition.ts";
 import type { Target } from "./action-request.ts";
+import { unknownParams } from "./params-schema.ts";
 import { fieldErrors, invalidField, type Refusal } from "./refusal.ts";
 
+type NewSessionParts = Pick<RequestParts, "catalog" | "ignores_unknown_params">;
 type SessionRequest = Target & {
   moniker?: string | undefined;
   params?: JsonObject | undefined;
@@ -21,13 +24,15 @@ type SessionRequest = Target & {
 export function newSession(
   request: SessionRequest,
   config: AgentConfig | null,
-  catalog: Catalog,
+  { catalog, ignores_unknown_params }: NewSessionParts,
 ): { kind: "session"; session: Session } | Refusal {
   const { agent_id, session_id, conversation_id } = request;
   const name = request.moniker ?? config?.moniker;
   if (name === undefined) return invalidField("moniker", "is required: the agent has no configuration that names one");
   const moniker = catalog.get(name);
   if (!moniker) return unknownMoniker(name);
+  const unknown = ignores_unknown_params ? null : refusedParams(moniker, request.params);
+  if (unknown) return unknown;
   const defaults = config?.moniker === name ? config.params : {};
   const params = moniker.params.safeParse({ ...defaults, ...request.params });
   if (!params.success) return { kind: "invalid", errors: fieldErrors(params.error, "params") };
@@ -74,10 +79,12 @@ type ForkRequest = {
 export function forkChanges(
   parent: Session,
   { state, params, options, moniker: name }: ForkRequest,
-  catalog: Catalog,
+  { catalog, ignores_unknown_params }: NewSessionParts,
 ): { kind: "changes"; moniker: Moniker | undefined; fields: ForkFields } | Refusal {
   const moniker = catalog.get(name ?? parent.moniker);
   if (name !== undefined && !moniker) return unknownMoniker(name);
+  const unknown = moniker && !ignores_unknown_params ? refusedParams(moniker, params) : null;
+  if (unknown) return unknown;
   const isChecked = moniker && (params !== undefined || name !== undefined);
   const checked = isChecked ? moniker.params.safeParse(params ?? parent.params) : null;
   if (checked?.error) return { kind: "invalid", errors: fieldErrors(checked.error, "params") };
@@ -88,6 +95,12 @@ export function forkChanges(
     ...(name !== undefined && { moniker: name }),
   };
   return { kind: "changes", moniker, fields };
+}
+
+/** Params that a request gives and the moniker does not know; those of an agent's configuration may be older than the moniker. */
+export function refusedParams(moniker: VersionedMoniker, params: JsonObject | undefined): Refusal | null {
+  const problem = unknownParams(moniker, params ?? {});
+  return problem === null ? null : invalidField("params", problem);
 }
 
 const unknownMoniker = (name: string): Refusal =>

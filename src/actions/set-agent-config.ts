@@ -2,14 +2,15 @@ import { z } from "zod";
 import type { AgentConfig } from "../domain/agent.ts";
 import { now } from "../domain/ids.ts";
 import { jsonObjectSchema } from "../domain/json.ts";
-import { sessionOptionsSchema } from "../domain/session.ts";
+import { requestedOptionsSchema } from "../domain/session.ts";
 import { type RequestParts, refusedOptions } from "./action-definition.ts";
+import { refusedParams } from "./new-session.ts";
 import { invalidField, type Refusal } from "./refusal.ts";
 
 export const newAgentConfigSchema = z.object({
   moniker: z.string().min(1).max(200),
   params: jsonObjectSchema.optional(),
-  options: sessionOptionsSchema.optional(),
+  options: requestedOptionsSchema.optional(),
   description: z.string().max(2000).nullish(),
 });
 
@@ -19,8 +20,9 @@ export async function setAgentConfig(
   { moniker, params, options, description }: z.infer<typeof newAgentConfigSchema>,
   { store, catalog, checkOptions }: RequestParts,
 ): Promise<{ kind: "set"; config: AgentConfig } | Refusal> {
-  if (!catalog.has(moniker)) return invalidField("moniker", `no moniker is named ${JSON.stringify(moniker)}`);
-  const refusal = refusedOptions(options ?? {}, { checkOptions });
+  const task = catalog.get(moniker);
+  if (!task) return invalidField("moniker", `no moniker is named ${JSON.stringify(moniker)}`);
+  const refusal = refusedParams(task, params) ?? refusedOptions(options ?? {}, { checkOptions });
   if (refusal) return refusal;
   const config = {
     agent_id,

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { idSchema, now, timeSchema } from "./ids.ts";
 import { jsonObjectSchema, jsonSchema } from "./json.ts";
+import { unknownWords } from "./nearest-word.ts";
 import { questionSchema } from "./question.ts";
 
 export const SESSION_STATUSES = ["running", "waiting", "paused", "stopping", "stopped", "done", "error"] as const;
@@ -76,7 +77,10 @@ const modelNameSchema = z
 /** Seconds that a step may take where its session says nothing else. */
 export const DEFAULT_STEP_TIMEOUT_S = 600;
 
-export const sessionOptionsSchema = z.object({
+type Nested = <Schema extends z.ZodObject>(schema: Schema, kind: string) => Schema;
+
+/** Their fields; `nested` makes the objects within them as strict as whoever reads them wants. */
+const optionFields = (nested: Nested) => ({
   stop_on_done: z.boolean().optional(),
   max_steps: z.int().min(1).optional(),
   max_runtime_s: z.number().positive().optional(),
@@ -88,16 +92,16 @@ export const sessionOptionsSchema = z.object({
     .positive()
     .optional()
     .describe(`Seconds that one attempt at a step may take; ${DEFAULT_STEP_TIMEOUT_S} where it is absent.`),
-  retry: retrySchema.optional(),
+  retry: nested(retrySchema, "a field of retry").optional(),
   /** A session that a step started goes on when the one that started it is destroyed. */
   outlives_parent: z.boolean().optional(),
   /** Globs over step tokens: before such a step the session is held until a person resumes it. */
   hold_before: z.array(z.string().min(1).max(500)).max(100).optional(),
-  tools: toolPolicySchema
+  tools: nested(toolPolicySchema, "a list of tools")
     .optional()
     .describe("Globs over tools' names; the first list that fits, in the order deny, ask, run, decides."),
   model: modelNameSchema.optional().describe("provider/model; EVERSTEP_MODEL where it is absent."),
-  model_settings: modelSettingsSchema
+  model_settings: nested(modelSettingsSchema, "a setting of the model")
     .optional()
     .describe("How the model is to answer; the provider's defaults where absent."),
   fallback_models: z
@@ -106,6 +110,19 @@ export const sessionOptionsSchema = z.object({
     .optional()
     .describe("Asked in turn where the model cannot be reached or does not take the request."),
 });
+
+/** A session's options as they are stored: what another version knew and this one does not is no reason not to read them. */
+export const sessionOptionsSchema = z.object(optionFields((schema) => schema));
+
+/** Refuses words that the schema does not know, and says which is meant. */
+const onlyKnown: Nested = (schema, kind) =>
+  z.strictObject(schema.shape, {
+    error: (issue) =>
+      issue.code === "unrecognized_keys" ? unknownWords(issue.keys, kind, Object.keys(schema.shape)) : undefined,
+  }) as unknown as typeof schema;
+
+/** Options as somebody asks for them. A word that is none of them is refused: a limit with a typing error would limit nothing. */
+export const requestedOptionsSchema = onlyKnown(z.object(optionFields(onlyKnown)), "an option");
 export type SessionOptions = z.infer<typeof sessionOptionsSchema>;
 
 /** Why a session is paused: a person asked for it, it came to a breakpoint, or its process crashed at one step too often. */

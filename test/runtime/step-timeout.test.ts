@@ -15,11 +15,9 @@ const endless: Moniker = {
 };
 
 function sessionOf(options: Session["options"]): Session {
-  const made = newSession(
-    { agent_id: "a", session_id: "s", moniker: "endless", options },
-    null,
-    new Map([["endless", endless]]),
-  );
+  const made = newSession({ agent_id: "a", session_id: "s", moniker: "endless", options }, null, {
+    catalog: new Map([["endless", endless]]),
+  });
   assert.equal(made.kind, "session");
   return (made as { session: Session }).session;
 }

@@ -35,7 +35,7 @@ export const ROUTES: Route[] = [
   {
     method: "PUT",
     path: pathOf("agents", AGENT, "config"),
-    body: { moniker: "echo", params: { a: 1 }, options: OPTIONS, description: "x" },
+    body: { moniker: "count", params: { to: 1 }, options: OPTIONS, description: "x" },
   },
   {
     method: "POST",

@@ -2,7 +2,7 @@ import { z } from "zod";
 import type { Participant } from "../../domain/conversation.ts";
 import { idSchema, newId } from "../../domain/ids.ts";
 import { jsonObjectSchema } from "../../domain/json.ts";
-import { type Session, sessionOptionsSchema } from "../../domain/session.ts";
+import { requestedOptionsSchema, type Session } from "../../domain/session.ts";
 import { defineAction, refusedOptions } from "../action-definition.ts";
 import { actionOf } from "../action-request.ts";
 import { newSession } from "../new-session.ts";
@@ -12,16 +12,16 @@ export const create = defineAction({
   payload: z.object({
     moniker: z.string().min(1).max(200).optional(),
     params: jsonObjectSchema.optional(),
-    options: sessionOptionsSchema.optional(),
+    options: requestedOptionsSchema.optional(),
     conversation_id: idSchema.optional(),
   }),
   target: "new",
   route: null,
   takes_effect_at_once: false,
   async prepare(request, target, parts) {
-    const { store, catalog } = parts;
+    const { store } = parts;
     const { payload } = request;
-    const made = newSession({ ...target, ...payload }, await store.getAgentConfig(target.agent_id), catalog);
+    const made = newSession({ ...target, ...payload }, await store.getAgentConfig(target.agent_id), parts);
     if (made.kind !== "session") return made;
     const { session } = made;
     // Those of the agent's configuration, too: what they name may be gone since.

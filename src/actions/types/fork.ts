@@ -2,7 +2,7 @@ import { z } from "zod";
 import { idSchema } from "../../domain/ids.ts";
 import { type JsonValue, jsonObjectSchema, jsonSchema } from "../../domain/json.ts";
 import { deliveredAtOnce } from "../../domain/receipt.ts";
-import { type Session, sessionOptionsSchema } from "../../domain/session.ts";
+import { requestedOptionsSchema, type Session } from "../../domain/session.ts";
 import type { Step } from "../../domain/step.ts";
 import type { Store } from "../../store/store.ts";
 import { defineAction, type RequestRows } from "../action-definition.ts";
@@ -20,7 +20,7 @@ export const fork = defineAction({
     /** These replace what the fork would have of its parent. */
     state: jsonObjectSchema.optional(),
     params: jsonObjectSchema.optional(),
-    options: sessionOptionsSchema.optional(),
+    options: requestedOptionsSchema.optional(),
     moniker: z.string().min(1).max(200).optional(),
   }),
   target: "existing",
@@ -32,7 +32,8 @@ export const fork = defineAction({
     may_conflict: true,
   },
   takes_effect_at_once: false,
-  async prepare(request, target, { store, catalog }) {
+  async prepare(request, target, parts) {
+    const { store } = parts;
     const parent = await store.getSession(target.session_id);
     if (!parent) return { kind: "unknown", what: "session" };
     const { iteration, session_id } = request.payload;
@@ -42,7 +43,7 @@ export const fork = defineAction({
         "iteration",
         parent.iteration < 0 ? "the session has no step yet" : `the session has iterations 0 to ${parent.iteration}`,
       );
-    const changes = forkChanges(parent, request.payload, catalog);
+    const changes = forkChanges(parent, request.payload, parts);
     if (changes.kind !== "changes") return changes;
     return {
       kind: "prepared",

@@ -2,9 +2,9 @@ import { z } from "zod";
 import {
   changeStatus,
   isStoppedByLimit,
+  requestedOptionsSchema,
   type Session,
   type StartedAttempt,
-  sessionOptionsSchema,
 } from "../../domain/session.ts";
 import { startedAttempt } from "../../sessions/attempts.ts";
 import { reachedLimit } from "../../sessions/limits.ts";
@@ -18,7 +18,7 @@ export const resume = defineAction({
   payload: z.object({
     reason: z.string().max(2000).optional(),
     /** They replace the session's own, one by one. */
-    options: sessionOptionsSchema.optional(),
+    options: requestedOptionsSchema.optional(),
   }),
   target: "existing",
   route: {

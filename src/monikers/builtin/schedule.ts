@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { idSchema } from "../../domain/ids.ts";
 import { jsonObjectSchema } from "../../domain/json.ts";
-import { sessionOptionsSchema } from "../../domain/session.ts";
+import { requestedOptionsSchema } from "../../domain/session.ts";
 import { shorten } from "../extract.ts";
 import { defineMoniker } from "../moniker.ts";
 import { type Instruction, readInstruction, UNDERSTOOD } from "../schedule/instruction.ts";
@@ -24,7 +24,7 @@ const paramsSchema = z
         agent_id: idSchema,
         moniker: z.string().min(1).max(200).optional(),
         params: jsonObjectSchema.default({}),
-        options: sessionOptionsSchema.optional(),
+        options: requestedOptionsSchema.optional(),
       })
       .describe("The session that is started each time."),
     overlap: z.enum(["skip", "allow"]).default("skip").describe("What to do while the run before still goes on."),

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { paramsSchemaOf } from "../../actions/params-schema.ts";
 import type { VersionedMoniker } from "../../monikers/catalog.ts";
 
 export const monikerSchema = z.object({
@@ -14,12 +15,12 @@ const descriptions = new WeakMap<VersionedMoniker, MonikerDescription>();
 
 /** A moniker for those who choose one. Its schema is written out once. */
 export function describeMoniker(moniker: VersionedMoniker): MonikerDescription {
-  const { name, kind, description, params, params_schema, version } = moniker;
+  const { name, kind, description, version } = moniker;
   const known = descriptions.get(moniker) ?? {
     name,
     kind,
     description,
-    params_schema: params_schema ?? z.toJSONSchema(params, { io: "input", unrepresentable: "any" }),
+    params_schema: paramsSchemaOf(moniker),
     version: version ?? null,
   };
   descriptions.set(moniker, known);

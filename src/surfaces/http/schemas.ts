@@ -3,7 +3,7 @@ import { actionSchema } from "../../domain/action.ts";
 import { agentConfigSchema, agentSchema } from "../../domain/agent.ts";
 import { conversationSchema, messageSchema, participantSchema } from "../../domain/conversation.ts";
 import { idSchema, timeSchema } from "../../domain/ids.ts";
-import { sessionOptionsSchema, sessionSchema } from "../../domain/session.ts";
+import { requestedOptionsSchema, sessionOptionsSchema, sessionSchema } from "../../domain/session.ts";
 import { sessionSummarySchema } from "../../domain/session-summary.ts";
 import { stepSchema } from "../../domain/step.ts";
 import { deliverySchema, webhookSchema } from "../../domain/webhook.ts";
@@ -18,6 +18,7 @@ for (const [id, schema] of Object.entries({
   Participant: participantSchema,
   Session: sessionSchema,
   SessionOptions: sessionOptionsSchema,
+  RequestedOptions: requestedOptionsSchema,
   SessionSummary: sessionSummarySchema,
   Step: stepSchema,
   Webhook: webhookSchema,

@@ -1,7 +1,7 @@
 import type { McpServer } from "@modelcontextprotocol/server";
 import { z } from "zod";
 import type { JsonValue } from "../../domain/json.ts";
-import { sessionOptionsSchema } from "../../domain/session.ts";
+import { requestedOptionsSchema } from "../../domain/session.ts";
 import { callWithReceipt } from "./call-tools.ts";
 import type { McpParts } from "./mcp-parts.ts";
 import { receiptSchema } from "./session-view.ts";
@@ -20,7 +20,7 @@ export function addControlTools(server: McpServer, parts: McpParts): void {
     description: string,
     isDestructive = false,
   ): void => {
-    const options = sessionOptionsSchema
+    const options = requestedOptionsSchema
       .optional()
       .describe("Options that replace the session's, such as a higher limit.");
     server.registerTool(

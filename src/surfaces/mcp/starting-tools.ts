@@ -3,7 +3,7 @@ import { z } from "zod";
 import { create } from "../../actions/types/create.ts";
 import { idSchema } from "../../domain/ids.ts";
 import { jsonObjectSchema } from "../../domain/json.ts";
-import { sessionOptionsSchema } from "../../domain/session.ts";
+import { requestedOptionsSchema } from "../../domain/session.ts";
 import type { McpParts } from "./mcp-parts.ts";
 import { anyJson, by, CHANGES, sessionField, startedSchema, userField } from "./tool-fields.ts";
 import { refusedCall, result, toolError } from "./tool-results.ts";
@@ -28,7 +28,7 @@ function addStart(server: McpServer, { queue }: McpParts): void {
         agent_id: idSchema.optional().describe("The agent; named after the moniker where absent."),
         session_id: idSchema.optional().describe("An id of your own; made up where absent."),
         params: jsonObjectSchema.optional().describe("The input of the task, as its params_schema has it."),
-        options: sessionOptionsSchema.optional().describe("Limits such as max_steps, and how tools are handled."),
+        options: requestedOptionsSchema.optional().describe("Limits such as max_steps, and how tools are handled."),
         conversation_id: idSchema.optional().describe("A conversation to speak in."),
         user_id: userField,
       }),
@@ -70,7 +70,7 @@ function addFork(server: McpServer, { queue }: McpParts): void {
         guidance: anyJson.optional(),
         state: jsonObjectSchema.optional(),
         params: jsonObjectSchema.optional(),
-        options: sessionOptionsSchema.optional(),
+        options: requestedOptionsSchema.optional(),
         moniker: z.string().min(1).max(200).optional(),
         user_id: userField,
       }),
