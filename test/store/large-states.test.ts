@@ -7,14 +7,14 @@ import { aConversation, aMessage, mustAdvance, mustCommit, mustCreate } from "./
 import { scratchFolder } from "./scratch-folder.ts";
 import { openStore } from "./store-folder.ts";
 
-/** Half of what the thread has in production. */
-const HEAP_MB = 1024;
-const SESSIONS = 3;
-const STATES = 4;
+/** A quarter of what the thread has in production. */
+const HEAP_MB = 512;
+const SESSIONS = 2;
+const STATES = 3;
 /** Near the largest frame that a step may return. */
 const STATE_CHARACTERS = 30_000_000;
 /** Their pages together are more than the heap. */
-const READERS = 10;
+const READERS = 6;
 const MESSAGES = 40;
 const MESSAGE_CHARACTERS = 1_000_000;
 
@@ -53,8 +53,8 @@ async function readStates(store: Store, session_ids: string[], readers: number):
   await Promise.all(Array.from({ length: readers }, (_, reader) => read(reader)));
 }
 
-describe("states of 30 MB by the dozen", () => {
-  test("are written, read by many at once, moved and found after a restart by one thread with half its memory", async () => {
+describe("states of 30 MB, several of several sessions", () => {
+  test("are written, read by many at once, moved and found after a restart by one thread with a quarter of its memory", async () => {
     await using scratch = await scratchFolder();
     const threads: Worker[] = [];
     const note = (thread: Worker) => void threads.push(thread);
