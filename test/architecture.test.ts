@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
+import { posix } from "node:path";
 import { describe, test } from "node:test";
 import { brokenImportRules, type ImportRules, importsOf } from "./import-rules.ts";
 import { readFolder } from "./repository-files.ts";
 
-const NETWORK_CLIENT = ["agent-api", "domain"];
+const NETWORK_CLIENT = ["agent-api", "client", "domain"];
 
 /** Who may import whom. What is not here is not allowed; a layer may always import itself. */
 const RULES: ImportRules = {
@@ -59,6 +60,8 @@ const RULES: ImportRules = {
     "surfaces/matrix": [...NETWORK_CLIENT, "files", "markdown"],
     "surfaces/cli": NETWORK_CLIENT,
     "agent-api": ["domain"],
+    // It runs in browsers too.
+    client: ["domain"],
     main: ["*"],
   },
   packages: {
@@ -76,7 +79,7 @@ const RULES: ImportRules = {
     "matrix-js-sdk": ["surfaces/matrix"],
     marked: ["markdown"],
   },
-  only_packages: { domain: ["zod", "ulid"], markdown: ["marked"] },
+  only_packages: { domain: ["zod", "ulid"], markdown: ["marked"], client: [] },
   // It loads the monikers that people bring.
   computed_imports: ["monikers/import-own.ts"],
 };
@@ -105,15 +108,31 @@ describe("the source tree", () => {
     assert.deepEqual(brokenImportRules(files, RULES), []);
   });
 
-  test("lets the console know of the server only the shapes of its rows, and share how Markdown is read", async () => {
+  test("lets the console know of the server only the shapes of its rows, and share its client and how Markdown is read", async () => {
     const files = (await readFolder("console")).filter((file) => CODE.test(file.path));
     const reaching = files.flatMap(({ path, text }) =>
       text.split("\n").flatMap((line) => (/from "(?:\.\.\/)+src\//.test(line) ? [{ path, line }] : [])),
     );
     assert.ok(reaching.length > 0, "no import was found, so nothing was checked");
-    const allowed = /^import (?:type .* from "(?:\.\.\/)+src\/domain\/|.* from "(?:\.\.\/)+src\/markdown\/)/;
+    const allowed = /^import (?:type .* from "(?:\.\.\/)+src\/domain\/|.* from "(?:\.\.\/)+src\/(?:markdown|client)\/)/;
     const broken = reaching.filter(({ line }) => !allowed.test(line));
     assert.deepEqual(broken, []);
+  });
+
+  test("lets the client load nothing but files of its own and of the domain that need no package", async () => {
+    const files = new Map((await readFolder("src")).map(({ path, text }) => [path, text]));
+    const loaded = new Set<string>();
+    const load = (path: string): void => {
+      if (loaded.has(path)) return;
+      loaded.add(path);
+      const text = files.get(path)?.replaceAll(/^(?:import|export) type [^;]*;/gm, "") ?? assert.fail(path);
+      for (const imported of importsOf(text)) {
+        assert.ok(imported.startsWith("."), `${path} imports ${imported}`);
+        load(posix.join(posix.dirname(path), imported));
+      }
+    };
+    load("client/client.ts");
+    assert.ok(loaded.size > 5, [...loaded].join(" "));
   });
 
   test("gives each rule that a file keeps an id of its own", async () => {

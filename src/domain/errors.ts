@@ -6,6 +6,7 @@ import { redactUrls } from "./redact.ts";
  */
 export const ERROR_CODES = [
   "address_unavailable",
+  "answer_unreadable",
   "config_invalid",
   "guidance_full",
   "matrix_login_failed",
@@ -17,6 +18,10 @@ export const ERROR_CODES = [
   "reader_too_slow",
   "remote_gone",
   "remote_misbehaved",
+  "request_refused",
+  "server_failed",
+  "server_timeout",
+  "server_unreachable",
   "store_locked",
   "store_read_only",
   "store_full",

@@ -22,6 +22,8 @@ export const sessionSummarySchema = sessionSchema
     question: true,
     wake_at: true,
     spawned_by: true,
+    retry_at: true,
+    cost_usd: true,
     created_at: true,
     updated_at: true,
     ended_at: true,

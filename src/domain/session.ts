@@ -240,8 +240,8 @@ export function changeStatus(
   return { ...changed, question: null, wake_at: null, rests_since: null, retry_at: null, step_started_at: null };
 }
 
-/** Its model is out of reach: `last_error` says why, and `retry_at` when it is asked again. */
-export const waitsForProvider = (
+/** What its step needs is out of reach: `last_error` says what and why, and `retry_at` when it is tried again. */
+export const waitsForRetry = (
   session: Pick<Session, "status" | "retry_at" | "last_error">,
 ): session is Pick<Session, "status"> & { retry_at: string; last_error: string } =>
   session.status === "running" && session.retry_at !== null && session.last_error !== null;

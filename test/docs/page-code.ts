@@ -17,14 +17,15 @@ export async function codeBlocks(page: string): Promise<CodeBlock[]> {
   }));
 }
 
-/** Lays the page's files out in an empty folder from which `everstep/moniker` can be imported. */
+/** Lays the page's files out in an empty folder from which `everstep/moniker` and `everstep/client` can be imported. */
 export async function writeCode(folder: string, blocks: readonly CodeBlock[]): Promise<void> {
   for (const { path, code } of blocks) if (path !== null) await write(join(folder, path), code);
   await write(join(folder, "package.json"), JSON.stringify({ type: "module" }));
   // The sources under the package's name; test/package tries the package itself.
-  const exports = { "./moniker": "./moniker.ts" };
+  const exports = { "./moniker": "./moniker.ts", "./client": "./client.ts" };
   await write(join(folder, "node_modules/everstep/package.json"), JSON.stringify({ type: "module", exports }));
   await symlink(join(REPOSITORY, "src/monikers/public.ts"), join(folder, "node_modules/everstep/moniker.ts"));
+  await symlink(join(REPOSITORY, "src/client/client.ts"), join(folder, "node_modules/everstep/client.ts"));
   const { compilerOptions } = JSON.parse(await readFile(join(REPOSITORY, "tsconfig.json"), "utf8")) as TsConfig;
   delete compilerOptions.paths;
   const typeRoots = [join(REPOSITORY, "node_modules/@types")];

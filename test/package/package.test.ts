@@ -32,6 +32,7 @@ export default defineMoniker({
 
 /** Uses everything that the package exports; a line that must not compile says so. */
 const TYPES = `import { AgentApi } from "everstep/agent-api";
+import { ClientError, EverstepClient } from "everstep/client";
 import { defineMoniker, defineTool, type FrameOut, guidanceText, type StepContext, StepError, z } from "everstep/moniker";
 import countdown from "./monikers/countdown.ts";
 
@@ -40,6 +41,14 @@ export const length = defineTool({ description: "Counts.", input: z.object({ tex
 export const told = (guidance: Parameters<typeof guidanceText>[0]): string | null => guidanceText(guidance);
 export const failure = new StepError("no_luck", "no luck", { retryable: true });
 for await (const piece of new AgentApi("agent", "ws://127.0.0.1:4180/agent_ws/").sendMessage("hello")) piece.toUpperCase();
+const client = new EverstepClient({ token: "t" });
+for await (const event of client.events("s", { after: -1 })) if (event.type === "agent_step") event.data.iteration.toFixed();
+export const status: "done" | string = (await client.request("GET /api/sessions/{session_id}", { path: { session_id: "s" } })).status;
+export const isRefused = (error: unknown): boolean => error instanceof ClientError && error.status === 404;
+// @ts-expect-error
+await client.request("GET /api/sessions/{session_id}", {});
+// @ts-expect-error
+await client.request("GET /api/nothing");
 declare const context: StepContext<{ from: number }>;
 export const from: number = context.params.from;
 export const aborted: boolean = context.signal.aborted;

@@ -125,7 +125,7 @@ describe("everstep logs -f", () => {
       run("logs", done.session_id, "-f", "--json"),
     ]);
     assert.deepEqual([first.code, first.stdout, first.stderr], [0, "#0 0\n#1 1\n#2 2\n", "the session is done\n"]);
-    assert.deepEqual([second.code, second.stdout], [0, "#0 0\n#1 Error: told to fail at 1\n"]);
+    assert.deepEqual([second.code, second.stdout], [3, "#0 0\n#1 Error: told to fail at 1\n"]);
     assert.match(second.stderr, /^the session is error: .*told to fail at 1\n$/);
     assert.equal(json.stdout.trimEnd().split("\n").length, 3);
   });

@@ -30,8 +30,9 @@ const failed = ({ code, stdout, stderr }: Ran, expected: number): string => {
 describe("everstep create", () => {
   test("starts a session, says its name and how to watch it", TIMEOUT, async () => {
     const stdout = ok(await run("create", "count", "--agent", "cli", "--param", "to=2", "--option", "max_steps=2"));
-    const session_id =
-      /^started session (\S+) of agent cli\nwatch it with: everstep logs (\S+) -f\n$/.exec(stdout)?.[1] ?? "";
+    const [, session_id = "", hint] =
+      /^started session (\S+) of agent cli\nwatch it with: (.*)\n$/.exec(stdout) ?? assert.fail(stdout);
+    assert.equal(hint, `everstep logs ${session_id} -f --url ${world().server.url}`, "it can be typed as it is shown");
     const session = await world().status(session_id, "stopped", "done");
     assert.deepEqual([session.params, session.options.max_steps, session.stop_reason], [{ to: 2 }, 2, "max_steps"]);
   });
@@ -92,17 +93,20 @@ describe("everstep create", () => {
 });
 
 describe("everstep ps", () => {
-  test("lists sessions in a table, newest first, by status and agent", TIMEOUT, async () => {
+  test("lists sessions in a table, those that live first, by status and agent", TIMEOUT, async () => {
     const { api } = world();
     const agent_id = fresh("lister");
     const done = await api.create("count", { agent_id, params: { to: 1 } });
     await world().status(done.session_id, "done");
     const waiting = await api.create("echo", { agent_id });
+    const latest = await api.create("count", { agent_id, params: { to: 1 } });
+    await world().status(latest.session_id, "done");
     const rows = tableRows(ok(await run("ps", "--agent", agent_id)));
     assert.deepEqual(
       rows.map(({ SESSION, AGENT, MONIKER, STATUS, STEPS, LAST }) => [SESSION, AGENT, MONIKER, STATUS, STEPS, LAST]),
       [
         [waiting.session_id, agent_id, "echo", "waiting", "0", ""],
+        [latest.session_id, agent_id, "count", "done", "2", "1"],
         [done.session_id, agent_id, "count", "done", "2", "1"],
       ],
     );
@@ -114,13 +118,17 @@ describe("everstep ps", () => {
     ]);
     assert.deepEqual(
       tableRows(ok(byStatus)).map(({ SESSION }) => SESSION),
-      [done.session_id],
+      [latest.session_id, done.session_id],
     );
     assert.deepEqual(
-      tableRows(ok(limited)).map(({ SESSION }) => SESSION),
+      tableRows(limited.stdout).map(({ SESSION }) => SESSION),
       [waiting.session_id],
     );
-    assert.equal(listOf("sessions", SHAPES.session).parse(JSON.parse(ok(json)))["sessions"]?.length, 2);
+    assert.equal(
+      limited.stderr,
+      `1 of 3; \`everstep ps --agent ${agent_id} --limit 3 --url ${world().server.url}\` lists more\n`,
+    );
+    assert.equal(listOf("sessions", SHAPES.session).parse(JSON.parse(ok(json)))["sessions"]?.length, 3);
   });
 
   test("says what to do where there is nothing, and what is wrong with a wrong call", TIMEOUT, async () => {
@@ -129,7 +137,7 @@ describe("everstep ps", () => {
       run("ps", "--status", "dancing"),
       run("ps", "--limit", "many"),
     ]);
-    assert.match(ok(nothing), /^no sessions yet; start one with: everstep create/);
+    assert.match(ok(nothing), /^no such sessions; start one with: everstep create joke --param subject=tea --url /);
     assert.match(failed(badStatus, 1), /status/);
     assert.match(failed(badLimit, 2), /whole number/);
   });
@@ -171,7 +179,7 @@ describe("everstep pause, resume, interrupt and destroy", () => {
     const message = failed(ambiguous, 1);
     assert.match(message, /^2 sessions begin with/);
     for (const name of ["one", "two"]) assert.ok(message.includes(`${prefix}-${name}`));
-    assert.match(failed(unknown, 1), /^no session is named .*everstep ps/);
+    assert.match(failed(unknown, 1), /^no session or agent is named .*everstep ps/);
     await world().api.create("echo", { session_id: prefix });
     assert.match(ok(await run("pause", prefix)), /ok/, "a whole id is not ambiguous");
   });
@@ -215,7 +223,7 @@ describe("a client command", () => {
   test("says in a line that what answers is no Everstep that it knows", TIMEOUT, async () => {
     for (const [body, where] of [
       ["<html>", "it"],
-      ['{"sessions":[{"session_id":7}]}', "sessions.0.agent_id"],
+      ['{"sessions":[{"session_id":7}],"total":1,"counts":{}}', "sessions.0.agent_id"],
     ] as const) {
       const stranger = createServer((_, response) => void response.end(body)).listen(0, "127.0.0.1");
       await once(stranger, "listening");
@@ -223,7 +231,7 @@ describe("a client command", () => {
       stranger.close();
       assert.match(
         failed(ran, 1),
-        new RegExp(`^http://127\\.0\\.0\\.1:\\d+ answers /api/sessions\\S* in a way .*\\(${where}: .*\\n$`),
+        new RegExp(`^http://127\\.0\\.0\\.1:\\d+ answers /api/session-summaries in a way .*\\(${where}: .*\\n$`),
       );
     }
   });

@@ -1,12 +1,13 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { before, describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { z } from "zod";
 import { isObject, type JsonObject, type JsonValue } from "../../src/domain/json.ts";
+import { API_TYPES, formattedApiTypes } from "../client/api-types-file.ts";
 import { Api, pathOf, read } from "./api.ts";
 import { sharedServer, TIMEOUT } from "./server-fixture.ts";
 
@@ -134,6 +135,14 @@ describe("GET /openapi.json", () => {
         route ? [[`${method} ${path}`, route]] : [],
       ),
     );
+  });
+
+  test("is what the client's types were made from", async () => {
+    const expected = await formattedApiTypes(server().url);
+    const lines = (await readFile(API_TYPES, "utf8")).split("\n");
+    const stale = lines.findIndex((line, index) => line !== expected.split("\n")[index]);
+    assert.equal(stale, -1, `line ${stale + 1} is stale; make them anew with: npm run generate:client-types`);
+    assert.equal(lines.join("\n").length, expected.length);
   });
 
   test("has every call of the contract with its good answer", () => {

@@ -1,58 +1,41 @@
+import { ClientError, EverstepClient, type FieldError, type Query } from "../../../src/client/client.ts";
 import { currentToken, tokenRefused } from "./token.ts";
+
+const server = new EverstepClient({ token: currentToken });
 
 /** What the server said was wrong, in its own words. */
 export class ApiError extends Error {
   readonly status: number;
-  readonly errors: { path: string; message: string }[];
+  readonly errors: readonly FieldError[];
 
-  constructor(status: number, detail: string, errors: { path: string; message: string }[] = []) {
+  constructor(status: number, detail: string, errors: readonly FieldError[] = []) {
     super(detail);
     this.status = status;
     this.errors = errors;
   }
 }
 
-type Query = Record<string, string | number | boolean | readonly string[] | undefined>;
-
 /** A path under /api whose parts are data, whatever they contain. */
 export const pathOf = (...parts: string[]): string => `/api/${parts.map(encodeURIComponent).join("/")}`;
 
-export function get<Answer>(path: string, query: Query = {}, signal?: AbortSignal): Promise<Answer> {
-  const search = new URLSearchParams();
-  for (const [name, value] of Object.entries(query)) {
-    if (value === undefined) continue;
-    for (const one of [value].flat()) search.append(name, String(one));
-  }
-  const asked = search.size > 0 ? `${path}?${search}` : path;
-  return request<Answer>("GET", asked, undefined, signal);
-}
+export const get = <Answer>(path: string, query: Query = {}, signal?: AbortSignal): Promise<Answer> =>
+  ask((client) => client.call("GET", path, { query, signal })) as Promise<Answer>;
 
-export const post = <Answer>(path: string, body: unknown = {}): Promise<Answer> => request<Answer>("POST", path, body);
-export const put = <Answer>(path: string, body: unknown): Promise<Answer> => request<Answer>("PUT", path, body);
-export const remove = (path: string): Promise<unknown> => request("DELETE", path);
+export const post = <Answer>(path: string, body: unknown = {}): Promise<Answer> =>
+  ask((client) => client.call("POST", path, { body })) as Promise<Answer>;
 
-async function request<Answer>(method: string, path: string, body?: unknown, signal?: AbortSignal): Promise<Answer> {
-  const token = currentToken();
-  const response = await fetch(path, {
-    method,
-    headers: {
-      ...(token === null ? {} : { authorization: `Bearer ${token}` }),
-      ...(body === undefined ? {} : { "content-type": "application/json" }),
-    },
-    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-    ...(signal ? { signal } : {}),
-  });
-  if (response.status === 401) tokenRefused();
-  const text = await response.text();
-  if (!response.ok) throw problemIn(response.status, text);
-  return (text === "" ? null : JSON.parse(text)) as Answer;
-}
+export const put = <Answer>(path: string, body: unknown): Promise<Answer> =>
+  ask((client) => client.call("PUT", path, { body })) as Promise<Answer>;
 
-function problemIn(status: number, text: string): ApiError {
+export const remove = (path: string): Promise<unknown> => ask((client) => client.call("DELETE", path));
+
+/** One of the client's own methods. */
+export async function ask<Answer>(call: (client: EverstepClient) => Promise<Answer>): Promise<Answer> {
   try {
-    const { detail, errors } = JSON.parse(text) as { detail: string; errors?: ApiError["errors"] };
-    return new ApiError(status, detail, errors);
-  } catch {
-    return new ApiError(status, `the server answered ${status}`);
+    return await call(server);
+  } catch (error) {
+    if (!(error instanceof ClientError) || error.status === null) throw error;
+    if (error.status === 401) tokenRefused();
+    throw new ApiError(error.status, error.what, error.errors);
   }
 }

@@ -1,14 +1,15 @@
+import type { JsonObject } from "../../../src/domain/json.ts";
 import type { SessionOptions } from "../../../src/domain/session.ts";
-import { pathOf, post } from "./api.ts";
+import { ask, post } from "./api.ts";
 import { myName } from "./identity.ts";
 import { client } from "./queries.ts";
 
-type Accepted = { action_id: string; session_id: string };
+type Verb = "pause" | "resume" | "destroy" | "interrupt" | "answer";
+const sender = () => ({ user_id: myName.value, metadata: { surface: "console" } });
 
 /** What a person asks of a session carries their name, so that its receipt says who it was. */
-async function act(verb: string, session_id: string, payload: Record<string, unknown>): Promise<Accepted> {
-  const sender = { user_id: myName.value, metadata: { surface: "console" } };
-  const accepted = await post<Accepted>(pathOf("sessions", session_id, verb), { ...payload, ...sender });
+async function act(verb: Verb, session_id: string, payload: Record<string, unknown>) {
+  const accepted = await ask((server) => server.act(session_id, verb, { ...payload, ...sender() }));
   void client.invalidateQueries({ queryKey: ["actions", session_id] });
   return accepted;
 }
@@ -23,10 +24,19 @@ export const answer = (session_id: string, question_id: string, said: unknown) =
   act("answer", session_id, { answer: said, question_id });
 
 /** What a fork has other than its parent. */
-export type ForkChanges = { guidance?: string; state?: object; params?: object; options?: object; moniker?: string };
+export type ForkChanges = {
+  guidance?: string;
+  state?: JsonObject;
+  params?: JsonObject;
+  options?: SessionOptions;
+  moniker?: string;
+};
 
-export const fork = (session_id: string, iteration: number, changes: ForkChanges) =>
-  act("fork", session_id, { iteration, ...changes });
+export async function fork(session_id: string, iteration: number, changes: ForkChanges) {
+  const accepted = await ask((server) => server.fork(session_id, { iteration, ...changes, ...sender() }));
+  void client.invalidateQueries({ queryKey: ["actions", session_id] });
+  return accepted;
+}
 
 /** Lets sessions go on that are held since the server started. */
 export const release = (which: { all: true }) => post<{ released: number }>("/api/system/release", which);

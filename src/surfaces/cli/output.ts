@@ -1,5 +1,5 @@
 import { stripVTControlCharacters, styleText } from "node:util";
-import { type Session, type SessionStatus, waitsForProvider } from "../../domain/session.ts";
+import { type Session, type SessionStatus, waitsForRetry } from "../../domain/session.ts";
 
 export type Style = Parameters<typeof styleText>[0];
 
@@ -23,10 +23,10 @@ const STATUS_STYLES: Readonly<Record<SessionStatus, Style>> = {
 };
 export const statusText = (status: SessionStatus): string => coloured(STATUS_STYLES[status], status);
 
-/** Null unless the session waits for its model's provider. */
-export const outageText = (session: Pick<Session, "status" | "retry_at" | "last_error">): string | null =>
-  waitsForProvider(session)
-    ? `waiting for the provider until ${session.retry_at.slice(11, 19)} UTC: ${printable(session.last_error)}`
+/** Null unless the session waits for something that is away: its model's provider, the worker of its moniker. */
+export const retryText = (session: Pick<Session, "status" | "retry_at" | "last_error">): string | null =>
+  waitsForRetry(session)
+    ? `trying again at ${session.retry_at.slice(11, 19)} UTC: ${printable(session.last_error)}`
     : null;
 
 /** Columns as wide as their widest cell. */

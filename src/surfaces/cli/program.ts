@@ -1,9 +1,14 @@
 import { Command, InvalidArgumentError, Option } from "commander";
 import { redactUrl, redactUrls } from "../../domain/redact.ts";
+import { asTyped } from "./as-typed.ts";
+import { assignments } from "./assignments.ts";
+import { endWithReader } from "./broken-pipe.ts";
 import { ApiClient } from "./client.ts";
 import type { AnswerOptions } from "./commands/answer.ts";
+import type { ConversationsOptions, SayOptions } from "./commands/conversations.ts";
 import type { CostsOptions } from "./commands/costs.ts";
 import type { CreateOptions } from "./commands/create.ts";
+import type { ForkOptions } from "./commands/fork.ts";
 import type { InboxOptions } from "./commands/inbox.ts";
 import type { LogsOptions } from "./commands/logs.ts";
 import type { PsOptions } from "./commands/ps.ts";
@@ -12,6 +17,8 @@ import type { ReplayOptions, RerunOptions } from "./commands/rerun.ts";
 import type { SearchOptions } from "./commands/search.ts";
 import type { ToolsOptions } from "./commands/tools.ts";
 import type { AddWebhookOptions, DeliveriesOptions } from "./commands/webhooks.ts";
+import { exampleOf } from "./examples.ts";
+import { EXIT_CODES } from "./exit-codes.ts";
 
 const DEFAULT_URL = "http://127.0.0.1:4180";
 
@@ -21,23 +28,51 @@ type Connection = { url: string; token?: string };
 export function clientCommands(): Command {
   const program = new Command("everstep")
     .exitOverride()
-    .configureOutput({ writeErr: (text) => process.stderr.write(redactUrls(text)) })
+    .configureOutput({
+      writeOut(text) {
+        endWithReader();
+        process.stdout.write(text);
+      },
+      writeErr: (text) => process.stderr.write(redactUrls(text)),
+    })
     .description("Runs long-lived agents that never lose a step and that people can steer while they run.")
-    .showHelpAfterError("(everstep --help lists the commands)")
-    .showSuggestionAfterError();
+    .showHelpAfterError(`(${asTyped()} --help lists the commands)`)
+    .showSuggestionAfterError()
+    .addHelpText("after", EXIT_CODES);
 
-  const port = process.env["EVERSTEP_PORT"];
-  const defaultUrl = process.env["EVERSTEP_URL"] ?? (port ? `http://127.0.0.1:${port}` : DEFAULT_URL);
-  const commandOf = (parent: Command) => (usage: string, description: string) =>
-    parent
-      .command(usage)
-      .description(description)
-      .addOption(new Option("--url <url>", "where Everstep listens").default(defaultUrl, redactUrl(defaultUrl)))
-      .option("--token <token>", "the server's token (or EVERSTEP_TOKEN)")
-      .option("--json", "print JSON for programs");
-
+  const url = defaultUrl();
+  const commandOf =
+    (parent: Command): AddCommand =>
+    (usage, description, hidden = false) =>
+      parent
+        .command(usage, { hidden })
+        .description(description)
+        .addOption(new Option("--url <url>", "where Everstep listens").default(url, redactUrl(url)))
+        .option("--token <token>", "the server's token (or EVERSTEP_TOKEN)")
+        .option("--json", "print JSON for programs")
+        .addHelpText("after", () => (parent === program ? exampleOf(usage.split(" ")[0] ?? "") : ""));
   const command = commandOf(program);
 
+  startingCommands(command);
+  lookingCommands(command);
+  steeringCommands(command);
+  peopleCommands(command);
+  codeCommands(command);
+  webhookCommands(
+    commandOf(
+      program
+        .command("webhooks")
+        .description("tell programs of yours what sessions ask and do")
+        .addHelpText("after", () => exampleOf("webhooks")),
+    ),
+  );
+  completionCommands(program, command);
+
+  return program;
+}
+
+/** Commands that start something. */
+function startingCommands(command: AddCommand): void {
   command("create <moniker>", "start a session; the agent is named after the moniker unless told otherwise")
     .option("--agent <id>", "the agent's id")
     .option("--session <id>", "an id of your own; the same call again does nothing twice")
@@ -49,34 +84,49 @@ export function clientCommands(): Command {
       collect,
       [],
     )
-    .addHelpText("after", "\nExample:\n  everstep create joke --param subject=tea --option max_steps=5")
     .action(async (moniker: string, options: CreateOptions & Connection) =>
       (await import("./commands/create.ts")).create(connect(options), moniker, options),
     );
-
-  lookingCommands(command);
-  steeringCommands(command);
 
   command("chat", "talk to the agent of /agent_ws/ in the terminal; /help there lists its commands").action(
     async (options: Connection) =>
       (await import("./commands/chat.ts")).chat(connect(options), { url: options.url, ...withToken(options) }),
   );
 
-  codeCommands(command);
-  webhookCommands(
-    commandOf(program.command("webhooks").description("tell programs of yours what sessions ask and do")),
+  command(
+    "mcp",
+    "serve MCP over stdio for clients that cannot speak HTTP; those that can use /mcp of the server",
+  ).action(async (options: Connection) =>
+    (await import("./commands/mcp.ts")).mcp({ url: options.url, ...withToken(options) }),
   );
 
-  otherCommands(command);
-
-  return program;
+  command("demo", "watch a joke agent being guided, paused and resumed")
+    .option("--fast", "without the pauses")
+    .action(async (options: Connection & { fast?: boolean }) =>
+      (await import("./commands/demo.ts")).demo(connect(options), options),
+    );
 }
 
-type AddCommand = (usage: string, description: string) => Command;
+function completionCommands(program: Command, command: AddCommand): void {
+  program
+    .command("completion <shell>")
+    .description("print a script that completes commands, options and names in bash, zsh or fish")
+    .addHelpText("after", () => exampleOf("completion"))
+    .action(async (shell: string) => {
+      endWithReader();
+      console.log((await import("./commands/completion.ts")).completionScript(program, shell));
+    });
+  // Asked by that script while somebody types.
+  command("__complete <kind>", "names that the server knows", true).action(async (kind: string, options: Connection) =>
+    (await import("./commands/completion.ts")).completions(connect(options), kind),
+  );
+}
+
+type AddCommand = (usage: string, description: string, hidden?: boolean) => Command;
 
 /** Commands that only look. */
 function lookingCommands(command: AddCommand): void {
-  command("ps", "list sessions, newest first")
+  command("ps", "list sessions, those that live first")
     .option("--status <status>", "only those that are running, waiting, paused, stopping, stopped, done or error")
     .option("--agent <id>", "only those of an agent")
     .option("--limit <number>", "how many at the most", wholeNumber, "50")
@@ -84,8 +134,8 @@ function lookingCommands(command: AddCommand): void {
       (await import("./commands/ps.ts")).ps(connect(options), options),
     );
 
-  command("logs <session>", "print a session's steps; the beginning of its id is enough")
-    .option("-f, --follow", "go on as they come, until the session ends")
+  command("logs <session>", "print a session's steps; an agent's name or the beginning of an id is enough")
+    .option("-f, --follow", "go on as they come, until the session ends; the exit code is 3 where it failed")
     .option("--tail <number>", "begin with the last few", wholeNumber)
     .action(async (session: string, options: LogsOptions & Connection) =>
       (await import("./commands/logs.ts")).logs(connect(options), session, options),
@@ -98,6 +148,22 @@ function lookingCommands(command: AddCommand): void {
     .action(async (query: string, options: SearchOptions & Connection) =>
       (await import("./commands/search.ts")).search(connect(options), query, options),
     );
+
+  command("monikers [moniker]", "list the tasks that agents can be given, or tell what one of them takes").action(
+    async (moniker: string | undefined, options: Connection & { json?: boolean }) =>
+      (await import("./commands/monikers.ts")).monikers(connect(options), moniker, options),
+  );
+
+  command("conversations [conversation]", "list conversations, or print what was said in one")
+    .option("--limit <number>", "how many at the most", wholeNumber, "50")
+    .action(async (conversation: string | undefined, options: ConversationsOptions & Connection) =>
+      (await import("./commands/conversations.ts")).conversations(connect(options), conversation, options),
+    );
+
+  command("open [session]", "print the address of the console, or of a session in it").action(
+    async (session: string | undefined, options: Connection & { json?: boolean }) =>
+      (await import("./commands/open.ts")).open(connect(options), session, options),
+  );
 
   command("tools", "list the tools that agents can use, and the servers that they come from")
     .option("--session <id>", "with what a session's options allow")
@@ -120,17 +186,11 @@ function lookingCommands(command: AddCommand): void {
 /** Commands that say something to a session. */
 function steeringCommands(command: AddCommand): void {
   for (const [verb, description] of CONTROLS) {
-    command(`${verb} <session>`, description)
-      .option("--reason <text>", "why, for the record")
-      .action(async (session: string, options: Connection & { json?: boolean; reason?: string }) =>
-        (await import("./commands/control.ts")).control(
-          connect(options),
-          verb,
-          session,
-          options.reason === undefined ? {} : { reason: options.reason },
-          options,
-        ),
-      );
+    const added = command(`${verb} <session>`, description).option("--reason <text>", "why, for the record");
+    if (verb === "resume") added.option("--option <key=value>", LIFTED, collect, []);
+    added.action(async (session: string, options: ControlFlags & Connection) =>
+      (await import("./commands/control.ts")).control(connect(options), verb, session, controlBody(options), options),
+    );
   }
 
   command("interrupt <session> <text>", "give a session guidance for its next step")
@@ -145,10 +205,30 @@ function steeringCommands(command: AddCommand): void {
       ),
     );
 
+  command("fork <session>", "start a session that goes on from a step of another")
+    .option("--at <iteration>", "the step from which it goes on; the last one by default", wholeNumber)
+    .option("--session <id>", "an id of your own for the new session")
+    .option("--guidance <text>", "what its first step is told")
+    .option("--moniker <name>", "another task for it")
+    .option("--param <key=value>", "an input that differs from the parent's, repeatable", collect, [])
+    .option("--option <key=value>", "an option that differs from the parent's, repeatable", collect, [])
+    .action(async (session: string, options: ForkOptions & Connection) =>
+      (await import("./commands/fork.ts")).fork(connect(options), session, options),
+    );
+
   command("drop <action>", "take back guidance that no step used yet, by the id of its action").action(
     async (action: string, options: Connection & { json?: boolean }) =>
       (await import("./commands/drop.ts")).drop(connect(options), action, options),
   );
+}
+
+/** Commands for what agents and people say to each other. */
+function peopleCommands(command: AddCommand): void {
+  command("say <conversation> <words...>", "say something in a conversation")
+    .option("--user <name>", "who says it; your name on this machine by default")
+    .action(async (conversation: string, words: string[], options: SayOptions & Connection) =>
+      (await import("./commands/conversations.ts")).say(connect(options), conversation, words, options),
+    );
 
   command("inbox", "list the sessions that need a person: their questions, failures and limits")
     .option("--agent <id>", "only those of an agent")
@@ -207,20 +287,6 @@ function codeCommands(command: AddCommand): void {
     );
 }
 
-function otherCommands(command: AddCommand): void {
-  command("mcp", "serve MCP over stdio for clients that cannot speak HTTP; those that can use /mcp of the server")
-    .addHelpText("after", "\nExample:\n  claude mcp add everstep -- npx everstep mcp --url http://127.0.0.1:4180")
-    .action(async (options: Connection) =>
-      (await import("./commands/mcp.ts")).mcp({ url: options.url, ...withToken(options) }),
-    );
-
-  command("demo", "watch a joke agent being guided, paused and resumed")
-    .option("--fast", "without the pauses")
-    .action(async (options: Connection & { fast?: boolean }) =>
-      (await import("./commands/demo.ts")).demo(connect(options), options),
-    );
-}
-
 /** Commands over webhooks: docs/webhooks.md. */
 function webhookCommands(command: AddCommand): void {
   const load = () => import("./commands/webhooks.ts");
@@ -253,6 +319,14 @@ function webhookCommands(command: AddCommand): void {
   );
 }
 
+type ControlFlags = { json?: boolean; reason?: string; option?: string[] };
+const LIFTED = "an option to change before it goes on, such as a limit that it reached: max_steps=100, repeatable";
+
+const controlBody = ({ reason, option = [] }: ControlFlags) => ({
+  ...(reason === undefined ? {} : { reason }),
+  ...(option.length === 0 ? {} : { options: assignments(option) }),
+});
+
 const CONTROLS = [
   ["pause", "start no further step; the one that runs is kept"],
   ["resume", "go on, or try a failed step again"],
@@ -260,7 +334,13 @@ const CONTROLS = [
 ] as const;
 
 function connect(options: Connection): ApiClient {
-  return new ApiClient({ url: options.url, token: withToken(options).token });
+  endWithReader();
+  return new ApiClient({ url: options.url, token: withToken(options).token, default_url: defaultUrl() });
+}
+
+function defaultUrl(): string {
+  const port = process.env["EVERSTEP_PORT"];
+  return process.env["EVERSTEP_URL"] ?? (port ? `http://127.0.0.1:${port}` : DEFAULT_URL);
 }
 
 const withToken = ({ token }: Connection): { token?: string } => {

@@ -53,6 +53,8 @@ export const pageQuery = {
   limit: wholeNumber.min(1).max(500).default(100),
   offset: wholeNumber.min(0).max(Number.MAX_SAFE_INTEGER).default(0),
 };
+/** In an address it is a word; to those who read the document it is a boolean. */
+export const booleanQuery = z.stringbool().meta({ type: "boolean" });
 export const iterationQuery = wholeNumber.min(-1).max(Number.MAX_SAFE_INTEGER).optional();
 
 export const idParams = <Name extends string>(name: Name) =>

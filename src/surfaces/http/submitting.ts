@@ -3,12 +3,21 @@ import type { ActionQueue } from "../../actions/action-queue.ts";
 import type { Refusal } from "../../actions/refusal.ts";
 import { type JsonObject, jsonObjectSchema } from "../../domain/json.ts";
 import { full, invalid, Problem, unknown } from "./problem.ts";
+import { RecentRequests } from "./recent-requests.ts";
 
 type AcceptedIds = { action_id: string; agent_id: string; session_id: string };
 
+const recentRequests = new WeakMap<ActionQueue, RecentRequests>();
+
+function recentOf(queue: ActionQueue): RecentRequests {
+  const recent = recentRequests.get(queue) ?? new RecentRequests();
+  recentRequests.set(queue, recent);
+  return recent;
+}
+
 /** Submits a request; a refusal becomes a problem. */
 export async function submit(queue: ActionQueue, request: unknown): Promise<AcceptedIds> {
-  const outcome = await queue.submit(request);
+  const outcome = await recentOf(queue).once(request, () => queue.submit(request));
   if (outcome.kind !== "accepted") throw refused(outcome);
   const { kind: _, ...ids } = outcome;
   return ids;
@@ -32,7 +41,9 @@ export function refused(refusal: Refusal): Problem {
 /** What every route that submits an action takes beside its payload: who asks, and what else the action is to carry. */
 export const senderFields = {
   user_id: z.string().min(1).max(500).optional().describe("Who asks; kept as `metadata.user_id`."),
-  metadata: jsonObjectSchema.optional().describe("Kept with the action."),
+  metadata: jsonObjectSchema
+    .optional()
+    .describe("Kept with the action. A request that is sent again with the same `request_id` in it is done once."),
 };
 
 type Sender = { user_id?: string | undefined; metadata?: JsonObject | undefined };

@@ -41,7 +41,7 @@ export function SessionHeader({ session }: { session: Session }) {
       )}
       {session.status === "running" && session.retry_at !== null && session.last_error !== null && (
         <p role="status" className="mt-2 rounded-md bg-warn-soft px-3 py-1.5 wrap-anywhere">
-          Waiting for the provider until <Time at={session.retry_at} />: {session.last_error}
+          Trying again <Time at={session.retry_at} />: {session.last_error}
         </p>
       )}
       <div className="mt-2 empty:hidden">

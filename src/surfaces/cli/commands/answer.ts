@@ -9,13 +9,15 @@ export type AnswerOptions = ControlOptions & { user?: string };
 /** Answers what a session asks. The words are joined, so that a sentence needs no quotes. */
 export async function answer(
   client: ApiClient,
-  prefix: string,
+  name: string,
   words: string[],
   { user, ...options }: AnswerOptions,
 ): Promise<void> {
-  const { session_id, question } = await findSession(client, prefix);
+  const { session_id, question } = await findSession(client, name);
   if (question === null)
-    throw new CommandError(`session ${session_id} asks nothing now; \`everstep inbox\` lists what waits for an answer`);
+    throw new CommandError(
+      `session ${session_id} asks nothing now; \`${client.hint("inbox")}\` lists what waits for an answer`,
+    );
   const body = { answer: answerFromText(question, words.join(" ")), question_id: question.question_id };
   await control(client, "answer", session_id, user === undefined ? body : { ...body, user_id: user }, options);
 }

@@ -2,6 +2,7 @@ import { createInterface, type Interface } from "node:readline/promises";
 import { z } from "zod";
 import { AgentApi, AgentApiError } from "../../../agent-api/agent-api.ts";
 import { loadPrompt, safeName, savePrompt } from "../../../agent-api/context-prompts.ts";
+import { asTyped } from "../as-typed.ts";
 import { type ApiClient, CommandError } from "../client.ts";
 import { MarkdownLines } from "../markdown.ts";
 import { coloured } from "../output.ts";
@@ -24,7 +25,7 @@ export async function chat(client: ApiClient, { url, token }: ChatOptions): Prom
     await api.connect();
   } catch (error) {
     await api.close();
-    throw new CommandError(`${(error as Error).message}; start it with \`everstep serve\``);
+    throw new CommandError(`${(error as Error).message}; start it with \`${asTyped()} serve\``);
   }
   const isTerminal = process.stdin.isTTY;
   const lines = createInterface({

@@ -1,25 +1,23 @@
 import { setTimeout as wait } from "node:timers/promises";
-import { z } from "zod";
+import type { EverstepClient } from "../../../client/client.ts";
 import { type Action, actionSchema } from "../../../domain/action.ts";
-import { idSchema } from "../../../domain/ids.ts";
 import { type ApiClient, CommandError } from "../client.ts";
 import { coloured } from "../output.ts";
-import { findSession, sessionPath } from "../sessions.ts";
+import { acceptedSchema, findSession } from "../sessions.ts";
 
 export type ControlOptions = { json?: boolean };
 const SETTLE_MS = 5000;
-const submittedSchema = z.object({ action_id: idSchema });
 
 /** Sends a control and tells what became of it. */
 export async function control(
   client: ApiClient,
-  verb: string,
-  prefix: string,
-  body: object,
+  verb: Parameters<EverstepClient["act"]>[1],
+  name: string,
+  body: { [field: string]: unknown },
   { json }: ControlOptions,
 ): Promise<void> {
-  const { session_id } = await findSession(client, prefix);
-  const { action_id } = await client.post(submittedSchema, sessionPath(session_id, `/${verb}`), body);
+  const { session_id } = await findSession(client, name);
+  const { action_id } = await client.submit(acceptedSchema, (server) => server.act(session_id, verb, body));
   const action = await settled(client, action_id);
   if (json) console.log(JSON.stringify(action));
   else console.log(describe(verb, session_id, action));

@@ -1,16 +1,13 @@
 import { setTimeout as wait } from "node:timers/promises";
-import type { Socket } from "socket.io-client";
 import { z } from "zod";
 import { actionSchema } from "../../../domain/action.ts";
-import type { Message } from "../../../domain/conversation.ts";
 import { idSchema } from "../../../domain/ids.ts";
 import type { ApiClient } from "../client.ts";
 import { coloured, printable } from "../output.ts";
+import { acceptedSchema } from "../sessions.ts";
 
 /** What is printed is what is sent. */
 const WORD = "penguins";
-
-type Delta = { iteration: number; event_seq: number; text: string };
 
 /** A joke agent in a conversation, guided after a few jokes, paused, resumed, ended: half a minute worth watching. */
 export async function demo(client: ApiClient, { fast }: { fast?: boolean }): Promise<void> {
@@ -20,71 +17,79 @@ export async function demo(client: ApiClient, { fast }: { fast?: boolean }): Pro
     title: "Demo",
     created_by: "you",
   });
-  const { session_id } = await client.post(z.object({ session_id: idSchema }), "/api/agents", {
-    agent_id: "demo-joker",
-    moniker: "joke",
-    conversation_id,
-    params: { subject: "databases" },
-    options: { step_interval_ms: pace },
-  });
-  const session = `/api/sessions/${session_id}`;
+  const { session_id } = await client.submit(acceptedSchema, (server) =>
+    server.create({
+      agent_id: "demo-joker",
+      moniker: "joke",
+      conversation_id,
+      params: { subject: "databases" },
+      options: { step_interval_ms: pace },
+    }),
+  );
+  const act = (verb: "pause" | "resume" | "destroy") =>
+    client.submit(acceptedSchema, (server) => server.act(session_id, verb, {}));
   say(`An agent tells jokes about databases in a conversation. Its session is ${session_id}.`);
-  const told = new Transcript(await client.socket(), conversation_id, session_id);
-  await told.jokes(2);
+  await using transcript = new Transcript(client, session_id);
+  await transcript.jokes(2);
   say("You are in the same conversation. What you say reaches the agent's next step:");
   console.log(`${coloured("cyan", "you")}    ${WORD}`);
-  const { action_ids } = await client.post(
-    z.object({ action_ids: z.array(idSchema) }),
-    `/api/conversations/${conversation_id}/messages`,
-    {
-      user_id: "you",
-      text: WORD,
-    },
+  const { action_ids } = await client.submit(z.object({ action_ids: z.array(idSchema) }), (server) =>
+    server.say(conversation_id, { user_id: "you", text: WORD }),
   );
-  await told.jokes(2);
+  await transcript.jokes(2);
   const receipt = await client.get(actionSchema, `/api/actions/${action_ids[0]}`);
   say(`The receipt of your word: ${receipt.receipt} by step ${receipt.consumed_iteration}.`);
-  await client.post(z.object({ action_id: idSchema }), `${session}/pause`);
+  await act("pause");
   say("Paused: a step that was running is kept, and no other starts…");
   await wait(pace * 1.5);
   say("…and resumed:");
-  await client.post(z.object({ action_id: idSchema }), `${session}/resume`);
-  await told.jokes(1);
-  await client.post(z.object({ action_id: idSchema }), `${session}/destroy`);
-  told.end();
-  say(`Ended. All of it stays: everstep logs ${session_id}`);
+  await act("resume");
+  await transcript.jokes(1);
+  await act("destroy");
+  say(`Ended. All of it stays: ${client.hint("logs", session_id)}`);
 }
 
-/** Prints the agent's messages as they come, word by word. */
-class Transcript {
-  readonly #socket: Socket;
-  readonly #waiting: (() => void)[] = [];
+/** Prints the agent's jokes as they come, word by word. */
+class Transcript implements AsyncDisposable {
+  readonly #leaving = new AbortController();
+  readonly #printing: Promise<void>;
+  readonly #waiting: PromiseWithResolvers<void>[] = [];
   #fresh = 0;
-  #streamed = false;
 
-  constructor(socket: Socket, conversation_id: string, session_id: string) {
-    this.#socket = socket;
-    this.#socket.on("connect", () => this.#socket.emit("subscribe", { conversation_id, after: "" }));
-    this.#socket.on("conversation_message_delta", ({ event_seq, text }: Delta) => {
-      if (event_seq === 0) process.stdout.write(`${coloured("green", "joker")}  `);
-      this.#streamed = true;
-      process.stdout.write(printable(text));
-    });
-    this.#socket.on("conversation_message", (message: Message) => {
-      if (message.session_id !== session_id) return;
-      console.log(this.#streamed ? "" : `${coloured("green", "joker")}  ${printable(message.text ?? "")}`);
-      this.#streamed = false;
-      this.#fresh += 1;
-      for (const wake of this.#waiting.splice(0)) wake();
+  constructor(client: ApiClient, session_id: string) {
+    this.#printing = this.#print(client, session_id);
+    this.#printing.catch((error: unknown) => {
+      for (const { reject } of this.#waiting.splice(0)) reject(error);
     });
   }
 
   async jokes(count: number): Promise<void> {
     this.#fresh = 0;
-    while (this.#fresh < count) await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    while (this.#fresh < count) {
+      const next = Promise.withResolvers<void>();
+      this.#waiting.push(next);
+      await Promise.race([next.promise, this.#printing]);
+    }
   }
 
-  end(): void {
-    this.#socket.disconnect();
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#leaving.abort();
+    await this.#printing;
+  }
+
+  async #print(client: ApiClient, session_id: string): Promise<void> {
+    let isStreamed = false;
+    for await (const event of client.events(session_id, { after: -1, signal: this.#leaving.signal })) {
+      if (event.type === "agent_step_delta") {
+        if (event.data.event_seq === 0) process.stdout.write(`${coloured("green", "joker")}  `);
+        isStreamed = true;
+        process.stdout.write(printable(event.data.text));
+      } else if (event.type === "agent_step") {
+        console.log(isStreamed ? "" : `${coloured("green", "joker")}  ${printable(event.data.text ?? "")}`);
+        isStreamed = false;
+        this.#fresh += 1;
+        for (const { resolve } of this.#waiting.splice(0)) resolve();
+      }
+    }
   }
 }

@@ -1,6 +1,7 @@
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { StdioServerTransport } from "@modelcontextprotocol/server/stdio";
 import { redactUrl, redactUrls } from "../../../domain/redact.ts";
+import { asTyped } from "../as-typed.ts";
 
 export type McpOptions = { url: string; token?: string };
 
@@ -50,6 +51,6 @@ function protocolVersionIn(message: Message): string | null {
 function errorFor(message: Message, error: unknown, url: string): Message | null {
   if (!("method" in message) || !("id" in message)) return null;
   const reason = redactUrls(error instanceof Error ? error.message : String(error));
-  const what = `${redactUrl(url)} does not answer (${reason}); start it with \`everstep serve\`, or name another place with --url, and give its token with EVERSTEP_TOKEN`;
+  const what = `${redactUrl(url)} does not answer (${reason}); start it with \`${asTyped()} serve\`, or name another place with --url, and give its token with EVERSTEP_TOKEN`;
   return { jsonrpc: "2.0", id: message.id, error: { code: UNREACHABLE, message: what } };
 }

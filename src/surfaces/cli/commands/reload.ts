@@ -9,7 +9,7 @@ const reloadSchema = z.object({
 
 /** Has the server load what changed, and tells what came of it. */
 export async function reload(client: ApiClient, { json }: { json?: boolean }): Promise<void> {
-  const report = await client.post(reloadSchema, "/api/monikers/reload");
+  const report = await client.post(reloadSchema, "/api/monikers/reload", {}, { timeout_ms: 0 });
   const { monikers, failed } = report;
   if (json) console.log(JSON.stringify(report));
   else if (monikers.length > 0)

@@ -10,6 +10,8 @@ export type RerunOptions = { model?: string; guidance?: string; state?: string; 
 export type ReplayOptions = { from: string; to?: string; model?: string; json?: boolean };
 
 const WIDEST = 200;
+/** A step may ask a model, and a step's own limit ends it. */
+const UNLIMITED = { timeout_ms: 0 };
 
 /** Runs one recorded step again and prints what it returns now. */
 export async function rerun(
@@ -52,7 +54,7 @@ export async function replay(client: ApiClient, prefix: string, options: ReplayO
 }
 
 const rerunStep = (client: ApiClient, session_id: string, iteration: string | number, body: object): Promise<Rerun> =>
-  client.post(rerunSchema, sessionPath(session_id, `/steps/${iteration}/rerun`), body);
+  client.post(rerunSchema, sessionPath(session_id, `/steps/${iteration}/rerun`), body, UNLIMITED);
 
 function heading({ iteration, step_token }: Step, again: Rerun): string {
   return `${coloured("gray", `#${iteration}`)} ${printable(step_token)}: ${summary(again)}`;

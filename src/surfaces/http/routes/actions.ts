@@ -6,13 +6,13 @@ import { idSchema } from "../../../domain/ids.ts";
 import { awaitAction } from "../../await-session.ts";
 import type { Routes } from "../context.ts";
 import { found, Problem } from "../problem.ts";
-import { acceptedSchema, answers, idParams, pageQuery } from "../schemas.ts";
+import { acceptedSchema, answers, booleanQuery, idParams, pageQuery } from "../schemas.ts";
 import { submit } from "../submitting.ts";
 
 const listQuery = z.object({
   session_id: idSchema.optional(),
   agent_id: idSchema.optional(),
-  processed: z.stringbool().optional(),
+  processed: booleanQuery.optional(),
   ...pageQuery,
 });
 

@@ -6,7 +6,7 @@ import type { SessionOrAgent } from "../../../store/store.ts";
 import type { Routes } from "../context.ts";
 import { nextAfter, nextSchema, orderQuery, toOrder } from "../list-order.ts";
 import { found, invalid } from "../problem.ts";
-import { answers, idParams, iterationQuery, NEEDS_PERSON, pageQuery } from "../schemas.ts";
+import { answers, booleanQuery, idParams, iterationQuery, NEEDS_PERSON, pageQuery } from "../schemas.ts";
 
 const sessionOrAgent = { session_id: idSchema.optional(), agent_id: idSchema.optional() };
 
@@ -26,7 +26,7 @@ const rowRoutes: Routes = (app, { store }) => {
         querystring: z.object({
           status: sessionStatusSchema.optional(),
           agent_id: idSchema.optional(),
-          needs_person: z.stringbool().optional().describe(NEEDS_PERSON),
+          needs_person: booleanQuery.optional().describe(NEEDS_PERSON),
           spawned_by: idSchema.optional().describe("Only those that a step of this session started."),
           ...orderQuery,
           ...pageQuery,
@@ -70,7 +70,7 @@ const stepRoutes: Routes = (app, { store }) => {
           after_iteration: iterationQuery,
           since_created_at: timeSchema.optional(),
           status: stepStatusSchema.optional(),
-          with_state: z.stringbool().default(true).describe("Whether the steps come with their states."),
+          with_state: booleanQuery.default(true).describe("Whether the steps come with their states."),
           ...pageQuery,
         }),
         response: answers(200, z.object({ steps: z.array(stepSchema.partial({ state: true })) }), 400),

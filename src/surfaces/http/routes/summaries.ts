@@ -4,7 +4,7 @@ import { SESSION_STATUSES, sessionStatusSchema } from "../../../domain/session.t
 import { sessionSummarySchema } from "../../../domain/session-summary.ts";
 import type { Routes } from "../context.ts";
 import { nextAfter, nextSchema, orderQuery, toOrder } from "../list-order.ts";
-import { answers, NEEDS_PERSON, pageQuery } from "../schemas.ts";
+import { answers, booleanQuery, NEEDS_PERSON, pageQuery } from "../schemas.ts";
 
 const oneOrMore = <Item extends z.ZodType>(item: Item) => z.union([item, z.array(item).max(500)]).optional();
 
@@ -14,7 +14,7 @@ const summariesQuery = z.object({
   agent_id: idSchema.optional(),
   moniker: z.string().min(1).max(200).optional(),
   q: z.string().max(1000).optional().describe("Part of an id, the moniker or the last text."),
-  needs_person: z.stringbool().optional().describe(NEEDS_PERSON),
+  needs_person: booleanQuery.optional().describe(NEEDS_PERSON),
   spawned_by: idSchema.optional().describe("Only those that a step of this session started."),
   ...orderQuery,
   ...pageQuery,

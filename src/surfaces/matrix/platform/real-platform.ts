@@ -1,7 +1,6 @@
 import { setTimeout as wait } from "node:timers/promises";
 import { AgentApi, AgentApiError, AgentBusyError } from "../../../agent-api/agent-api.ts";
 import type { Action } from "../../../domain/action.ts";
-import { redactUrl } from "../../../domain/redact.ts";
 import type { Session } from "../../../domain/session.ts";
 import type { Control } from "../state/jobs.ts";
 import { Backoff, pause } from "../transport/backoff.ts";
@@ -19,7 +18,8 @@ import {
   type Sender,
   type SessionFollower,
 } from "./platform-client.ts";
-import { problemSchema, RuntimeHttp } from "./runtime-http.ts";
+import { RuntimeHttp } from "./runtime-http.ts";
+import { watchSession } from "./watch-session.ts";
 
 const READY_CHECK_MS = 50;
 const SETTLE_MS = 5000;
@@ -31,15 +31,12 @@ export type RealPlatformOptions = { ws_url: string; base_url: string; token: str
 export class RealPlatform implements PlatformClient {
   readonly #api: AgentApi;
   readonly #http: RuntimeHttp;
-  readonly #options: RealPlatformOptions;
   readonly #closing = new AbortController();
   #connecting: Promise<void> | undefined;
   #isAsking = false;
   readonly #waiting = new Set<() => void>();
 
-  constructor(options: RealPlatformOptions) {
-    const { ws_url, base_url, token } = options;
-    this.#options = options;
+  constructor({ ws_url, base_url, token }: RealPlatformOptions) {
     this.#http = new RuntimeHttp(base_url, token);
     this.#api = new AgentApi("matrix", ws_url, {
       ...(token === undefined ? {} : { token }),
@@ -162,17 +159,8 @@ export class RealPlatform implements PlatformClient {
     await this.#http.submit(session_id, "interrupt", { guidance: STOP_WORDS, mode: "now" }, {});
   }
 
-  async reset(): Promise<ResetOutcome> {
-    try {
-      const { status, body } = await this.#http.call("POST", "/reset", {});
-      if (status === 200) return { kind: "reset" };
-      if (status === 404) return { kind: "missing" };
-      const problem = problemSchema.safeParse(body);
-      return { kind: "refused", reason: problem.success ? problem.data.detail : `HTTP ${status}` };
-    } catch (error) {
-      if (error instanceof Error && error.name === "TimeoutError") return { kind: "timeout" };
-      return { kind: "refused", reason: `${redactUrl(this.#options.base_url)} does not answer` };
-    }
+  reset(): Promise<ResetOutcome> {
+    return this.#http.reset();
   }
 
   sessions(): Promise<Session[]> {
@@ -188,17 +176,21 @@ export class RealPlatform implements PlatformClient {
   }
 
   guide(session_id: string, text: string, sender: Sender): Promise<ControlOutcome> {
-    return this.#once(session_id, "interrupt", { guidance: text, mode: "next" }, sender);
+    return this.#submit(session_id, "interrupt", { guidance: text, mode: "next" }, sender);
   }
 
   answer(session_id: string, answer: Answer, sender: Sender): Promise<ControlOutcome> {
-    return this.#once(session_id, "answer", answer, sender);
+    return this.#submit(session_id, "answer", answer, sender);
   }
 
-  /** What was begun before a crash may have arrived. */
-  async #once(session_id: string, verb: string, payload: object, sender: Sender): Promise<ControlOutcome> {
-    const before = await this.#findAction(session_id, sender.request_id);
-    return this.#settled(before?.action_id ?? (await this.#http.submit(session_id, verb, payload, sender)));
+  /** What was begun before a crash may have arrived: the runtime's client looks for it by its id first. */
+  async #submit(
+    session_id: string,
+    verb: "interrupt" | "answer",
+    payload: object,
+    sender: Sender,
+  ): Promise<ControlOutcome> {
+    return this.#settled(await this.#http.submit(session_id, verb, payload, sender));
   }
 
   async #settled(action_id: string): Promise<ControlOutcome> {
@@ -212,11 +204,6 @@ export class RealPlatform implements PlatformClient {
   }
 
   watch(session_id: string, after_iteration: number, follower: SessionFollower): Disposable {
-    const { base_url, token } = this.#options;
-    const look = async (): Promise<Session | undefined> => (await this.#http.findSessions(session_id))[0];
-    const target = { base_url, token, session_id, after_iteration, look };
-    // Most bots watch nothing, and Socket.IO is large.
-    const watching = import("./watch-session.ts").then(({ watchSession }) => watchSession(target, follower));
-    return { [Symbol.dispose]: () => void watching.then((connection) => connection[Symbol.dispose]()) };
+    return watchSession({ http: this.#http, session_id, after_iteration }, follower);
   }
 }

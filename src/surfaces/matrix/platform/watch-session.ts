@@ -1,44 +1,27 @@
-import { io } from "socket.io-client";
-import { isLive, type Session } from "../../../domain/session.ts";
-import type { Step } from "../../../domain/step.ts";
 import type { SessionFollower } from "./platform-client.ts";
+import type { RuntimeHttp } from "./runtime-http.ts";
 
-export type WatchTarget = {
-  base_url: string;
-  token: string | undefined;
-  session_id: string;
-  after_iteration: number;
-  /** The session as it is now: it may have ended while nobody looked. */
-  look: () => Promise<Session | undefined>;
-};
+type WatchTarget = { http: RuntimeHttp; session_id: string; after_iteration: number };
 
-/** Follows a session over Socket.IO: what was missed comes first, also after the connection was lost. */
-export function watchSession(target: WatchTarget, follower: SessionFollower): Disposable {
-  const { base_url, token, session_id, after_iteration, look } = target;
-  const socket = io(base_url, { auth: token === undefined ? {} : { token }, transports: ["websocket"] });
-  let last = after_iteration;
-  let ended: Session | null = null;
-  const endWhenOver = (): void => {
-    if (ended && last >= ended.iteration) follower.ended(ended.status);
+/** Follows a session until it ends: what was missed comes first, also after the connection was lost. */
+export function watchSession(
+  { http, session_id, after_iteration }: WatchTarget,
+  follower: SessionFollower,
+): Disposable {
+  const leaving = new AbortController();
+  const { signal } = leaving;
+  const follow = async (): Promise<void> => {
+    const options = { after: after_iteration, until_ended: true, wait_for_server: true, signal };
+    for await (const event of http.events(session_id, options)) {
+      if (signal.aborted) return;
+      if (event.type === "agent_step" && event.data.session_id === session_id) follower.step(event.data);
+      if (event.type !== "agent_state_update") continue;
+      const { status, question, ended_at } = event.data;
+      if (ended_at !== null) follower.ended(status);
+      else if (question !== null) follower.asks(question);
+    }
   };
-  const consider = (session: Session | undefined): void => {
-    if (session?.session_id !== session_id) return;
-    if (session.question !== null && isLive(session.status)) follower.asks(session.question);
-    if (isLive(session.status)) return;
-    ended = session;
-    endWhenOver();
-  };
-  socket.on("connect", () => {
-    socket.emit("subscribe", { session_id, after_iteration: last });
-    // Where it cannot be told, the next connection tells.
-    look().then(consider, () => {});
-  });
-  socket.on("agent_step", (step: Step) => {
-    if (step.session_id !== session_id || (step.status === "ok" && step.iteration <= last)) return;
-    if (step.status === "ok") last = step.iteration;
-    follower.step(step);
-    endWhenOver();
-  });
-  socket.on("agent_state_update", consider);
-  return { [Symbol.dispose]: () => void socket.disconnect() };
+  // The server refuses to let it be followed: the session is gone, or the token is no longer right.
+  follow().catch(() => {});
+  return { [Symbol.dispose]: () => leaving.abort() };
 }

@@ -1,0 +1,11 @@
+import { writeFile } from "node:fs/promises";
+import { ServerProcess } from "../server/server-fixture.ts";
+import { API_TYPES, formattedApiTypes } from "./api-types-file.ts";
+
+/** `npm run generate:client-types`: asks the real server what it has. */
+const server = await ServerProcess.start();
+try {
+  await writeFile(API_TYPES, await formattedApiTypes(server.url));
+} finally {
+  await server[Symbol.asyncDispose]();
+}
