@@ -87,7 +87,7 @@ const READERS: Record<string, Reader> = {
     most_ms: 300,
   },
   oneLine: { read: (text) => oneLine(text, 80) },
-  markdownToHtml: { read: (text) => markdownToHtml(text, "kept") },
+  markdownToHtml: { read: markdownToHtml },
   "toHtml of the largest message": { read: (text) => toHtml(text.slice(0, 12_000)) },
   split: {
     read: split,

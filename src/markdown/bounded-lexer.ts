@@ -1,5 +1,5 @@
 import { Lexer, type MarkedOptions, type Token, type TokensList } from "marked";
-import { BoundedTokenizer, type HtmlInMarkdown, MOST_QUOTES } from "./bounded-tokenizer.ts";
+import { BoundedTokenizer, MOST_QUOTES } from "./bounded-tokenizer.ts";
 import { inlineCost } from "./lexing-costs.ts";
 import { WorkBudget } from "./work-budget.ts";
 
@@ -19,9 +19,9 @@ export class BoundedLexer extends Lexer {
   readonly #budget: WorkBudget;
   #depth = 0;
 
-  constructor(html: HtmlInMarkdown, options: MarkedOptions) {
+  constructor(options: MarkedOptions) {
     const budget = new WorkBudget(MOST_WORK);
-    super({ ...options, tokenizer: new BoundedTokenizer(html, budget) });
+    super({ ...options, tokenizer: new BoundedTokenizer(budget) });
     this.#budget = budget;
   }
 

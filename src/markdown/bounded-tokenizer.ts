@@ -5,19 +5,15 @@ import type { WorkBudget } from "./work-budget.ts";
 /** Quotes inside each other that are shown as such. */
 export const MOST_QUOTES = 10;
 
-export type HtmlInMarkdown = "kept" | "shown as text";
-
 /**
  * Marked's tokenizer with bounds where it goes through the same text again without its lexer: in quotes, lists and
- * tables.
+ * tables. Tags are text, so that who writes of `Array<T>` or in `<thinking>` is read as written.
  */
 export class BoundedTokenizer extends Tokenizer {
-  readonly #html: HtmlInMarkdown;
   readonly #budget: WorkBudget;
 
-  constructor(html: HtmlInMarkdown, budget: WorkBudget) {
+  constructor(budget: WorkBudget) {
     super();
-    this.#html = html;
     this.#budget = budget;
   }
 
@@ -37,13 +33,9 @@ export class BoundedTokenizer extends Tokenizer {
     return super.table(src);
   }
 
-  override html(src: string): Tokens.HTML | undefined {
-    return this.#html === "kept" ? super.html(src) : undefined;
-  }
+  override html(): undefined {}
 
-  override tag(src: string): Tokens.Tag | undefined {
-    return this.#html === "kept" ? super.tag(src) : undefined;
-  }
+  override tag(): undefined {}
 }
 
 function quotesBefore(line: string): number {

@@ -369,12 +369,19 @@ export class SessionRunner {
       const noting = this.#mutex.run(async () => {
         const isRunning = this.#activity.kind === "stepping" && this.#activity.noteTimer === timer;
         if (isRunning && this.#standing === "owner")
-          await this.#commit({ ...this.#session, step_started_at, retry_at: null }, {});
+          await this.#commit({ ...this.#session, ...this.#attemptsBefore(), step_started_at, retry_at: null }, {});
       });
       // The store is out of reach: nobody can look either.
       noting.catch(() => {});
     }, NOTED_AFTER_MS);
     return timer;
+  }
+
+  /** How many attempts at the step that runs came to nothing, for whoever looks. A step marked `once` has that in its row. */
+  #attemptsBefore(): Partial<Session> {
+    const earlier = { ...this.#earlier, begun: this.#earlier.begun - 1 };
+    if (earlier.begun === 0 || startedAttempt(this.#session)?.once) return {};
+    return { started_attempt: attemptAfter(this.#session, earlier) };
   }
 
   /** RUNNER-7, RUNNER-9, RUNNER-11. Writes what must be known of a step before it begins. Answers whether it may run. */
@@ -531,10 +538,9 @@ export class SessionRunner {
     const { outage_since } = this.#earlier;
     await this.#mutex
       .run(async () => {
-        const isMarked = startedAttempt(this.#session) !== null || outage_since !== null;
         // CRASH-6: this attempt ended in order.
         const crashes = outage_since === null ? undefined : 0;
-        const started_attempt = isMarked ? attemptAfter(this.#session, this.#earlier, crashes) : null;
+        const started_attempt = attemptAfter(this.#session, this.#earlier, crashes);
         const last_error = outage_since === null ? this.#session.last_error : describeError(error);
         if (this.#session.status === "running" && this.#standing === "owner")
           await this.#commit({ ...this.#session, retry_at, last_error, started_attempt, step_started_at: null }, {});

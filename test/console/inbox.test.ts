@@ -47,13 +47,13 @@ describe("what needs me", WITH_BROWSER, () => {
     await item(page, session_id).getByRole("spinbutton", { name: "More steps" }).fill("4");
     await item(page, session_id).getByRole("button", { name: "Extend and go on" }).click();
     await item(page, session_id).getByText("It reached max_steps (7) after step 6.").waitFor();
-    await item(page, session_id).getByRole("button", { name: "Stop for good…" }).click();
+    await item(page, session_id).getByRole("button", { name: "Destroy…" }).click();
     await page.getByRole("dialog").getByRole("button", { name: "Destroy" }).click();
     await item(page, session_id).waitFor({ state: "detached" });
     assert.equal((await world.api.session(session_id)).stop_reason, "destroyed");
   });
 
-  test("is an error, which is tried again or stopped", TIMEOUT, async (t) => {
+  test("is an error, which is tried again or destroyed", TIMEOUT, async (t) => {
     const { page, world, open } = await visit(t);
     const healing = { params: { to: 2, fail_at: 1, fail_times: 1 }, options: NO_RETRY };
     const hopeless = { params: { to: 2, fail_at: 1 }, options: NO_RETRY };
@@ -61,10 +61,19 @@ describe("what needs me", WITH_BROWSER, () => {
     const second = await world.api.create("count", hopeless);
     await open("/inbox");
     for (const { session_id } of [first, second]) await item(page, session_id).getByText("told to fail at 1").waitFor();
+    // Until the list is read again its card says what became of the session.
+    const reading = Promise.withResolvers<void>();
+    await page.route(/needs_person/, async (route) => {
+      await reading.promise;
+      await route.continue();
+    });
     await item(page, first.session_id).getByRole("button", { name: "Try the step again" }).click();
+    await item(page, first.session_id).getByText("It is done.").waitFor();
+    assert.doesNotMatch((await item(page, first.session_id).textContent()) ?? "", /reached|Extend|Try|Destroy/);
+    reading.resolve();
     await item(page, first.session_id).waitFor({ state: "detached" });
     await world.status(first.session_id, "done");
-    await item(page, second.session_id).getByRole("button", { name: "Stop for good…" }).click();
+    await item(page, second.session_id).getByRole("button", { name: "Destroy…" }).click();
     await page.getByRole("dialog").getByRole("button", { name: "Destroy" }).click();
     await item(page, second.session_id).waitFor({ state: "detached" });
     await page.getByText("Nothing needs you").waitFor();

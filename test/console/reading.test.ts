@@ -36,6 +36,28 @@ describe("reading the console", WITH_BROWSER, () => {
     assert.match((await page.locator("main header").textContent()) ?? "", /done/);
   });
 
+  test("a text is shown as it was said, formatted or raw, in a step and in a conversation", TIMEOUT, async (t) => {
+    const { page, world, open } = await visit(t);
+    const said = "<thinking>x</thinking>I **did** Array<T>";
+    const conversation_id = await world.api.conversation({ title: "Tags" });
+    const { session_id } = await world.api.create("typist", { conversation_id, params: { word_ms: 0 } });
+    await world.api.post(pathOf("conversations", conversation_id, "messages"), { user_id: "ann", text: said });
+    await world.iteration(session_id, 0);
+    await open(`/sessions/${session_id}?step=0`);
+    const text = page.getByTestId("step-detail").locator(".prose");
+    await text.locator("strong").waitFor();
+    assert.equal(await text.innerText(), said.replaceAll("**", ""));
+    await page.getByRole("switch", { name: "Raw text" }).check();
+    assert.equal(await text.innerText(), said);
+    await open(`/conversations/${conversation_id}`);
+    const messages = page.getByTestId("message").locator(".prose");
+    await messages.nth(1).waitFor();
+    assert.deepEqual(await messages.allInnerTexts(), [said, said], "the choice holds everywhere");
+    await page.getByRole("switch", { name: "Raw text" }).uncheck();
+    await messages.locator("strong").nth(1).waitFor();
+    assert.deepEqual(new Set(await messages.allInnerTexts()), new Set([said.replaceAll("**", "")]));
+  });
+
   test("what is unknown says so", TIMEOUT, async (t) => {
     const { page, open } = await visit(t);
     await open("/sessions/nowhere");

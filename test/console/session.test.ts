@@ -30,12 +30,41 @@ describe("a session", WITH_BROWSER, () => {
     assert.equal(await running.count(), 0);
   });
 
+  test(
+    "shows the step that runs: since when, which attempt, its tools; and after a pause that it is finishing",
+    TIMEOUT,
+    async (t) => {
+      const { page, world, open } = await visit(t);
+      const options = { retry: { max_attempts: 4, backoff_ms: 1 } };
+      const params = { to: 1, delay_ms: 5000, fail_at: 0, fail_times: 1 };
+      const { session_id } = await world.api.create("count", { params, options });
+      await open(`/sessions/${session_id}`);
+      const running = page.getByTestId("running-row");
+      await running.getByText("attempt 1 of 4").waitFor();
+      await running.getByText("attempt 2 of 4").waitFor();
+      await running.getByText(/running for [1-9]\d*s/).waitFor();
+      assert.equal(await running.getAttribute("data-iteration"), "0");
+      await page.getByRole("button", { name: "Pause", exact: true }).click();
+      await page.getByTestId("finishing").getByText("is finishing").waitFor();
+      await running.waitFor();
+      const typist = await world.api.create("typist", { params: { word_ms: 1500 } });
+      await open(`/sessions/${typist.session_id}`);
+      await world.api.post(`/api/sessions/${typist.session_id}/interrupt`, {
+        guidance: "begin uses:files/read uses:time/now then done",
+      });
+      await page.getByTestId("running-tools").getByText("files/read → time/now").waitFor();
+      await running.getByText("attempt 1 of 3").waitFor();
+      await running.waitFor({ state: "detached" });
+      await stepRow(page, 0).waitFor();
+    },
+  );
+
   test("has a timeline that follows, and that a switch holds still", TIMEOUT, async (t) => {
     const { page, world, open } = await visit(t);
     const { session_id } = await world.api.create("count", { params: { to: 100_000, delay_ms: 50 } });
     await open(`/sessions/${session_id}`);
     await untilStep(page, 3);
-    await page.getByRole("switch", { name: "Pause the updates" }).check();
+    await page.getByRole("switch", { name: "Freeze the list" }).check();
     const shown = await lastStep(page);
     await page
       .getByTestId("held")
@@ -77,7 +106,13 @@ describe("a session", WITH_BROWSER, () => {
       ]);
       assert.match((await detail.getByTestId("consumed").textContent()) ?? "", /second longer line.*by ann/);
       const text = (await detail.textContent()) ?? "";
-      for (const part of [/typed 18 letters/, /Tokens3/, /Latency[\d.]+ ms/, /Token1 → 2/, /"count": 2/])
+      for (const part of [
+        /typed 18 letters/,
+        /Model tokens3/,
+        /Latency[\d.]+ ms/,
+        /This step → next1 → 2/,
+        /"count": 2/,
+      ])
         assert.match(text, part);
       await page.keyboard.press("k");
       await detail.getByRole("heading", { name: "Step 0" }).waitFor();

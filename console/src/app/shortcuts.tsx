@@ -32,7 +32,7 @@ const HELP: [keys: string[], what: string][] = [
   [["p"], "Pause or resume the session"],
   [["m"], "Guide the session"],
   [["a"], "Answer what the session asks"],
-  [["u"], "Pause or resume the updates of the timeline"],
+  [["u"], "Freeze the list of steps, or let it follow again"],
   [["Ctrl", "Enter"], "Send"],
   [["?"], "This help"],
 ];

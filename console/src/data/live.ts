@@ -7,7 +7,7 @@ import type { Step } from "../../../src/domain/step.ts";
 import { Signal } from "./signal.ts";
 import { currentToken, tokenNeeded, tokenRefused } from "./token.ts";
 
-export type StepDelta = { session_id: string; iteration: number; event_seq: number; text: string };
+export type StepDelta = { session_id: string; iteration: number; event_seq: number; text: string; tool?: string };
 export type MessageDelta = StepDelta & { conversation_id: string };
 
 type Events = {

@@ -3,14 +3,14 @@ import { follow, type StepDelta } from "./live.ts";
 import { type Action, client, newestFirst, type Session, type SlimStep } from "./queries.ts";
 import { Signal } from "./signal.ts";
 
-/** Text of the step that runs now. Who came while it ran has not seen its beginning. */
-export type RunningText = { iteration: number; text: string; lacksBeginning: boolean };
+/** What the step that runs now has told. Who came while it ran has not seen its beginning. */
+export type RunningNews = { iteration: number; text: string; tools: string[]; lacksBeginning: boolean };
 
 export type TimelineState = {
   steps: SlimStep[];
   /** Whether the list ends with the newest step and follows what comes. */
   isLive: boolean;
-  running: RunningText | null;
+  running: RunningNews | null;
   /** Rows that arrived while the updates were paused. */
   held: number;
   isPaused: boolean;
@@ -157,13 +157,13 @@ export class Timeline {
     this.#show({ held: 0, isGrowingUp: false });
   }
 
-  #streamed({ session_id, iteration, event_seq, text }: StepDelta): void {
+  #streamed({ session_id, iteration, event_seq, text, tool }: StepDelta): void {
     if (session_id !== this.#session_id || this.state.value.isPaused) return;
     const { running } = this.state.value;
     const goesOn = running?.iteration === iteration && event_seq > 0;
-    this.#set({
-      running: goesOn ? { ...running, text: running.text + text } : { iteration, text, lacksBeginning: event_seq > 0 },
-    });
+    const before = goesOn ? running : { iteration, text: "", tools: [], lacksBeginning: event_seq > 0 };
+    const tools = tool === undefined ? before.tools : [...before.tools, tool];
+    this.#set({ running: { ...before, text: before.text + text, tools } });
   }
 
   #show(changes: Partial<TimelineState>): void {

@@ -31,7 +31,7 @@ const FORBIDDEN = {
  * to be shown as it is: it never throws, because what one person wrote would break the page for everyone.
  */
 export function toSafeHtml(text: string): string | null {
-  const html = markdownToHtml(text, "kept");
+  const html = markdownToHtml(text);
   if (html === null) return null;
   try {
     return purify.sanitize(html, FORBIDDEN);

@@ -4,7 +4,7 @@ import type { JsonObject } from "../../../src/domain/json.ts";
 import { guidanceText } from "../../../src/monikers/guidance.ts";
 import { defineMoniker } from "../../../src/monikers/moniker.ts";
 
-/** Types what it is told, word by word, so that a reader sees the text grow. */
+/** Types what it is told, word by word, so that a reader sees the text grow. A word `uses:NAME` is told as the use of a tool. */
 export default defineMoniker({
   name: "typist",
   kind: "reactive",
@@ -18,7 +18,8 @@ export default defineMoniker({
     const told = guidance.map((said) => guidanceText(said) ?? "").join(" ");
     const text = [params.tone === "loud" ? told.toUpperCase() : told, params.signature ?? ""].join(" ").trim();
     for (const word of text.split(/(?<= )/)) {
-      emit({ kind: "delta", text: word });
+      if (word.startsWith("uses:")) emit({ kind: "tool", name: word.slice("uses:".length).trim() });
+      else emit({ kind: "delta", text: word });
       await wait(params.word_ms, undefined, { signal });
     }
     emit({ kind: "usage", tokens: text.split(/\s+/).length });

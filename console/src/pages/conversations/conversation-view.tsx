@@ -7,6 +7,7 @@ import { useReconnected } from "../../data/use-reconnected.ts";
 import { Empty, Failure } from "../../ui/empty.tsx";
 import { Icon } from "../../ui/icon.tsx";
 import { Link } from "../../ui/link.tsx";
+import { RawSwitch } from "../../ui/markdown.tsx";
 import { Composer } from "./composer.tsx";
 import { Participants } from "./participants.tsx";
 import { TranscriptView } from "./transcript-view.tsx";
@@ -52,6 +53,7 @@ export function ConversationView({ conversation_id }: { conversation_id: string 
           <h1 className="min-w-0 flex-1 truncate text-[15px] font-semibold">
             {conversation?.title ?? conversation_id}
           </h1>
+          <RawSwitch />
           <button type="button" className="text-accent lg:hidden" onClick={() => setShowingPeople(true)}>
             Participants
           </button>

@@ -11,11 +11,11 @@ export const RetryButton = ({ session_id }: { session_id: string }) => (
   </Button>
 );
 
-export function EndButton({ session }: { session: Pick<SessionSummary, "session_id" | "agent_id"> }) {
+export function DestroyButton({ session }: { session: Pick<SessionSummary, "session_id" | "agent_id"> }) {
   const [isAsking, setAsking] = useState(false);
   return (
     <>
-      <Button onClick={() => setAsking(true)}>Stop for good…</Button>
+      <Button onClick={() => setAsking(true)}>Destroy…</Button>
       {isAsking && <DestroyDialog session={session} onClose={() => setAsking(false)} />}
     </>
   );

@@ -7,8 +7,8 @@ import { Status } from "../../ui/status.tsx";
 import { Age } from "../../ui/time.tsx";
 import { QuestionView } from "../question/question-view.tsx";
 import { PauseBanner } from "../session/pause-banner.tsx";
-import { EndButton, RetryButton } from "./answers.tsx";
-import { type Limit, LimitForm } from "./limit-form.tsx";
+import { DestroyButton, RetryButton } from "./answers.tsx";
+import { isStoppedByLimit, type Limit, LimitForm } from "./limit-form.tsx";
 
 /** One place for every session that waits for a person. */
 export default function InboxPage() {
@@ -74,7 +74,7 @@ function Reason({ row }: { row: SessionSummary }) {
       <>
         <PauseBanner session={row} />
         <div>
-          <EndButton session={row} />
+          <DestroyButton session={row} />
         </div>
       </>
     );
@@ -84,10 +84,12 @@ function Reason({ row }: { row: SessionSummary }) {
         <p className="rounded-md bg-bad-soft px-3 py-2 text-bad wrap-anywhere">{row.last_error}</p>
         <div className="flex flex-wrap gap-2">
           <RetryButton session_id={row.session_id} />
-          <EndButton session={row} />
+          <DestroyButton session={row} />
         </div>
       </>
     );
+  // The list is read again in a moment: until then a row that needs nobody any more says what became of it.
+  if (!isStoppedByLimit(row)) return <p className="text-muted">{SETTLED[row.status] ?? "It goes on."}</p>;
   const limit = row.stop_reason as Limit;
   return (
     <>
@@ -97,8 +99,14 @@ function Reason({ row }: { row: SessionSummary }) {
       </p>
       <div className="flex flex-wrap items-center gap-2">
         <LimitForm session={row} />
-        <EndButton session={row} />
+        <DestroyButton session={row} />
       </div>
     </>
   );
 }
+
+const SETTLED: Readonly<Partial<Record<SessionSummary["status"], string>>> = {
+  done: "It is done.",
+  stopping: "It is being destroyed.",
+  stopped: "It was destroyed.",
+};

@@ -12,6 +12,10 @@ const NAMES: Readonly<Record<Limit, string>> = {
   max_cost_usd: "dollars",
 };
 
+/** A limit's word is not the last, unlike that of whoever destroyed the session. */
+export const isStoppedByLimit = ({ status, stop_reason }: Pick<SessionSummary, "status" | "stop_reason">): boolean =>
+  status === "stopped" && stop_reason !== null && stop_reason !== "destroyed";
+
 type LimitFormProps = {
   session: Pick<SessionSummary, "session_id" | "stop_reason" | "options" | "created_at">;
   onDone?: () => void;

@@ -11,6 +11,7 @@ import { Status } from "../../ui/status.tsx";
 import { Age, Time, Until } from "../../ui/time.tsx";
 import { attempt } from "../../ui/toast.tsx";
 import { LimitDialog } from "../inbox/limit-dialog.tsx";
+import { isStoppedByLimit } from "../inbox/limit-form.tsx";
 import { DestroyDialog } from "./destroy-dialog.tsx";
 import { exportSession } from "./export-session.ts";
 import { ForkDialog } from "./fork-dialog.tsx";
@@ -44,6 +45,12 @@ export function SessionHeader({ session }: { session: Session }) {
           Trying again <Time at={session.retry_at} />: {session.last_error}
         </p>
       )}
+      {session.status === "paused" && session.step_started_at !== null && (
+        <p role="status" data-testid="finishing" className="mt-2 rounded-md bg-warn-soft px-3 py-1.5">
+          Step {session.iteration + 1}, which runs for <Age at={session.step_started_at} />, is finishing. None starts
+          after it until you resume.
+        </p>
+      )}
       <div className="mt-2 empty:hidden">
         <PauseBanner session={session} />
       </div>
@@ -55,7 +62,7 @@ export function SessionHeader({ session }: { session: Session }) {
 }
 
 function Controls({ session, onOpen }: { session: Session; onOpen: (open: Open) => void }) {
-  const { session_id, status, stop_reason } = session;
+  const { session_id, status } = session;
   const isOver = status === "done" || status === "stopped" || status === "stopping";
   return (
     <>
@@ -72,7 +79,7 @@ function Controls({ session, onOpen }: { session: Session; onOpen: (open: Open) 
           {status === "error" ? "Try again" : "Resume"}
         </Button>
       )}
-      {status === "stopped" && stop_reason !== null && stop_reason !== "destroyed" && (
+      {isStoppedByLimit(session) && (
         <Button look="primary" onClick={() => onOpen("limit")}>
           Extend…
         </Button>

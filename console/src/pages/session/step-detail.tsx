@@ -6,7 +6,7 @@ import { Empty, Failure } from "../../ui/empty.tsx";
 import { count, milliseconds, spoken } from "../../ui/format.ts";
 import { Icon } from "../../ui/icon.tsx";
 import { Json } from "../../ui/json.tsx";
-import { Markdown } from "../../ui/markdown.tsx";
+import { Markdown, RawSwitch } from "../../ui/markdown.tsx";
 import { Section } from "../../ui/section.tsx";
 import { Time } from "../../ui/time.tsx";
 import { ForkDialog } from "./fork-dialog.tsx";
@@ -51,7 +51,7 @@ export function StepDetail({ session, iteration, onIteration }: StepDetailProps)
       ))}
       <Guidance step={step} session_id={session.session_id} />
       {step.text !== null && (
-        <Section title="Text">
+        <Section title="Text" aside={<RawSwitch />}>
           <div className="rounded-md border border-line bg-surface px-3 py-2">
             <Markdown text={step.text} />
           </div>
@@ -82,9 +82,9 @@ export function StepDetail({ session, iteration, onIteration }: StepDetailProps)
 
 function Figures({ step }: { step: Step }) {
   const figures: [string, ReactNode][] = [
-    ["Token", `${step.step_token} → ${step.next_step_token}`],
+    ["This step → next", `${step.step_token} → ${step.next_step_token}`],
     ["Latency", milliseconds(step.latency_ms)],
-    ["Tokens", count(step.tokens_used)],
+    ["Model tokens", count(step.tokens_used)],
     ["Committed", <Time key="at" at={step.created_at} withDate />],
   ];
   return (

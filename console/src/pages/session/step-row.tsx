@@ -1,5 +1,4 @@
 import type { Session, SlimStep } from "../../data/queries.ts";
-import type { RunningText } from "../../data/timeline.ts";
 import { milliseconds, plural, spoken } from "../../ui/format.ts";
 import { Time } from "../../ui/time.tsx";
 
@@ -49,21 +48,3 @@ export function StepRow({ step, session, isSelected, onSelect }: StepRowProps) {
 }
 
 const dataText = ({ data, step_token }: SlimStep): string => (data === null ? `(${step_token})` : JSON.stringify(data));
-
-export function RunningRow({ running: { iteration, text, lacksBeginning } }: { running: RunningText }) {
-  return (
-    <div
-      data-testid="running-row"
-      className="grid grid-cols-[44px_1fr] gap-x-3 border-b border-line bg-surface px-4 py-2"
-    >
-      <span className="pulse text-right font-mono text-running tabular-nums">{iteration}</span>
-      <span className="min-w-0">
-        <span className="whitespace-pre-wrap wrap-anywhere">
-          {lacksBeginning && "…"}
-          {text}
-        </span>
-        <span className="mt-0.5 block text-[12px] text-running">running</span>
-      </span>
-    </div>
-  );
-}

@@ -6,7 +6,8 @@ import type { Timeline } from "../../data/timeline.ts";
 import { Button } from "../../ui/button.tsx";
 import { Empty, Failure } from "../../ui/empty.tsx";
 import { count, plural } from "../../ui/format.ts";
-import { RunningRow, StepRow } from "./step-row.tsx";
+import { RunningRow, runningIteration } from "./running-row.tsx";
+import { StepRow } from "./step-row.tsx";
 
 type TimelineViewProps = {
   timeline: Timeline;
@@ -23,7 +24,11 @@ export function TimelineView({ timeline, session, selected, onSelect, onNewest }
   const { steps, running, held, isPaused, isLive, isLoading, isGrowingUp, error } = useSignal(timeline.state);
   const list = useRef<VListHandle>(null);
   const isAtEnd = useRef(selected === null);
-  const rows = steps.length + (running ? 1 : 0);
+  const under = runningIteration(session, running);
+  // The step's row and the session's come one after the other.
+  const isRunning =
+    isLive && under !== null && under > (steps.findLast(({ status }) => status === "ok")?.iteration ?? -1);
+  const rows = steps.length + (isRunning ? 1 : 0);
 
   useEffect(() => {
     if (isAtEnd.current && rows > 0) list.current?.scrollToIndex(rows - 1, { align: "end" });
@@ -54,7 +59,7 @@ export function TimelineView({ timeline, session, selected, onSelect, onNewest }
             checked={isPaused}
             onChange={(event) => timeline.pauseUpdates(event.target.checked)}
           />
-          Pause the updates
+          Freeze the list
         </label>
         {isPaused && held > 0 && (
           <span className="text-warn" data-testid="held">
@@ -93,7 +98,14 @@ export function TimelineView({ timeline, session, selected, onSelect, onNewest }
               session={session}
             />
           ))}
-          {running ? <RunningRow key="running" running={running} /> : null}
+          {isRunning ? (
+            <RunningRow
+              key="running"
+              session={session}
+              iteration={under}
+              news={running?.iteration === under ? running : null}
+            />
+          ) : null}
         </VList>
       )}
     </>

@@ -20,8 +20,7 @@ const RULES: sanitizeHtml.IOptions = {
 
 /** Markdown as HTML that is safe to show; null where there is no formatting, or none that can be shown. */
 export function toHtml(markdown: string): string | null {
-  // HTML inside Markdown counts as text: an agent that writes of tags is read as it wrote.
-  const unsafe = markdownToHtml(markdown, "shown as text");
+  const unsafe = markdownToHtml(markdown);
   if (unsafe === null || unsafe.length > LONGEST_HTML) return null;
   const html = sanitizeHtml(unsafe, RULES).trim();
   const isPlain = !/<(?!\/?p>|br ?\/?>)/.test(html) && !html.includes("</p>\n<p>");
