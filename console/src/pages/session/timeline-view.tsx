@@ -21,7 +21,7 @@ const NEAR_END = 60;
 const NEAR_START = 400;
 
 export function TimelineView({ timeline, session, selected, onSelect, onNewest }: TimelineViewProps) {
-  const { steps, running, held, isPaused, isLive, isLoading, isGrowingUp, error } = useSignal(timeline.state);
+  const { steps, running, isLive, isLoading, isGrowingUp, error } = useSignal(timeline.state);
   const list = useRef<VListHandle>(null);
   const isAtEnd = useRef(selected === null);
   const under = runningIteration(session, running);
@@ -51,27 +51,7 @@ export function TimelineView({ timeline, session, selected, onSelect, onNewest }
   };
   return (
     <>
-      <div className="flex items-center gap-3 border-b border-line bg-canvas px-4 py-1.5">
-        <label className="flex items-center gap-2">
-          <input
-            type="checkbox"
-            role="switch"
-            checked={isPaused}
-            onChange={(event) => timeline.pauseUpdates(event.target.checked)}
-          />
-          Freeze the list
-        </label>
-        {isPaused && held > 0 && (
-          <span className="text-warn" data-testid="held">
-            {plural(held, "new row")} waiting
-          </span>
-        )}
-        {!isLive && !isLoading && (
-          <Button look="ghost" className="ml-auto h-6" onClick={onNewest}>
-            Jump to the newest of {count(session.iteration + 1)}
-          </Button>
-        )}
-      </div>
+      <ListBar timeline={timeline} session={session} onNewest={onNewest} />
       {error && <Failure error={error} />}
       {rows === 0 && !isLoading ? (
         <Empty title="No step yet">
@@ -109,5 +89,35 @@ export function TimelineView({ timeline, session, selected, onSelect, onNewest }
         </VList>
       )}
     </>
+  );
+}
+
+type ListBarProps = Pick<TimelineViewProps, "timeline" | "session" | "onNewest">;
+
+/** Holds the list still, says what waits meanwhile, and leads to its end. */
+function ListBar({ timeline, session, onNewest }: ListBarProps) {
+  const { held, isPaused, isLive, isLoading } = useSignal(timeline.state);
+  return (
+    <div className="flex items-center gap-3 border-b border-line bg-canvas px-4 py-1.5">
+      <label className="flex items-center gap-2">
+        <input
+          type="checkbox"
+          role="switch"
+          checked={isPaused}
+          onChange={(event) => timeline.pauseUpdates(event.target.checked)}
+        />
+        Freeze the list
+      </label>
+      {isPaused && held > 0 && (
+        <span className="text-warn" data-testid="held">
+          {plural(held, "new row")} waiting
+        </span>
+      )}
+      {!isLive && !isLoading && (
+        <Button look="ghost" className="ml-auto h-6" onClick={onNewest}>
+          Jump to the newest of {count(session.iteration + 1)}
+        </Button>
+      )}
+    </div>
   );
 }
