@@ -1,5 +1,6 @@
 import { commandsSuite } from "./suites/commands.ts";
 import { crashesSuite } from "./suites/crashes.ts";
+import { encryptionSuite } from "./suites/encryption.ts";
 import { hostileAnswersSuite } from "./suites/hostile-answers.ts";
 import { messagesSuite } from "./suites/messages.ts";
 import { nioSuite } from "./suites/nio.ts";
@@ -14,6 +15,7 @@ import { stoppingSuite } from "./suites/stopping.ts";
 for (const suite of [
   commandsSuite,
   crashesSuite,
+  encryptionSuite,
   hostileAnswersSuite,
   messagesSuite,
   nioSuite,

@@ -6,6 +6,7 @@ import {
   type ICreateRoomOpts,
   type MatrixClient,
   type MatrixEvent,
+  MatrixEventEvent,
   RoomEvent,
   SyncState,
 } from "matrix-js-sdk";
@@ -52,10 +53,11 @@ export class Person implements Disposable {
     this.client = client;
     this.password = password;
     client.on(RoomEvent.Timeline, (event) => this.#take(event));
+    client.on(MatrixEventEvent.Decrypted, (event) => this.#take(event));
   }
 
   /** A new user, who follows the homeserver. */
-  static async register(url: string, name: string, { follows = true } = {}): Promise<Person> {
+  static async register(url: string, name: string, { follows = true, encrypts = false } = {}): Promise<Person> {
     const username = `${name}-${randomBytes(4).toString("hex")}`;
     const password = randomBytes(12).toString("hex");
     const registering = createClient({ baseUrl: url, logger: silent });
@@ -72,6 +74,7 @@ export class Person implements Disposable {
       logger: silent,
     });
     const person = new Person(client, password);
+    if (encrypts) await client.initRustCrypto({ useIndexedDB: false });
     if (follows) await person.#follow();
     return person;
   }
@@ -96,6 +99,12 @@ export class Person implements Disposable {
   /** Answers the event's id. */
   async say(room_id: string, text: string): Promise<string> {
     return (await this.client.sendTextMessage(room_id, text)).event_id;
+  }
+
+  /** Events of a room that their client could not decrypt. */
+  unreadable(room_id: string): MatrixEvent[] {
+    const events = this.client.getRoom(room_id)?.getLiveTimeline().getEvents() ?? [];
+    return events.filter((event) => event.isDecryptionFailure());
   }
 
   /** What others said in a room, oldest first. */
@@ -165,7 +174,7 @@ export class Person implements Disposable {
     // One's own message comes twice: as it is sent, and as the homeserver tells it.
     if (event.getType() === "m.room.message" && !event_id.startsWith("~") && !this.#known.has(event_id)) {
       this.#known.add(event_id);
-      this.#message(room_id, event_id, event.getSender() ?? "", event.getWireContent());
+      this.#message(room_id, event_id, event.getSender() ?? "", event.getOriginalContent());
     }
     this.#news();
   }

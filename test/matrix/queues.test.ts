@@ -42,7 +42,7 @@ async function workerOn(folder: string, platform: Trap, url: string) {
   const state = new BotState(database, "DEVICE", "en");
   const homeserver = new Homeserver(url);
   homeserver.authorize("token");
-  const sender = new Sender({ homeserver, state, log, undeliverable: plainNotice("undeliverable") });
+  const sender = new Sender({ homeserver, state, encryption: null, log, undeliverable: plainNotice("undeliverable") });
   const done = Promise.withResolvers<void>();
   const questionWorker = new QuestionWorker({ state, platform, homeserver, sender, user_id: "@bot:x", log }, () => {
     if (!state.jobs.open().some(({ task }) => task.kind === "ask")) done.resolve();
@@ -161,7 +161,14 @@ describe("messages that do not get through", () => {
     return {
       database,
       state,
-      sender: new Sender({ homeserver, state, log, undeliverable: plainNotice("undeliverable"), stuck }),
+      sender: new Sender({
+        homeserver,
+        state,
+        encryption: null,
+        log,
+        undeliverable: plainNotice("undeliverable"),
+        stuck,
+      }),
     };
   };
 

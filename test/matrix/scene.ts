@@ -13,7 +13,7 @@ export class Scene implements AsyncDisposable {
     this.url = url;
   }
 
-  async person(name: string, options: { follows?: boolean } = {}): Promise<Person> {
+  async person(name: string, options: { follows?: boolean; encrypts?: boolean } = {}): Promise<Person> {
     const person = await Person.register(this.url, name, options);
     this.#people.push(person);
     return person;

@@ -1,5 +1,6 @@
 import type { Logger } from "pino";
 import { catalogue } from "./catalogue/catalogue.ts";
+import type { Encryption } from "./encryption/encryption.ts";
 import { splitContent } from "./outgoing/split-content.ts";
 import type { BotState } from "./state/bot-state.ts";
 import type { Globs } from "./text/globs.ts";
@@ -13,6 +14,7 @@ export type InvitationsOptions = {
   homeserver: Homeserver;
   state: BotState;
   sender: Sender;
+  encryption: Encryption | null;
   isAllowed: Globs;
   log: Logger;
   signal: AbortSignal;
@@ -29,12 +31,13 @@ export class Invitations {
 
   take(invites: Invite[]): void {
     const { isAllowed, log } = this.#options;
-    for (const { room_id, user_id } of invites) {
+    for (const invite of invites) {
+      const { room_id, user_id } = invite;
       if (!isAllowed(user_id)) log.info({ room_id, user_id }, "an invite of somebody who is not allowed was left open");
       else if (!this.#joining.has(room_id))
         this.#joining.set(
           room_id,
-          this.#join(room_id, user_id).finally(() => this.#joining.delete(room_id)),
+          this.#join(invite).finally(() => this.#joining.delete(room_id)),
         );
     }
   }
@@ -43,14 +46,19 @@ export class Invitations {
     await Promise.all(this.#joining.values());
   }
 
-  async #join(room_id: string, user_id: string): Promise<void> {
-    const { homeserver, state, sender, log, signal } = this.#options;
+  async #join({ room_id, user_id, is_encrypted }: Invite): Promise<void> {
+    const { homeserver, state, sender, encryption, log, signal } = this.#options;
     const backoff = new Backoff(200, 10_000);
     while (!signal.aborted)
       try {
+        // What is said right after the join is then encrypted for the bot too.
+        if (is_encrypted) await encryption?.announce();
         await homeserver.join(room_id);
+        // A welcome must not be the one message that everybody can read.
+        const encrypts = encryption !== null && (is_encrypted || (await homeserver.isEncrypted(room_id)));
         const { welcome } = catalogue(state.people.settings(user_id).language);
         state.transaction(() => {
+          if (encrypts) state.encrypted_rooms.add(room_id);
           for (const content of splitContent(welcome, { is_notice: true })) state.outbox.add(room_id, content);
         });
         return sender.wake();

@@ -1,6 +1,7 @@
 import type { Logger } from "pino";
 import { catalogue } from "./catalogue/catalogue.ts";
 import type { MatrixConfig } from "./config.ts";
+import { type DecryptedSync, Encryption } from "./encryption/encryption.ts";
 import { InboxWorker } from "./events/inbox-worker.ts";
 import { registeredHandlers } from "./handlers/register.ts";
 import type { Health } from "./health.ts";
@@ -13,7 +14,7 @@ import { KeyValues } from "./state/key-values.ts";
 import { SyncWriter } from "./sync-writer.ts";
 import type { Bot } from "./text/body-text.ts";
 import type { Homeserver } from "./transport/homeserver.ts";
-import { Login } from "./transport/login.ts";
+import { Login, NO_DEVICE } from "./transport/login.ts";
 import { Sender } from "./transport/sender.ts";
 import { SyncLoop } from "./transport/sync-loop.ts";
 import { ControlJobs } from "./work/control-jobs.ts";
@@ -72,7 +73,7 @@ export class MatrixBot {
       },
       () => {},
     );
-    this.#run(state, bot, login);
+    this.#run(state, bot, login, this.#encryption(state, device_id));
     await this.#parts.health.first;
   }
 
@@ -81,12 +82,28 @@ export class MatrixBot {
     for (const stop of this.#stops.splice(0).toReversed()) await stop();
   }
 
-  #run(state: BotState, bot: Bot, login: Login): void {
+  #encryption(state: BotState, device_id: string): Encryption | null {
+    const { config, homeserver, log } = this.#parts;
+    if (config.MATRIX_ENCRYPTION === "off") return null;
+    if (device_id !== NO_DEVICE)
+      return new Encryption({
+        state,
+        homeserver,
+        user_id: config.MATRIX_USER_ID,
+        device_id,
+        isAllowed: config.MATRIX_ALLOWED_USERS,
+        log,
+      });
+    log.warn("the access token belongs to no device, so encrypted rooms cannot be read; log in with a password");
+    return null;
+  }
+
+  #run(state: BotState, bot: Bot, login: Login, encryption: Encryption | null): void {
     const { config, homeserver, platform, health, log } = this.#parts;
     const { signal } = this.#stopping;
     const isAllowed = config.MATRIX_ALLOWED_USERS;
     const undeliverable = contentOf(catalogue(config.MATRIX_LANGUAGE).undeliverable, { is_notice: true });
-    const sender = new Sender({ homeserver, state, log, undeliverable });
+    const sender = new Sender({ homeserver, state, encryption, log, undeliverable });
     const context = { state, platform, homeserver, sender, user_id: bot.user_id, log };
     const watches = new WatchList(context);
     const questionWorker = new QuestionWorker(context, () => jobs.wake());
@@ -99,8 +116,8 @@ export class MatrixBot {
       context: { agent_status: () => platform.status, isOperator: config.MATRIX_OPERATORS },
       log,
     });
-    const invitations = new Invitations({ homeserver, state, sender, isAllowed, log, signal });
-    const syncWriter = new SyncWriter(state, bot.user_id);
+    const invitations = new Invitations({ homeserver, state, sender, encryption, isAllowed, log, signal });
+    const syncWriter = new SyncWriter(state, bot.user_id, { refuses_encryption: encryption === null });
     const wake = (): void => {
       for (const part of [questionWorker, jobs, sender]) part.wake();
       watches.refresh();
@@ -110,8 +127,14 @@ export class MatrixBot {
       bot.user_id,
       {
         since: () => syncWriter.since,
-        synced: (sync) => {
-          syncWriter.take(sync, () => inbox.work());
+        synced: async (sync) => {
+          const take = ({ events, has_news, save }: DecryptedSync): void =>
+            syncWriter.take({ ...sync, events, has_news }, () => {
+              save();
+              inbox.work();
+            });
+          if (encryption) await encryption.receive(sync, take);
+          else take({ events: sync.events, has_news: false, save: () => {} });
           health.beat();
           wake();
         },
@@ -121,6 +144,7 @@ export class MatrixBot {
       log,
     );
     this.#stops.push(
+      () => encryption?.stop(),
       () => sender.stop(),
       () => watches[Symbol.dispose](),
       () => jobs.stop(),

@@ -8,6 +8,11 @@ import type { SyncResult } from "./transport/sync-loop.ts";
 const KEPT_TYPES = new Set(["m.room.message", "m.reaction"]);
 const WRITE_EVERY_MS = 30_000;
 
+type WrittenSync = Pick<SyncResult, "since" | "events" | "encrypted_room_ids" | "missed_room_ids"> & {
+  /** Something else than events is to be written. */
+  has_news: boolean;
+};
+
 /**
  * Writes what the homeserver told and the place in its stream together.
  *
@@ -17,12 +22,14 @@ const WRITE_EVERY_MS = 30_000;
 export class SyncWriter {
   readonly #state: BotState;
   readonly #user_id: string;
+  readonly #refusesEncryption: boolean;
   #since: string | null;
   #writtenAt = 0;
 
-  constructor(state: BotState, user_id: string) {
+  constructor(state: BotState, user_id: string, { refuses_encryption }: { refuses_encryption: boolean }) {
     this.#state = state;
     this.#user_id = user_id;
+    this.#refusesEncryption = refuses_encryption;
     this.#since = state.keyValues.get("since");
   }
 
@@ -31,10 +38,10 @@ export class SyncWriter {
   }
 
   /** `act` is told when there is something to act on; what it writes is part of the same transaction. */
-  take({ since, events, encrypted_room_ids, missed_room_ids }: SyncResult, act: () => void): void {
+  take({ since, events, encrypted_room_ids, missed_room_ids, has_news }: WrittenSync, act: () => void): void {
     const kept = events.filter((event) => this.#concerns(event));
     const isDue = this.#since === null || Date.now() - this.#writtenAt > WRITE_EVERY_MS;
-    if (kept.length > 0 || encrypted_room_ids.length > 0 || missed_room_ids.length > 0 || isDue)
+    if (has_news || kept.length > 0 || encrypted_room_ids.length > 0 || missed_room_ids.length > 0 || isDue)
       this.#state.transaction(() => {
         for (const event of kept) this.#state.inbox.add(event);
         for (const room_id of encrypted_room_ids) this.#foundEncrypted(room_id);
@@ -52,7 +59,8 @@ export class SyncWriter {
   }
 
   #foundEncrypted(room_id: string): void {
-    if (this.#state.encrypted_rooms.found(room_id))
+    if (!this.#refusesEncryption) this.#state.encrypted_rooms.add(room_id);
+    else if (this.#state.encrypted_rooms.refuse(room_id))
       this.#state.outbox.add(room_id, contentOf(this.#words.encrypted, { is_notice: true }));
   }
 

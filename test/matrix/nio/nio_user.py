@@ -4,11 +4,14 @@ import asyncio
 import json
 import sys
 
-from nio import AsyncClient, RoomMessageNotice, RoomMessageText
+from nio import AsyncClient, AsyncClientConfig, EnableEncryptionBuilder, MegolmEvent, RoomMessageNotice, RoomMessageText
 
 
-async def main(url: str, user_id: str, password: str, bot_id: str) -> None:
-    client = AsyncClient(url, user_id)
+async def main(url: str, user_id: str, password: str, bot_id: str, store: str = "") -> None:
+    """With a folder for keys the room is encrypted."""
+    encrypts = store != ""
+    config = AsyncClientConfig(encryption_enabled=encrypts)
+    client = AsyncClient(url, user_id, store_path=store, config=config)
     await client.login(password)
 
     def tell(**fields: object) -> None:
@@ -18,16 +21,22 @@ async def main(url: str, user_id: str, password: str, bot_id: str) -> None:
         if event.sender != user_id:
             tell(body=event.body, notice=isinstance(event, RoomMessageNotice), content=event.source["content"])
 
+    def on_unreadable(room, event) -> None:
+        tell(body=f"UNREADABLE {event.event_id}", notice=False, content={})
+
     client.add_event_callback(on_message, (RoomMessageText, RoomMessageNotice))
+    client.add_event_callback(on_unreadable, MegolmEvent)
     await client.sync(timeout=0)
-    room = await client.room_create(invite=[bot_id])
+    room = await client.room_create(
+        invite=[bot_id], initial_state=[EnableEncryptionBuilder().as_dict()] if encrypts else []
+    )
     following = asyncio.create_task(client.sync_forever(timeout=10000))
     loop = asyncio.get_running_loop()
     while line := await loop.run_in_executor(None, sys.stdin.readline):
         content = {"msgtype": "m.text", "body": json.loads(line)}
-        await client.room_send(room.room_id, "m.room.message", content)
+        await client.room_send(room.room_id, "m.room.message", content, ignore_unverified_devices=True)
     following.cancel()
     await client.close()
 
 
-asyncio.run(main(*sys.argv[1:5]))
+asyncio.run(main(*sys.argv[1:6]))

@@ -2,9 +2,10 @@ import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
-import { describe, test } from "node:test";
+import { describe, type TestContext, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { TIMEOUT } from "../../server/server-fixture.ts";
+import { scratchFolder } from "../../store/scratch-folder.ts";
 import { within } from "../../within.ts";
 import { skipWithoutSynapse } from "../homeserver.ts";
 import { HOW_TO_GET_SYNAPSE, installedSynapse } from "../synapse/installation.ts";
@@ -18,11 +19,12 @@ export function nioSuite(): void {
   describe("a person with another client, matrix-nio", { skip: skipWithoutSynapse }, () => {
     const whole = wholeScene();
 
-    test("talks, saves, loads and resets as anybody does", TIMEOUT, async (context) => {
+    const begin = async (context: TestContext, ...options: string[]) => {
       const { scene, bot } = whole();
       const { command, args, environment } = (await installedSynapse()) ?? assert.fail(HOW_TO_GET_SYNAPSE);
       const account = await scene.person("nio", { follows: false });
-      const child = spawn(command, [...args, PROGRAM, scene.url, account.user_id, account.password, bot.user_id], {
+      const given = [scene.url, account.user_id, account.password, bot.user_id, ...options];
+      const child = spawn(command, [...args, PROGRAM, ...given], {
         env: environment,
         stdio: ["pipe", "pipe", "inherit"],
       });
@@ -49,6 +51,15 @@ export function nioSuite(): void {
         child.stdin.write(`${JSON.stringify(text)}\n`);
         return hears(pattern, from);
       };
+      const end = async (): Promise<void> => {
+        child.stdin.end();
+        assert.deepEqual(await once(child, "exit"), [0, null]);
+      };
+      return { heard, hears, ask, end };
+    };
+
+    test("talks, saves, loads and resets as anybody does", TIMEOUT, async (context) => {
+      const { ask, hears, end } = await begin(context);
       await hears(/^Hello/, 0);
       assert.equal((await ask("Zqnio", /You said: Zqnio/)).notice, false);
       assert.equal((await ask("!context", /Context:/)).notice, true);
@@ -59,9 +70,22 @@ export function nioSuite(): void {
       await ask("!reset", /will forget/);
       await ask("!yes", /starts afresh/);
       await ask("!yes", /Nothing is waiting/);
-      child.stdin.end();
-      const [code] = (await once(child, "exit")) as [number];
-      assert.equal(code, 0);
+      await end();
+    });
+
+    test("talks in an encrypted room", TIMEOUT, async (context) => {
+      await using keys = await scratchFolder();
+      const { heard, ask, hears, end } = await begin(context, keys.path);
+      await hears(/^Hello/, 0);
+      await ask("Zqsecret", /You said: Zqsecret/);
+      await whole().bot.kill();
+      await whole().bot.start();
+      await ask("Zqagain", /You said: Zqagain/);
+      assert.deepEqual(
+        heard.filter(({ body }) => body.startsWith("UNREADABLE")),
+        [],
+      );
+      await end();
     });
   });
 }

@@ -23,6 +23,7 @@ type SessionLine = { session_id: string; agent_id: string; moniker: string; stat
 export type Catalogue = {
   welcome: string;
   encrypted: string;
+  undecryptable: string;
   text_only: string;
   unknown_command(name: string): string;
   queued(ahead: number): string;

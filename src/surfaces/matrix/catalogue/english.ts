@@ -11,6 +11,8 @@ export const english: Catalogue = {
   welcome: "Hello. What you write here goes to the agent; `!help` lists what else I can do.",
   encrypted:
     "This room is encrypted, and I cannot read encrypted messages. Please make a room without encryption and invite me there.",
+  undecryptable:
+    "I do not have the key for this message and perhaps for others after it. Please send it again; if that does not help, log out and in on your device.",
   text_only: "I can only read text.",
   unknown_command: (name) => `I know no command \`!${name}\`. \`!help\` lists those that I know.`,
   queued: (ahead) =>

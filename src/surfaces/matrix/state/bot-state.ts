@@ -1,4 +1,5 @@
 import type { Language } from "../catalogue/catalogue.ts";
+import { CryptoRecords } from "./crypto-records.ts";
 import { Database } from "./database.ts";
 import { Dialogs } from "./dialogs.ts";
 import { EncryptedRooms } from "./encrypted-rooms.ts";
@@ -9,6 +10,7 @@ import { Outbox } from "./outbox.ts";
 import { People } from "./people.ts";
 import { Saves } from "./saves.ts";
 import { SessionQuestions } from "./session-questions.ts";
+import { Undecrypted } from "./undecrypted.ts";
 import { Watches } from "./watches.ts";
 
 /** Rows that were dealt with are kept for replies to them and against repetition, but not for ever. */
@@ -23,6 +25,8 @@ export class BotState {
   readonly saves: Saves;
   readonly people: People;
   readonly encrypted_rooms: EncryptedRooms;
+  readonly undecrypted: Undecrypted;
+  readonly crypto_records: CryptoRecords;
   readonly watches: Watches;
   readonly session_questions: SessionQuestions;
   readonly keyValues: KeyValues;
@@ -37,6 +41,8 @@ export class BotState {
     this.saves = new Saves(database);
     this.people = new People(database, language);
     this.encrypted_rooms = new EncryptedRooms(database);
+    this.undecrypted = new Undecrypted(database);
+    this.crypto_records = new CryptoRecords(database, device_id);
     this.watches = new Watches(database);
     this.session_questions = new SessionQuestions(database);
     this.keyValues = new KeyValues(database);

@@ -91,4 +91,27 @@ export const MIGRATIONS: readonly string[] = [
     PRIMARY KEY (room_id, session_id)
   ) STRICT;
   `,
+  // End-to-end encryption: the crypto library's records, events whose key has not come, and ciphertexts to be sent again as they are.
+  `
+  CREATE TABLE crypto_schemas (device_id TEXT PRIMARY KEY, schema TEXT NOT NULL) STRICT;
+  CREATE TABLE crypto_records (
+    device_id TEXT NOT NULL,
+    store TEXT NOT NULL,
+    key BLOB NOT NULL,
+    value BLOB NOT NULL,
+    PRIMARY KEY (device_id, store, key)
+  ) STRICT;
+
+  CREATE TABLE undecrypted (
+    event_id TEXT PRIMARY KEY,
+    room_id TEXT NOT NULL,
+    megolm_session TEXT NOT NULL,
+    event TEXT NOT NULL,
+    received_at INTEGER NOT NULL,
+    is_told INTEGER NOT NULL DEFAULT 0
+  ) STRICT;
+
+  ALTER TABLE outbox ADD COLUMN ciphertext TEXT;
+  ALTER TABLE encrypted_rooms ADD COLUMN is_refused INTEGER NOT NULL DEFAULT 1;
+  `,
 ];

@@ -10,6 +10,8 @@ export type OutboxRow = {
   device_id: string;
   room_id: string;
   content: MessageContent;
+  /** The content as JSON, encrypted, once that was done: O1 is true of it as well. */
+  ciphertext: string | null;
   /** The transaction id of the message that this one replaces. */
   edits: string | null;
   event_id: string | null;
@@ -95,6 +97,10 @@ export class Outbox {
   tried(transaction_id: string): number {
     this.#database.run("UPDATE outbox SET attempts = attempts + 1 WHERE transaction_id = ?", transaction_id);
     return this.find(transaction_id)?.attempts ?? 0;
+  }
+
+  encrypted(transaction_id: string, ciphertext: string): void {
+    this.#database.run("UPDATE outbox SET ciphertext = ? WHERE transaction_id = ?", ciphertext, transaction_id);
   }
 
   sent(transaction_id: string, event_id: string): void {

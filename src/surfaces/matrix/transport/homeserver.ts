@@ -21,7 +21,17 @@ const joinedRoomSchema = z.object({
 const invitedRoomSchema = z.object({
   invite_state: z.object({ events: listOf(strippedEventSchema).exactOptional() }).exactOptional(),
 });
-const syncSchema = z.object({
+const cryptoSyncSchema = z.object({
+  to_device: z.object({ events: z.array(z.unknown()).default([]) }).default({ events: [] }),
+  device_lists: z
+    .object({ changed: z.array(z.string()).default([]), left: z.array(z.string()).default([]) })
+    .default({ changed: [], left: [] }),
+  device_one_time_keys_count: z.record(z.string(), z.number()).default({}),
+  device_unused_fallback_key_types: z.array(z.string()).exactOptional(),
+});
+/** What a sync tells of keys and devices. */
+export type CryptoChanges = z.infer<typeof cryptoSyncSchema>;
+const syncSchema = cryptoSyncSchema.extend({
   next_batch: z.string(),
   rooms: z
     .object({
@@ -39,7 +49,16 @@ const loginSchema = z.object({ access_token: z.string(), device_id: z.string() }
 const whoamiSchema = z.object({ user_id: z.string(), device_id: z.string().exactOptional() });
 const displayNameSchema = z.object({ displayname: z.string().nullish() });
 const sentSchema = z.object({ event_id: z.string() });
+const membersSchema = z.object({
+  chunk: z.array(z.object({ state_key: z.string(), content: z.object({ membership: z.string() }) })),
+});
+const READERS = new Set(["join", "invite"]);
 const roomSchema = z.object({ room_id: z.string() });
+
+/** A message as it goes over the wire. */
+export type WireMessage =
+  | { type: "m.room.message"; content: MessageContent }
+  | { type: "m.room.encrypted"; content: Record<string, unknown> };
 
 const REQUEST_LIMIT_MS = 30_000;
 const SYNC_WAIT_MS = 30_000;
@@ -47,7 +66,7 @@ const SYNC_WAIT_MS = 30_000;
 const SYNC_LIMIT_MS = SYNC_WAIT_MS + 15_000;
 
 /** What a sync and a look into the past are to tell, and nothing else. */
-const EVENT_TYPES = ["m.room.message", "m.reaction", "m.room.member", "m.room.encryption"];
+const EVENT_TYPES = ["m.room.message", "m.reaction", "m.room.member", "m.room.encryption", "m.room.encrypted"];
 const NOTHING = { types: [] };
 const filterOf = (limit: number) => ({
   presence: NOTHING,
@@ -129,10 +148,38 @@ export class Homeserver {
   }
 
   /** Cut short it may have been sent or not; sent again under the same id it is sent once. */
-  async send(room_id: string, transaction_id: string, content: MessageContent, signal: AbortSignal): Promise<string> {
-    const path = `${room(room_id)}/send/m.room.message/${encodeURIComponent(transaction_id)}`;
+  async send(room_id: string, transaction_id: string, message: WireMessage, signal: AbortSignal): Promise<string> {
+    const { type, content } = message;
+    const path = `${room(room_id)}/send/${type}/${encodeURIComponent(transaction_id)}`;
     const limits = within(REQUEST_LIMIT_MS, signal);
     return sentSchema.parse(await this.#http.authedRequest(Method.Put, path, undefined, content, limits)).event_id;
+  }
+
+  /** A request that the crypto library made, and its answer, both as JSON. */
+  async cryptoRequest(method: "POST" | "PUT", path: string, body: string, signal: AbortSignal): Promise<string> {
+    const verb = method === "PUT" ? Method.Put : Method.Post;
+    const limits = within(REQUEST_LIMIT_MS, signal);
+    return JSON.stringify(await this.#http.authedRequest(verb, path, undefined, JSON.parse(body), limits));
+  }
+
+  /** Those who are to read what is said in a room: who is in it, and who is invited. */
+  async members(room_id: string, signal: AbortSignal): Promise<string[]> {
+    const limits = within(REQUEST_LIMIT_MS, signal);
+    const path = `${room(room_id)}/members`;
+    const query = { not_membership: "leave" };
+    const { chunk } = membersSchema.parse(await this.#http.authedRequest(Method.Get, path, query, undefined, limits));
+    return chunk.filter(({ content }) => READERS.has(content.membership)).map(({ state_key }) => state_key);
+  }
+
+  async isEncrypted(room_id: string): Promise<boolean> {
+    try {
+      const path = `${room(room_id)}/state/m.room.encryption/`;
+      await this.#http.authedRequest(Method.Get, path, undefined, undefined, within());
+      return true;
+    } catch (error) {
+      if (error instanceof MatrixError && error.errcode === "M_NOT_FOUND") return false;
+      throw error;
+    }
   }
 
   async typing(room_id: string, user_id: string, timeout_ms: number): Promise<void> {

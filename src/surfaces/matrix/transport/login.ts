@@ -6,6 +6,9 @@ import { Backoff, pause } from "./backoff.ts";
 import { failureOf } from "./failure.ts";
 import type { Homeserver } from "./homeserver.ts";
 
+/** The device of a token that has none. */
+export const NO_DEVICE = "none";
+
 /**
  * Logs the bot in and answers its device. With a password the device and its token are kept: a homeserver remembers
  * transaction ids by device, and a new one at each start would make repeated messages new ones.
@@ -76,8 +79,8 @@ export class Login {
         `MATRIX_USER_ID is ${MATRIX_USER_ID} and the token belongs to ${user_id}`,
         "set both for the same user",
       );
-    this.#keyValues.set("device_id", device_id ?? "none");
-    return device_id ?? "none";
+    this.#keyValues.set("device_id", device_id ?? NO_DEVICE);
+    return device_id ?? NO_DEVICE;
   }
 
   #refused(cause: unknown): EverstepError {

@@ -1,4 +1,5 @@
 import type { Logger } from "pino";
+import type { Encryption } from "../encryption/encryption.ts";
 import { asEdit, type MessageContent } from "../outgoing/content.ts";
 import { reasonOf } from "../outgoing/plain-notice.ts";
 import type { BotState } from "../state/bot-state.ts";
@@ -6,7 +7,7 @@ import type { OutboxRow } from "../state/outbox.ts";
 import { isStateFault } from "../state/state-fault.ts";
 import { pause } from "./backoff.ts";
 import { failureOf } from "./failure.ts";
-import type { Homeserver } from "./homeserver.ts";
+import type { Homeserver, WireMessage } from "./homeserver.ts";
 import { type Preview, Previews } from "./previews.ts";
 
 const MOST_IN_FLIGHT = 6;
@@ -22,6 +23,8 @@ type StuckLimits = { most_tries: number; longest_wait_ms: number };
 export type SenderOptions = {
   homeserver: Homeserver;
   state: BotState;
+  /** Null where the bot does not encrypt. */
+  encryption: Encryption | null;
   log: Logger;
   /** What to say in a room where a message was refused for what is in it. */
   undeliverable: MessageContent;
@@ -35,6 +38,7 @@ export type SenderOptions = {
  * N2  When the homeserver limits the bot, everything waits as long as it says, and answers go before previews.
  * N3  A room whose message fails keeps no other room waiting, and a message that fails for its own reason keeps its room waiting
  *     for a while only: then it is given up, and the room is told.
+ * N4  A message to an encrypted room is encrypted once, and its ciphertext is kept before the first try. The same one is sent again.
  */
 export class Sender {
   readonly #options: SenderOptions;
@@ -145,7 +149,8 @@ export class Sender {
     // A preview that was never tried can be taken back, so the first try is written down.
     if (row.rank === "preview" && row.attempts === 0) state.transaction(() => state.outbox.tried(transaction_id));
     try {
-      const event_id = await homeserver.send(room_id, transaction_id, this.#contentOf(row), this.#stopping.signal);
+      const message = await this.#messageOf(row);
+      const event_id = await homeserver.send(room_id, transaction_id, message, this.#stopping.signal);
       state.transaction(() => state.outbox.sent(transaction_id, event_id));
       this.#failures = 0;
       this.#notBefore.delete(room_id);
@@ -153,6 +158,20 @@ export class Sender {
       return this.#failed(row, error);
     }
     for (const listener of this.#listeners) listener();
+  }
+
+  /** N4 */
+  async #messageOf(row: OutboxRow): Promise<WireMessage> {
+    const { state } = this.#options;
+    const { transaction_id, room_id, ciphertext } = row;
+    if (ciphertext !== null) return encryptedMessage(ciphertext);
+    return this.#encrypted(room_id, this.#contentOf(row), (made) => state.outbox.encrypted(transaction_id, made));
+  }
+
+  async #encrypted(room_id: string, content: MessageContent, keep: (ciphertext: string) => void): Promise<WireMessage> {
+    const { encryption } = this.#options;
+    if (!encryption?.isEncrypted(room_id)) return { type: "m.room.message", content };
+    return encryptedMessage(await encryption.encrypt(room_id, content, keep, this.#stopping.signal));
   }
 
   #contentOf({ content, edits }: OutboxRow): MessageContent {
@@ -221,7 +240,8 @@ export class Sender {
     if (!shown) return;
     try {
       const { signal } = this.#stopping;
-      await this.#options.homeserver.send(room_id, `${transaction_id}-${Date.now()}`, asEdit(content(), shown), signal);
+      const message = await this.#encrypted(room_id, asEdit(content(), shown), () => {});
+      await this.#options.homeserver.send(room_id, `${transaction_id}-${Date.now()}`, message, signal);
       this.#previews.shown();
     } catch (error) {
       const failure = failureOf(error);
@@ -230,6 +250,11 @@ export class Sender {
     }
   }
 }
+
+const encryptedMessage = (ciphertext: string): WireMessage => ({
+  type: "m.room.encrypted",
+  content: JSON.parse(ciphertext) as Record<string, unknown>,
+});
 
 const retryMs = (failures: number, longest_ms = LONGEST_RETRY_MS): number =>
   Math.min(longest_ms, FIRST_RETRY_MS * 2 ** Math.min(failures, 10)) * (0.75 + Math.random() / 2);

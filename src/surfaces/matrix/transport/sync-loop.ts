@@ -2,7 +2,7 @@ import type { Logger } from "pino";
 import { fillGap, sinceOwnJoin } from "./backfill.ts";
 import { Backoff, pause } from "./backoff.ts";
 import { failureOf } from "./failure.ts";
-import type { Homeserver, StrippedEvent, SyncResponse } from "./homeserver.ts";
+import type { CryptoChanges, Homeserver, StrippedEvent, SyncResponse } from "./homeserver.ts";
 import type { RoomEvent } from "./room-event.ts";
 
 /** Short, so that an outage of seconds costs not much more than it lasted. */
@@ -11,7 +11,7 @@ const LONGEST_WAIT_MS = 2000;
 const MOST_REFUSALS = 5;
 const LONGEST_FAILING_MS = 10 * 60_000;
 
-export type Invite = { room_id: string; user_id: string };
+export type Invite = { room_id: string; user_id: string; is_encrypted: boolean };
 
 /** What one sync told, with everything that it left out. */
 export type SyncResult = {
@@ -21,12 +21,15 @@ export type SyncResult = {
   /** Rooms of which not everything could be had. */
   missed_room_ids: string[];
   invites: Invite[];
+  /** Rooms where somebody may have come or gone. */
+  changed_member_room_ids: string[];
+  crypto: CryptoChanges;
 };
 
 export type SyncListener = {
   since(): string | null;
   /** Y1: journals the events together with the place in the stream, before anything is done about them. */
-  synced(result: SyncResult): void;
+  synced(result: SyncResult): Promise<void>;
   invited(invites: Invite[]): void;
   unauthorized(): Promise<void>;
 };
@@ -77,7 +80,7 @@ export class SyncLoop {
         }
         // The first one does not wait for news, so that it is known at once that the stream is followed.
         const result = await this.#read(await this.#homeserver.sync(since, follows, signal), since, signal);
-        this.#listener.synced(result);
+        await this.#listener.synced(result);
         this.#listener.invited(result.invites);
         backoff.reset();
         // Invites that were left open are listed only by a sync from nowhere.
@@ -97,12 +100,14 @@ export class SyncLoop {
   /** Y3: at the very first start only the place in the stream is taken, and which rooms are encrypted. */
   async #begin(signal: AbortSignal): Promise<void> {
     const response = await this.#homeserver.sync(null, false, signal);
-    this.#listener.synced({
+    await this.#listener.synced({
       since: response.next_batch,
       events: [],
       encrypted_room_ids: encryptedRooms(response),
       missed_room_ids: [],
       invites: [],
+      changed_member_room_ids: [],
+      crypto: response,
     });
   }
 
@@ -124,6 +129,8 @@ export class SyncLoop {
       events: inOrderOfTime(events),
       encrypted_room_ids: encryptedRooms(response),
       invites: this.#invitesOf(response),
+      changed_member_room_ids: roomsWithChangedMembers(response),
+      crypto: response,
     };
   }
 
@@ -152,7 +159,8 @@ export class SyncLoop {
       type === "m.room.member" && state_key === this.#user_id && content["membership"] === "invite";
     return Object.entries(response.rooms?.invite ?? {}).flatMap(([room_id, { invite_state }]) => {
       const invite = invite_state?.events?.find(isInvite);
-      return invite ? [{ room_id, user_id: invite.sender }] : [];
+      const is_encrypted = invite_state?.events?.some(({ type }) => type === "m.room.encryption") ?? false;
+      return invite ? [{ room_id, user_id: invite.sender, is_encrypted }] : [];
     });
   }
 }
@@ -172,6 +180,15 @@ function encryptedRooms(response: SyncResponse): string[] {
   return Object.entries(response.rooms?.join ?? {})
     .filter(([, { state, timeline }]) =>
       [...(state?.events ?? []), ...(timeline?.events ?? [])].some(({ type }) => type === "m.room.encryption"),
+    )
+    .map(([room_id]) => room_id);
+}
+
+function roomsWithChangedMembers(response: SyncResponse): string[] {
+  return Object.entries(response.rooms?.join ?? {})
+    .filter(
+      ([, { timeline }]) =>
+        timeline?.limited === true || timeline?.events?.some(({ type }) => type === "m.room.member") === true,
     )
     .map(([room_id]) => room_id);
 }

@@ -1,0 +1,205 @@
+import { deserialize, serialize } from "node:v8";
+import * as fakeIndexedDB from "fake-indexeddb";
+import type { CryptoRecords, CryptoRow } from "../state/crypto-records.ts";
+
+type Key = unknown;
+type StoredRecord = { key: Key; value: unknown };
+type RawIndex = { name: string; keyPath: string | string[]; multiEntry: boolean; unique: boolean };
+
+/** An object store inside fake-indexeddb. Every change, also that of a cursor or a rollback, goes through its three methods. */
+type RawStore = {
+  name: string;
+  keyPath: string | string[] | null;
+  autoIncrement: boolean;
+  rawIndexes: Map<string, RawIndex>;
+  records: { get(key: Key): StoredRecord | undefined; values(range?: unknown): Iterable<StoredRecord> };
+  storeRecord(record: StoredRecord, ...rest: unknown[]): Key;
+  deleteRecord(key: Key, ...rest: unknown[]): void;
+  clear(...rest: unknown[]): void;
+};
+type RawDatabase = { name: string; version: number; rawObjectStores: Map<string, RawStore> };
+
+type StoreSchema = {
+  name: string;
+  keyPath: string | string[] | null;
+  autoIncrement: boolean;
+  indexes: RawIndex[];
+};
+type DatabaseSchema = { name: string; version: number; stores: StoreSchema[] };
+
+/** What the code needs of the IndexedDB API, which is not among the types of Node. */
+type Store = {
+  put(value: unknown, key?: Key): unknown;
+  createIndex(name: string, keyPath: string | string[], options: { multiEntry: boolean; unique: boolean }): unknown;
+};
+type Connection = {
+  close(): void;
+  createObjectStore(name: string, options: { keyPath: string | string[] | null; autoIncrement: boolean }): Store;
+};
+type OpenRequest = {
+  result: Connection;
+  error: Error;
+  onupgradeneeded: () => void;
+  onsuccess: () => void;
+  onerror: () => void;
+};
+type Factory = { _databases: Map<string, RawDatabase>; open(name: string, version: number): OpenRequest };
+
+/** The globals that the crypto library looks for. */
+const GLOBALS = [
+  "IDBCursor",
+  "IDBCursorWithValue",
+  "IDBDatabase",
+  "IDBFactory",
+  "IDBIndex",
+  "IDBKeyRange",
+  "IDBObjectStore",
+  "IDBOpenDBRequest",
+  "IDBRequest",
+  "IDBTransaction",
+  "IDBVersionChangeEvent",
+] as const;
+
+/**
+ * IndexedDB for the crypto library, held in memory and kept in the bot's SQLite.
+ *
+ * MATRIX-IDB-1  `write` runs inside a transaction of the bot's state and writes every change since the last one that was
+ *               committed. The caller sees to it that no operation of the library is under way, so that what is written is
+ *               what the library itself would find after a crash.
+ * MATRIX-IDB-2  A change stays marked until `written` says that its transaction was committed.
+ */
+export class MemoryIndexedDB {
+  readonly #factory: Factory;
+  readonly #records: CryptoRecords;
+  readonly #loaded: Map<string, CryptoRow>;
+  readonly #changes = new Map<string, { store: RawStore; place: string; key: Key }>();
+  #schema: string;
+
+  private constructor(factory: Factory, records: CryptoRecords, rows: CryptoRow[], schema: string) {
+    this.#factory = factory;
+    this.#records = records;
+    this.#loaded = new Map(rows.map((row) => [idOf(row.store, row.key), row]));
+    this.#schema = schema;
+  }
+
+  /** Loads what was kept, and makes it the IndexedDB of this process. */
+  static async load(records: CryptoRecords): Promise<MemoryIndexedDB> {
+    const Factory = fakeIndexedDB.IDBFactory as unknown as new () => Factory;
+    const factory = new Factory();
+    const schema = records.schema() ?? "[]";
+    const rows = records.all();
+    for (const database of JSON.parse(schema) as DatabaseSchema[]) await restore(factory, database, rows);
+    for (const name of GLOBALS) Object.assign(globalThis, { [name]: fakeIndexedDB[name] });
+    Object.assign(globalThis, { indexedDB: factory });
+    return new MemoryIndexedDB(factory, records, rows, schema);
+  }
+
+  /** To be called once the library has opened its stores, and changed them to a newer form where that was needed. */
+  follow(): void {
+    for (const { name, rawObjectStores } of this.#factory._databases.values())
+      for (const store of rawObjectStores.values()) {
+        const place = placeOf(name, store.name);
+        for (const { key, value } of store.records.values()) {
+          const row = this.#loaded.get(idOf(place, serialize(key)));
+          if (!row || !serialize(value).equals(row.value)) this.#mark(store, place, key);
+        }
+        for (const row of this.#loaded.values())
+          if (row.store === place) this.#markIfGone(store, place, deserialize(row.key));
+        this.#watch(store, place);
+      }
+    this.#loaded.clear();
+  }
+
+  /** MATRIX-IDB-1 */
+  write(): void {
+    const schema = JSON.stringify([...this.#factory._databases.values()].map(schemaOf));
+    if (schema !== this.#schema) this.#records.setSchema(schema);
+    for (const { store, place, key } of this.#changes.values()) {
+      const record = store.records.get(key);
+      if (record) this.#records.put(place, serialize(key), serialize(record.value));
+      else this.#records.delete(place, serialize(key));
+    }
+  }
+
+  /** MATRIX-IDB-2 */
+  written(): void {
+    this.#schema = JSON.stringify([...this.#factory._databases.values()].map(schemaOf));
+    this.#changes.clear();
+  }
+
+  get hasChanges(): boolean {
+    return this.#changes.size > 0;
+  }
+
+  #mark(store: RawStore, place: string, key: Key): void {
+    this.#changes.set(idOf(place, serialize(key)), { store, place, key });
+  }
+
+  #markIfGone(store: RawStore, place: string, key: Key): void {
+    if (!store.records.get(key)) this.#mark(store, place, key);
+  }
+
+  #watch(store: RawStore, place: string): void {
+    const { storeRecord, deleteRecord, clear } = store;
+    store.storeRecord = (...args) => {
+      const key = storeRecord.apply(store, args);
+      this.#mark(store, place, key);
+      return key;
+    };
+    store.deleteRecord = (key, ...rest) => {
+      for (const record of store.records.values(rangeOf(key))) this.#mark(store, place, record.key);
+      deleteRecord.call(store, key, ...rest);
+    };
+    store.clear = (...args) => {
+      for (const record of store.records.values()) this.#mark(store, place, record.key);
+      clear.apply(store, args);
+    };
+  }
+}
+
+const placeOf = (database: string, store: string): string => `${database}/${store}`;
+const idOf = (place: string, key: Uint8Array): string => `${place} ${Buffer.from(key).toString("base64")}`;
+
+function rangeOf(key: Key): unknown {
+  const { IDBKeyRange } = fakeIndexedDB as unknown as {
+    IDBKeyRange: (new () => unknown) & { only(key: Key): unknown };
+  };
+  return key instanceof IDBKeyRange ? key : IDBKeyRange.only(key);
+}
+
+const schemaOf = ({ name, version, rawObjectStores }: RawDatabase): DatabaseSchema => ({
+  name,
+  version,
+  stores: [...rawObjectStores.values()].map((store) => ({
+    name: store.name,
+    keyPath: store.keyPath,
+    autoIncrement: store.autoIncrement,
+    indexes: [...store.rawIndexes.values()].map((index) => ({
+      name: index.name,
+      keyPath: index.keyPath,
+      multiEntry: index.multiEntry,
+      unique: index.unique,
+    })),
+  })),
+});
+
+async function restore(factory: Factory, { name, version, stores }: DatabaseSchema, rows: CryptoRow[]): Promise<void> {
+  const request = factory.open(name, version);
+  const opened = Promise.withResolvers<void>();
+  request.onupgradeneeded = () => {
+    for (const { name: storeName, keyPath, autoIncrement, indexes } of stores) {
+      const store = request.result.createObjectStore(storeName, { keyPath, autoIncrement });
+      for (const index of indexes) store.createIndex(index.name, index.keyPath, index);
+      const place = placeOf(name, storeName);
+      for (const row of rows.filter((candidate) => candidate.store === place)) {
+        const value: unknown = deserialize(row.value);
+        if (keyPath === null) store.put(value, deserialize(row.key));
+        else store.put(value);
+      }
+    }
+  };
+  request.onsuccess = () => opened.resolve();
+  request.onerror = () => opened.reject(request.error);
+  await opened.promise;
+  request.result.close();
+}

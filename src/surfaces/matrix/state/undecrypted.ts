@@ -1,0 +1,54 @@
+import type { RoomEvent } from "../transport/room-event.ts";
+import type { Database } from "./database.ts";
+
+/** How long a key may take to come before its room is told. */
+const TOLD_AFTER_MS = 30_000;
+const KEPT_MS = 7 * 24 * 3_600_000;
+const MOST_RETRIED = 500;
+
+/** Encrypted events whose key has not come yet. They are tried again whenever keys come. */
+export class Undecrypted {
+  readonly #database: Database;
+
+  constructor(database: Database) {
+    this.#database = database;
+  }
+
+  add(event: RoomEvent): void {
+    this.#database.run(
+      "INSERT OR IGNORE INTO undecrypted (event_id, room_id, megolm_session, event, received_at) VALUES (?, ?, ?, ?, ?)",
+      event.event_id,
+      event.room_id,
+      String(event.content["session_id"]),
+      JSON.stringify(event),
+      Date.now(),
+    );
+  }
+
+  all(): RoomEvent[] {
+    return this.#events(`SELECT event FROM undecrypted ORDER BY received_at DESC LIMIT ${MOST_RETRIED}`).toReversed();
+  }
+
+  delete(event_id: string): void {
+    this.#database.run("DELETE FROM undecrypted WHERE event_id = ?", event_id);
+  }
+
+  /** The first event of each key that is overdue; each key is answered once. */
+  takeOverdue(): RoomEvent[] {
+    const before = Date.now() - TOLD_AFTER_MS;
+    this.#database.run("DELETE FROM undecrypted WHERE received_at < ?", Date.now() - KEPT_MS);
+    const events = this.#events(
+      `SELECT event, min(received_at) FROM undecrypted AS overdue WHERE is_told = 0 AND received_at < ? AND NOT EXISTS (
+         SELECT 1 FROM undecrypted AS told
+         WHERE told.is_told = 1 AND told.room_id = overdue.room_id AND told.megolm_session = overdue.megolm_session
+       ) GROUP BY room_id, megolm_session`,
+      before,
+    );
+    this.#database.run("UPDATE undecrypted SET is_told = 1 WHERE is_told = 0 AND received_at < ?", before);
+    return events;
+  }
+
+  #events(sql: string, ...values: number[]): RoomEvent[] {
+    return this.#database.all<{ event: string }>(sql, ...values).map(({ event }) => JSON.parse(event) as RoomEvent);
+  }
+}

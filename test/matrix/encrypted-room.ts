@@ -1,0 +1,6 @@
+/** The state event that makes a room encrypted, for good. */
+export const ENCRYPTION = {
+  type: "m.room.encryption",
+  state_key: "",
+  content: { algorithm: "m.megolm.v1.aes-sha2" },
+};
