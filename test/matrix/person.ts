@@ -31,7 +31,7 @@ export type Seen = {
 const { setTimeout: plainSetTimeout } = globalThis;
 const unreferenced = (work: (...args: unknown[]) => void, ms?: number, ...args: unknown[]) => {
   const timer = plainSetTimeout(work, ms, ...args);
-  return (ms ?? 0) > 60_000 ? timer.unref() : timer;
+  return (ms ?? 0) >= 60_000 ? timer.unref() : timer;
 };
 globalThis.setTimeout = Object.assign(unreferenced, plainSetTimeout);
 

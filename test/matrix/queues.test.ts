@@ -250,12 +250,15 @@ test("a state file of the first version opens with everything in it", async () =
     INSERT INTO outbox (transaction_id, device_id, room_id, content) VALUES ('t1', 'DEVICE', '!r:x', '{"body":"hello"}');
     INSERT INTO jobs (event_id, room_id, user_id, task, state)
       VALUES ('$1', '!r:x', '@anna:x', '{"kind":"ask","text":"one"}', 'begun');
+    INSERT INTO encrypted_rooms (room_id) VALUES ('!told:x');
   `);
   old.close();
   using database = Database.open(scratch.path);
   const state = new BotState(database, "DEVICE", "en");
   assert.equal(state.inbox.next()?.event.event_id, "$1");
   assert.deepEqual(bodies(state), ["hello"]);
+  // It was told that it cannot be read, and is encrypted all the same.
+  assert.deepEqual([state.encrypted_rooms.has("!told:x"), state.encrypted_rooms.refuse("!told:x")], [true, false]);
   state.transaction(() => state.jobs.restarted());
   const [job] = state.jobs.open();
   assert.deepEqual([job?.task, job?.failures, job?.restarts, job?.error], [{ kind: "ask", text: "one" }, 0, 1, null]);

@@ -9,7 +9,6 @@ import { Mutex } from "./mutex.ts";
 
 /** Answers to requests can ask for more of them. */
 const MOST_ROUNDS = 5;
-const ENCRYPTED_EVENT = "m.room.encrypted";
 
 export type CryptoMachineOptions = {
   state: BotState;
@@ -57,7 +56,6 @@ export class CryptoMachine {
     this.#store = store;
   }
 
-  /** Loads the library, which takes 10 MB and half a second of its own, so that only those who need it pay for it. */
   static async open(options: CryptoMachineOptions): Promise<CryptoMachine> {
     const { state, user_id, device_id, log } = options;
     const store = await MemoryIndexedDB.load(state.crypto_records);
@@ -222,8 +220,6 @@ export class CryptoMachine {
     this.#store.written();
   }
 }
-
-export const isEncryptedEvent = ({ type }: RoomEvent): boolean => type === ENCRYPTED_EVENT;
 
 const plainSchema = z.object({ type: z.string(), content: roomEventSchema.shape.content });
 

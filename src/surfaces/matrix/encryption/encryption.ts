@@ -8,7 +8,7 @@ import { failureOf } from "../transport/failure.ts";
 import type { Homeserver } from "../transport/homeserver.ts";
 import type { RoomEvent } from "../transport/room-event.ts";
 import type { SyncResult } from "../transport/sync-loop.ts";
-import { CryptoMachine, isEncryptedEvent } from "./crypto-machine.ts";
+import type { CryptoMachine } from "./crypto-machine.ts";
 
 export type EncryptionOptions = {
   state: BotState;
@@ -65,7 +65,7 @@ export class Encryption {
     const { to_device, device_lists } = sync.crypto;
     const hasKeys = to_device.events.length > 0;
     const waiting = hasKeys ? state.undecrypted.all() : [];
-    const encrypted = sync.events.filter((event) => isEncryptedEvent(event) && event.sender !== user_id);
+    const encrypted = sync.events.filter((event) => event.type === "m.room.encrypted" && event.sender !== user_id);
     await machine.receive(sync.crypto, [...waiting, ...encrypted], (decrypted, save) => {
       const late = waiting.flatMap(({ event_id }) => decrypted.get(event_id) ?? []);
       write({
@@ -103,7 +103,7 @@ export class Encryption {
   }
 
   #machine(): Promise<CryptoMachine> {
-    this.#opening ??= CryptoMachine.open(this.#options).catch((error: unknown) => {
+    this.#opening ??= openMachine(this.#options).catch((error: unknown) => {
       this.#opening = undefined;
       throw error;
     });
@@ -128,4 +128,10 @@ export class Encryption {
         }
     });
   }
+}
+
+/** Only now is the library read, so that a bot without encrypted rooms does not carry it. */
+async function openMachine(options: EncryptionOptions): Promise<CryptoMachine> {
+  const { CryptoMachine } = await import("./crypto-machine.ts");
+  return CryptoMachine.open(options);
 }
