@@ -1,4 +1,5 @@
 import type { Bench } from "./bench.ts";
+import { measureEncryption } from "./matrix/encryption.ts";
 import { measureReplies } from "./matrix/replies.ts";
 import { measureBotStart } from "./matrix/start.ts";
 
@@ -9,6 +10,10 @@ export const matrixBench: Bench = {
     replies: {
       measures: "from a person's message to the first reply, beside a bare script of the SDK",
       run: measureReplies,
+    },
+    encryption: {
+      measures: "an encrypted room beside a plain one, and memory with twenty encrypted rooms",
+      run: measureEncryption,
     },
   },
 };

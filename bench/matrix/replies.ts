@@ -1,6 +1,4 @@
-import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { Person } from "../../test/matrix/person.ts";
 import { Scene } from "../../test/matrix/scene.ts";
 import { SynapseProcess } from "../../test/matrix/synapse/synapse-process.ts";
 import type { BenchContext } from "../bench.ts";
@@ -9,6 +7,7 @@ import { Child } from "../runtime/child.ts";
 import { startEverstep } from "../server/everstep-process.ts";
 import { summarize } from "../stats.ts";
 import type { BareBotMessage } from "./bare-bot-process.ts";
+import { residentMegabytes, roundTripMs } from "./round-trip.ts";
 
 const WARM_UP = 10;
 
@@ -38,7 +37,7 @@ export async function measureReplies({ folder, quick }: BenchContext): Promise<F
   const times = { bare: [] as number[], mock: [] as number[], agent: [] as number[] };
   for (let index = -WARM_UP; index < (quick ? 40 : 150); index++)
     for (const name of ["bare", "mock", "agent"] as const) {
-      const ms = await ask(anna, rooms[name], `q${index + WARM_UP}`);
+      const ms = await roundTripMs(anna, rooms[name], `q${index + WARM_UP}`);
       if (index >= 0) times[name].push(ms);
     }
   const [bareTimes, mock, agent] = [summarize(times.bare), summarize(times.mock), summarize(times.agent)];
@@ -56,16 +55,4 @@ export async function measureReplies({ folder, quick }: BenchContext): Promise<F
     },
     { figure: "the bot's resident memory after that", measured: resident, unit: "MB", bar: below(200) },
   ];
-}
-
-/** From the moment that it is sent to the reply as the person's own client shows it. */
-async function ask(person: Person, room_id: string, text: string): Promise<number> {
-  const sent = performance.now();
-  await person.ask(room_id, text, new RegExp(`You said: ${text}\\b`));
-  return performance.now() - sent;
-}
-
-async function residentMegabytes(pid: number): Promise<number> {
-  const status = await readFile(`/proc/${pid}/status`, "utf8").catch(() => "");
-  return Number(/VmRSS:\s+(\d+) kB/.exec(status)?.[1] ?? Number.NaN) / 1024;
 }
