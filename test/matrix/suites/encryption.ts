@@ -19,7 +19,10 @@ const encryptedRoom = (person: Person, others: string[]): Promise<string> =>
 
 /** Until a person's client encrypts what it says in a room. */
 async function knowsRoom(person: Person, room_id: string): Promise<void> {
-  while (!(await person.client.getCrypto()?.isEncryptionEnabledInRoom(room_id))) await pause(20);
+  for (;;) {
+    if (await person.client.getCrypto()?.isEncryptionEnabledInRoom(room_id)) return;
+    await pause(20);
+  }
 }
 
 /** How the bot's messages went over the wire. */

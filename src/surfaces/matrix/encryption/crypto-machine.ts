@@ -180,18 +180,14 @@ export class CryptoMachine {
       const place = `/rooms/${encodeURIComponent(request.room_id)}/send`;
       return { method: "PUT", path: `${place}/${request.event_type}/${encodeURIComponent(request.txn_id)}` };
     }
-    switch (request.type) {
-      case RequestType.KeysUpload:
-        return { method: "POST", path: "/keys/upload" };
-      case RequestType.KeysQuery:
-        return { method: "POST", path: "/keys/query" };
-      case RequestType.KeysClaim:
-        return { method: "POST", path: "/keys/claim" };
-      case RequestType.SignatureUpload:
-        return { method: "POST", path: "/keys/signatures/upload" };
-      default:
-        throw new Error(`the crypto library asked for an unknown request (${request.type})`);
-    }
+    const path = new Map([
+      [RequestType.KeysUpload, "/keys/upload"],
+      [RequestType.KeysQuery, "/keys/query"],
+      [RequestType.KeysClaim, "/keys/claim"],
+      [RequestType.SignatureUpload, "/keys/signatures/upload"],
+    ]).get(request.type);
+    if (path === undefined) throw new Error(`the crypto library asked for an unknown request (${request.type})`);
+    return { method: "POST", path };
   }
 
   async #decrypt(event: RoomEvent): Promise<RoomEvent | null> {

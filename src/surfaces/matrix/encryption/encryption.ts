@@ -25,7 +25,7 @@ export type DecryptedSync = {
   /** There is something to write, whatever the events are. */
   has_news: boolean;
   /** To be called in the transaction that writes the place in the stream. */
-  save(): void;
+  save: () => void;
 };
 
 /**

@@ -1,5 +1,17 @@
 import { deserialize, serialize } from "node:v8";
-import * as fakeIndexedDB from "fake-indexeddb";
+import {
+  IDBCursor,
+  IDBCursorWithValue,
+  IDBDatabase,
+  IDBFactory,
+  IDBIndex,
+  IDBKeyRange,
+  IDBObjectStore,
+  IDBOpenDBRequest,
+  IDBRequest,
+  IDBTransaction,
+  IDBVersionChangeEvent,
+} from "fake-indexeddb";
 import type { CryptoRecords, CryptoRow } from "../state/crypto-records.ts";
 
 type Key = unknown;
@@ -13,9 +25,9 @@ type RawStore = {
   autoIncrement: boolean;
   rawIndexes: Map<string, RawIndex>;
   records: { get(key: Key): StoredRecord | undefined; values(range?: unknown): Iterable<StoredRecord> };
-  storeRecord(record: StoredRecord, ...rest: unknown[]): Key;
-  deleteRecord(key: Key, ...rest: unknown[]): void;
-  clear(...rest: unknown[]): void;
+  storeRecord: (record: StoredRecord, ...rest: unknown[]) => Key;
+  deleteRecord: (key: Key, ...rest: unknown[]) => void;
+  clear: (...rest: unknown[]) => void;
 };
 type RawDatabase = { name: string; version: number; rawObjectStores: Map<string, RawStore> };
 
@@ -39,26 +51,24 @@ type Connection = {
 type OpenRequest = {
   result: Connection;
   error: Error;
-  onupgradeneeded: () => void;
-  onsuccess: () => void;
-  onerror: () => void;
+  addEventListener(type: "upgradeneeded" | "success" | "error", listener: () => void): void;
 };
 type Factory = { _databases: Map<string, RawDatabase>; open(name: string, version: number): OpenRequest };
 
 /** The globals that the crypto library looks for. */
-const GLOBALS = [
-  "IDBCursor",
-  "IDBCursorWithValue",
-  "IDBDatabase",
-  "IDBFactory",
-  "IDBIndex",
-  "IDBKeyRange",
-  "IDBObjectStore",
-  "IDBOpenDBRequest",
-  "IDBRequest",
-  "IDBTransaction",
-  "IDBVersionChangeEvent",
-] as const;
+const GLOBALS = {
+  IDBCursor,
+  IDBCursorWithValue,
+  IDBDatabase,
+  IDBFactory,
+  IDBIndex,
+  IDBKeyRange,
+  IDBObjectStore,
+  IDBOpenDBRequest,
+  IDBRequest,
+  IDBTransaction,
+  IDBVersionChangeEvent,
+};
 
 /**
  * IndexedDB for the crypto library, held in memory and kept in the bot's SQLite.
@@ -73,25 +83,24 @@ export class MemoryIndexedDB {
   readonly #records: CryptoRecords;
   readonly #loaded: Map<string, CryptoRow>;
   readonly #changes = new Map<string, { store: RawStore; place: string; key: Key }>();
-  #schema: string;
+  /** What is to be written of the schema, which changes only while the library opens its stores. */
+  #newSchema: string | null = null;
 
-  private constructor(factory: Factory, records: CryptoRecords, rows: CryptoRow[], schema: string) {
+  private constructor(factory: Factory, records: CryptoRecords, rows: CryptoRow[]) {
     this.#factory = factory;
     this.#records = records;
     this.#loaded = new Map(rows.map((row) => [idOf(row.store, row.key), row]));
-    this.#schema = schema;
   }
 
   /** Loads what was kept, and makes it the IndexedDB of this process. */
   static async load(records: CryptoRecords): Promise<MemoryIndexedDB> {
-    const Factory = fakeIndexedDB.IDBFactory as unknown as new () => Factory;
+    const Factory = IDBFactory as unknown as new () => Factory;
     const factory = new Factory();
     const schema = records.schema() ?? "[]";
     const rows = records.all();
     for (const database of JSON.parse(schema) as DatabaseSchema[]) await restore(factory, database, rows);
-    for (const name of GLOBALS) Object.assign(globalThis, { [name]: fakeIndexedDB[name] });
-    Object.assign(globalThis, { indexedDB: factory });
-    return new MemoryIndexedDB(factory, records, rows, schema);
+    Object.assign(globalThis, GLOBALS, { indexedDB: factory });
+    return new MemoryIndexedDB(factory, records, rows);
   }
 
   /** To be called once the library has opened its stores, and changed them to a newer form where that was needed. */
@@ -108,12 +117,12 @@ export class MemoryIndexedDB {
         this.#watch(store, place);
       }
     this.#loaded.clear();
+    this.#newSchema = JSON.stringify([...this.#factory._databases.values()].map(schemaOf));
   }
 
   /** MATRIX-IDB-1 */
   write(): void {
-    const schema = JSON.stringify([...this.#factory._databases.values()].map(schemaOf));
-    if (schema !== this.#schema) this.#records.setSchema(schema);
+    if (this.#newSchema !== null) this.#records.setSchema(this.#newSchema);
     for (const { store, place, key } of this.#changes.values()) {
       const record = store.records.get(key);
       if (record) this.#records.put(place, serialize(key), serialize(record.value));
@@ -123,12 +132,8 @@ export class MemoryIndexedDB {
 
   /** MATRIX-IDB-2 */
   written(): void {
-    this.#schema = JSON.stringify([...this.#factory._databases.values()].map(schemaOf));
+    this.#newSchema = null;
     this.#changes.clear();
-  }
-
-  get hasChanges(): boolean {
-    return this.#changes.size > 0;
   }
 
   #mark(store: RawStore, place: string, key: Key): void {
@@ -161,10 +166,8 @@ const placeOf = (database: string, store: string): string => `${database}/${stor
 const idOf = (place: string, key: Uint8Array): string => `${place} ${Buffer.from(key).toString("base64")}`;
 
 function rangeOf(key: Key): unknown {
-  const { IDBKeyRange } = fakeIndexedDB as unknown as {
-    IDBKeyRange: (new () => unknown) & { only(key: Key): unknown };
-  };
-  return key instanceof IDBKeyRange ? key : IDBKeyRange.only(key);
+  const KeyRange = IDBKeyRange as unknown as (new () => unknown) & { only(key: Key): unknown };
+  return key instanceof KeyRange ? key : KeyRange.only(key);
 }
 
 const schemaOf = ({ name, version, rawObjectStores }: RawDatabase): DatabaseSchema => ({
@@ -186,7 +189,7 @@ const schemaOf = ({ name, version, rawObjectStores }: RawDatabase): DatabaseSche
 async function restore(factory: Factory, { name, version, stores }: DatabaseSchema, rows: CryptoRow[]): Promise<void> {
   const request = factory.open(name, version);
   const opened = Promise.withResolvers<void>();
-  request.onupgradeneeded = () => {
+  request.addEventListener("upgradeneeded", () => {
     for (const { name: storeName, keyPath, autoIncrement, indexes } of stores) {
       const store = request.result.createObjectStore(storeName, { keyPath, autoIncrement });
       for (const index of indexes) store.createIndex(index.name, index.keyPath, index);
@@ -197,9 +200,9 @@ async function restore(factory: Factory, { name, version, stores }: DatabaseSche
         else store.put(value);
       }
     }
-  };
-  request.onsuccess = () => opened.resolve();
-  request.onerror = () => opened.reject(request.error);
+  });
+  request.addEventListener("success", () => opened.resolve());
+  request.addEventListener("error", () => opened.reject(request.error));
   await opened.promise;
   request.result.close();
 }
