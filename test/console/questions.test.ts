@@ -111,7 +111,10 @@ describe("what a session asks", WITH_BROWSER, () => {
       await page.keyboard.press("a");
       await page.keyboard.type("A");
       await page.keyboard.press("Enter");
-      await eventually("two fields are needed", async () => (await form.getByText("This is needed.").count()) === 2);
+      await eventually(
+        "two fields are required",
+        async () => (await form.getByText("This is required.").count()) === 2,
+      );
       await form.getByLabel("tea").selectOption("green");
       await form.getByLabel("mail").fill("nobody");
       await form.getByLabel("cups").fill("12");

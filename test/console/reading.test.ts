@@ -58,6 +58,20 @@ describe("reading the console", WITH_BROWSER, () => {
     assert.deepEqual(new Set(await messages.allInnerTexts()), new Set([said.replaceAll("**", "")]));
   });
 
+  test("a form says in words what is required, and that the server is out of reach", TIMEOUT, async (t) => {
+    const { page, open } = await visit(t);
+    await open("/start?moniker=count");
+    const to = page.getByRole("spinbutton", { name: "to", exact: true });
+    await to.locator("..").getByText("required", { exact: true }).waitFor();
+    await page.getByRole("button", { name: "Start count" }).click();
+    await to.locator("..").getByText("This is required.").waitFor();
+    assert.equal(await to.getAttribute("aria-invalid"), "true");
+    await to.fill("1");
+    await page.route("**/api/agents", (route) => route.abort());
+    await page.getByRole("button", { name: "Start count" }).click();
+    await page.getByRole("alert").getByText("The server cannot be reached.").waitFor();
+  });
+
   test("what is unknown says so", TIMEOUT, async (t) => {
     const { page, open } = await visit(t);
     await open("/sessions/nowhere");

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { Page } from "playwright-core";
 import { newId } from "../../src/domain/ids.ts";
-import { TIMEOUT } from "../server/server-fixture.ts";
+import { eventually, TIMEOUT } from "../server/server-fixture.ts";
 import { sharedConsole, WITH_BROWSER } from "./console-fixture.ts";
 
 const rowOf = (page: Page, session_id: string) =>
@@ -103,6 +103,54 @@ describe("the list of sessions", WITH_BROWSER, () => {
     for (const { session_id } of waiting) await rowOf(page, session_id).locator("[data-status=paused]").waitFor();
     await page.getByText("Paused 3 sessions").waitFor();
   });
+
+  test(
+    "goes back through its filters, drops what they hide from the selection, and offers only what can be done",
+    TIMEOUT,
+    async (t) => {
+      const { page, world, open } = await visit(t);
+      const requests: string[] = [];
+      page.on("request", (request) => requests.push(request.url()));
+      const agent_id = `back ${newId()}`;
+      const waiting = await world.api.create("echo", { agent_id });
+      const done = await world.api.create("count", { agent_id, params: { to: 0 } });
+      await world.status(done.session_id, "done");
+      await open(`/?agent=${encodeURIComponent(agent_id)}`);
+      await rowOf(page, done.session_id).getByRole("checkbox").check();
+      for (const name of ["Pause…", "Resume…", "Destroy…"])
+        assert.ok(await page.getByRole("button", { name }).isDisabled(), `${name} changes nothing`);
+      const filters = page.getByRole("group", { name: "Status" });
+      await filters.getByRole("button", { name: "waiting" }).click();
+      await rowOf(page, done.session_id).waitFor({ state: "detached" });
+      assert.equal(await page.getByTestId("selected").count(), 0);
+      await rowOf(page, waiting.session_id).getByRole("checkbox").check();
+      const pause = page.getByRole("button", { name: "Pause…" });
+      await pause.click();
+      await page.getByRole("dialog", { name: "Pause 1 session?" }).getByRole("button", { name: "Cancel" }).click();
+      await page.getByRole("dialog").waitFor({ state: "detached" });
+      await page.locator("button:focus", { hasText: "Pause…" }).waitFor();
+      const search = page.getByRole("searchbox", { name: "Search sessions" });
+      await search.fill("echo");
+      await page.waitForURL(/q=echo/);
+      await rowOf(page, waiting.session_id).getByRole("link").click();
+      await eventually(
+        "the tab says who and how",
+        async () => (await page.title()) === `${agent_id} · waiting · Everstep`,
+      );
+      await page.goBack();
+      await rowOf(page, waiting.session_id).waitFor();
+      assert.equal(await search.inputValue(), "echo");
+      await filters.locator("[aria-pressed=true]").getByText("waiting").waitFor();
+      await page.goBack();
+      await rowOf(page, done.session_id).waitFor();
+      assert.equal(await search.inputValue(), "");
+      assert.equal(await page.title(), "Sessions · Everstep");
+      assert.deepEqual(
+        requests.filter((url) => /offset=-/.test(url)),
+        [],
+      );
+    },
+  );
 
   test("lists agents with their newest session and leads to the others", TIMEOUT, async (t) => {
     const { page, world, open } = await visit(t);

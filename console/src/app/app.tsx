@@ -42,6 +42,17 @@ const PAGES: Readonly<Record<string, ComponentType>> = {
   webhooks: lazy(LOADERS.webhooks),
 };
 
+const TITLES: Readonly<Record<string, string>> = {
+  sessions: "Sessions",
+  conversations: "Conversations",
+  agents: "Agents",
+  inbox: "Needs me",
+  start: "Start an agent",
+  search: "Search",
+  system: "System",
+  webhooks: "Webhooks",
+};
+
 export function App() {
   useEffect(() => {
     const timer = setTimeout(fetchPages, 1000);
@@ -76,7 +87,8 @@ function Main() {
   // What was refused without a token is asked for again with it.
   const isTokenNeeded = useSignal(tokenNeeded);
   useEffect(() => {
-    document.title = `${[first, page].filter(Boolean).join(" · ")} · Everstep`;
+    // A page about one thing says which, once it is read.
+    if (first === undefined) document.title = `${TITLES[page] ?? "No such page"} · Everstep`;
   }, [page, first]);
   return (
     <main id="main" ref={main} tabIndex={-1} className="flex min-h-0 flex-1 flex-col outline-none">

@@ -29,12 +29,17 @@ export const put = <Answer>(path: string, body: unknown): Promise<Answer> =>
 
 export const remove = (path: string): Promise<unknown> => ask((client) => client.call("DELETE", path));
 
+const UNREACHABLE = "The server cannot be reached. Check that it runs and that you are online, then try again.";
+
 /** One of the client's own methods. */
 export async function ask<Answer>(call: (client: EverstepClient) => Promise<Answer>): Promise<Answer> {
   try {
     return await call(server);
   } catch (error) {
-    if (!(error instanceof ClientError) || error.status === null) throw error;
+    if (!(error instanceof ClientError)) throw error;
+    // The client's own words name an address and a command, which say nothing to someone at a browser.
+    if (error.code === "server_unreachable") throw new Error(UNREACHABLE, { cause: error });
+    if (error.status === null) throw error;
     if (error.status === 401) tokenRefused();
     throw new ApiError(error.status, error.what, error.errors);
   }

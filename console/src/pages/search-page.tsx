@@ -12,6 +12,11 @@ export default function SearchPage() {
   const [search, change] = useQueryState();
   const q = search.get("q") ?? "";
   const [text, setText] = useState(q);
+  const [known, setKnown] = useState(q);
+  if (q !== known) {
+    setKnown(q);
+    setText(q);
+  }
   const { data: hits, error, isFetching } = useSearchHits(q);
   return (
     <div className="min-h-0 flex-1 overflow-y-auto">

@@ -1,5 +1,5 @@
 import { Dialog as Radix } from "radix-ui";
-import type { ReactNode } from "react";
+import { type ReactNode, useState } from "react";
 
 type DialogProps = {
   title: string;
@@ -11,11 +11,19 @@ type DialogProps = {
 
 /** A question over the page. Escape and a click outside close it; focus stays inside and returns. */
 export function Dialog({ title, description, children, onClose, wide = false }: DialogProps) {
+  const [opener] = useState(() => document.activeElement);
+  // What opened it may be gone with what was done: then the page has the focus.
+  const giveBack = (event: Event) => {
+    event.preventDefault();
+    const target = opener?.isConnected && opener !== document.body ? opener : document.getElementById("main");
+    if (target instanceof HTMLElement) target.focus();
+  };
   return (
     <Radix.Root open onOpenChange={(open) => !open && onClose()}>
       <Radix.Portal>
         <Radix.Overlay className="fixed inset-0 z-40 bg-black/45" />
         <Radix.Content
+          onCloseAutoFocus={giveBack}
           className={`panel fixed top-[12vh] left-1/2 z-50 max-h-[80vh] w-[calc(100vw-24px)] ${wide ? "max-w-2xl" : "max-w-md"} -translate-x-1/2 overflow-y-auto bg-raised p-5 shadow-2xl`}
           {...(description === undefined ? { "aria-describedby": undefined } : {})}
         >

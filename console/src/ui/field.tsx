@@ -25,11 +25,7 @@ export function Field({ name, label, schema, isRequired, problem }: FieldProps) 
       {problem ?? hints}
     </p>
   );
-  const mark = isRequired && (
-    <span aria-hidden className="text-bad">
-      {" *"}
-    </span>
-  );
+  const mark = isRequired && <span className="ml-2 text-[12px] font-normal text-bad">required</span>;
   if (kindOf(schema) === "choices")
     return (
       <fieldset aria-describedby={`${id}-hint`}>

@@ -8,6 +8,7 @@ import { Empty, Failure } from "../../ui/empty.tsx";
 import { spoken } from "../../ui/format.ts";
 import { Link } from "../../ui/link.tsx";
 import { Status } from "../../ui/status.tsx";
+import { useTitle } from "../../ui/use-title.ts";
 import { StateChanges } from "../session/state-changes.tsx";
 
 const SHOWN = 100;
@@ -16,6 +17,8 @@ const SHOWN = 100;
 export default function ComparePage({ left, right }: { left: string; right: string }) {
   const [one, other] = [useSession(left), useSession(right)];
   const error = one.error ?? other.error;
+  const [leftName, rightName] = [one.data?.agent_id, other.data?.agent_id];
+  useTitle(leftName === rightName ? `Compare ${leftName ?? "sessions"}` : `Compare ${leftName} with ${rightName}`);
   if (error) return <Failure error={error} />;
   if (!one.data || !other.data) return <p className="p-6 text-muted">Loading…</p>;
   return <Comparison left={one.data} right={other.data} />;

@@ -8,6 +8,7 @@ import { Empty, Failure } from "../../ui/empty.tsx";
 import { Icon } from "../../ui/icon.tsx";
 import { Link } from "../../ui/link.tsx";
 import { RawSwitch } from "../../ui/markdown.tsx";
+import { useTitle } from "../../ui/use-title.ts";
 import { Composer } from "./composer.tsx";
 import { Participants } from "./participants.tsx";
 import { TranscriptView } from "./transcript-view.tsx";
@@ -18,6 +19,7 @@ export function ConversationView({ conversation_id }: { conversation_id: string 
     queryKey: ["conversation", conversation_id],
     queryFn: ({ signal }) => get<Conversation>(pathOf("conversations", conversation_id), {}, signal),
   });
+  useTitle(conversation?.title ?? "Conversation");
   const participants = (useParticipants(conversation_id).data ?? []).filter(({ left_at }) => left_at === null);
   const session_ids = participants.flatMap(({ session_id }) => session_id ?? []);
   const sessions = useSessionStates(session_ids);

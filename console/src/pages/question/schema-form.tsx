@@ -53,7 +53,7 @@ function readAnswer(form: FormData, { properties = {}, required = [] }: JsonSche
     const isNeeded = required.includes(name);
     if (value !== undefined) answer[name] = value;
     else if (isNeeded && kindOf(field) === "choices") answer[name] = [];
-    else if (isNeeded) problems.set(name, "This is needed.");
+    else if (isNeeded) problems.set(name, "This is required.");
   }
   return { answer, problems };
 }

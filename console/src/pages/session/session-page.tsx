@@ -10,6 +10,7 @@ import { useReconnected } from "../../data/use-reconnected.ts";
 import { Empty, Failure } from "../../ui/empty.tsx";
 import { Link } from "../../ui/link.tsx";
 import { attempt } from "../../ui/toast.tsx";
+import { useTitle } from "../../ui/use-title.ts";
 import { QuestionView } from "../question/question-view.tsx";
 import { GuideForm } from "./guide-form.tsx";
 import { SessionHeader } from "./session-header.tsx";
@@ -18,6 +19,7 @@ import { TimelineView } from "./timeline-view.tsx";
 
 export default function SessionPage({ session_id }: { session_id: string }) {
   const { data: session, error, refetch } = useSession(session_id);
+  useTitle(session ? `${session.agent_id} · ${session.question === null ? session.status : "asks"}` : "Session");
   if (error instanceof ApiError && error.status === 404)
     return (
       <Empty title="This session is unknown">

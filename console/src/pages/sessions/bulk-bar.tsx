@@ -4,7 +4,7 @@ import { type SessionSummary, type Summaries, type SummaryQuery } from "../../da
 import { Button } from "../../ui/button.tsx";
 import { plural } from "../../ui/format.ts";
 import { attempt } from "../../ui/toast.tsx";
-import { BulkDialog, type BulkVerb } from "./bulk-dialog.tsx";
+import { BulkDialog, type BulkVerb, canChange } from "./bulk-dialog.tsx";
 
 type Selection = ReadonlyMap<string, SessionSummary>;
 type BulkBarProps = {
@@ -35,9 +35,19 @@ export function BulkBar({ selected, total, query, onSelect, onClear }: BulkBarPr
         </Button>
       )}
       <span className="mr-auto" />
-      <Button onClick={() => setVerb("pause")}>Pause…</Button>
-      <Button onClick={() => setVerb("resume")}>Resume…</Button>
-      <Button onClick={() => setVerb("destroy")}>Destroy…</Button>
+      {BUTTONS.map(([name, label]) => {
+        const isOf = canChange(name, selected.values());
+        return (
+          <Button
+            key={name}
+            disabled={!isOf}
+            title={isOf ? undefined : `None of them can be ${PASSIVE[name]}`}
+            onClick={() => setVerb(name)}
+          >
+            {label}…
+          </Button>
+        );
+      })}
       <Button look="ghost" onClick={onClear}>
         Clear
       </Button>
@@ -55,6 +65,13 @@ export function BulkBar({ selected, total, query, onSelect, onClear }: BulkBarPr
     </div>
   );
 }
+
+const PASSIVE: Readonly<Record<BulkVerb, string>> = { pause: "paused", resume: "resumed", destroy: "destroyed" };
+const BUTTONS: [BulkVerb, string][] = [
+  ["pause", "Pause"],
+  ["resume", "Resume"],
+  ["destroy", "Destroy"],
+];
 
 const MOST = 500;
 

@@ -19,6 +19,10 @@ const VERBS: Readonly<
 };
 const AT_ONCE = 8;
 
+/** Whether any of the sessions can be changed in this way. */
+export const canChange = (verb: BulkVerb, sessions: Iterable<SessionSummary>): boolean =>
+  [...sessions].some(({ status }) => VERBS[verb].from.includes(status));
+
 type BulkDialogProps = { verb: BulkVerb; sessions: SessionSummary[]; onClose: () => void; onDone: () => void };
 
 /** Says how many sessions it means, and how many it cannot change, before it does anything. */

@@ -12,10 +12,18 @@ import { StatusFilter } from "./status-filter.tsx";
 import { useSessionRows } from "./use-session-rows.ts";
 
 export function SessionsPage() {
-  const { query, search, change } = useFilter();
+  const { query, change } = useFilter();
   const rows = useSessionRows(query);
   const [cursor, setCursor] = useState(0);
   const [selected, setSelected] = useState<ReadonlyMap<string, SessionSummary>>(new Map());
+  // What a filter hides is not selected behind the reader's back.
+  const filter = JSON.stringify(query);
+  const [filteredBy, setFilteredBy] = useState(filter);
+  if (filter !== filteredBy) {
+    setFilteredBy(filter);
+    setSelected(new Map());
+    setCursor(0);
+  }
   const toggle = (row: SessionSummary) => {
     const next = new Map(selected);
     if (!next.delete(row.session_id)) next.set(row.session_id, row);
@@ -42,8 +50,8 @@ export function SessionsPage() {
               {plural(rows.total, "session", "sessions", rows.exact)}
             </span>
           </h1>
-          <MonikerFilter value={query.moniker ?? ""} onChange={(moniker) => change({ moniker })} />
-          <SearchField key={search.get("agent") ?? ""} value={query.q ?? ""} onChange={(q) => change({ q })} />
+          <MonikerFilter value={query.moniker ?? ""} onChange={(moniker) => change({ moniker }, { push: true })} />
+          <SearchField value={query.q ?? ""} onChange={(q) => change({ q })} />
           <Link
             href="/start"
             className="order-2 inline-flex h-[30px] items-center gap-1.5 rounded-md bg-accent px-2.5 font-medium text-on-accent hover:brightness-110 sm:order-none"
@@ -56,9 +64,9 @@ export function SessionsPage() {
           counts={rows.counts}
           exact={rows.exact}
           chosen={query.status?.[0] ?? ""}
-          onChoose={(status) => change({ status })}
+          onChoose={(status) => change({ status }, { push: true })}
           agent_id={query.agent_id ?? null}
-          onAnyAgent={() => change({ agent: "" })}
+          onAnyAgent={() => change({ agent: "" }, { push: true })}
         />
       </header>
       {rows.error ? (
@@ -95,7 +103,7 @@ function useFilter() {
   if (moniker) query.moniker = moniker;
   if (q) query.q = q;
   if (agent) query.agent_id = agent;
-  return { query, search, change };
+  return { query, change };
 }
 
 function MonikerFilter({ value, onChange }: { value: string; onChange: (moniker: string) => void }) {
@@ -117,6 +125,12 @@ function MonikerFilter({ value, onChange }: { value: string; onChange: (moniker:
 
 function SearchField({ value, onChange }: { value: string; onChange: (q: string) => void }) {
   const [text, setText] = useState(value);
+  const [known, setKnown] = useState(value);
+  // The address says something else now: the way back, or a link.
+  if (value !== known) {
+    setKnown(value);
+    setText(value);
+  }
   useEffect(() => {
     if (text === value) return;
     const timer = setTimeout(() => onChange(text), 200);

@@ -20,7 +20,8 @@ export function useSessionRows(query: SummaryQuery) {
 
   const rowAt = (index: number): SessionSummary | undefined => byPage.get(Math.floor(index / PAGE))?.[index % PAGE];
   const show = (from: number, to: number) => {
-    const next = { from: Math.floor(from / PAGE), to: Math.floor(to / PAGE) };
+    // A list that has not been laid out yet has no first row.
+    const next = { from: Math.floor(Math.max(0, from) / PAGE), to: Math.floor(Math.max(0, to) / PAGE) };
     if (next.from !== range.from || next.to !== range.to) setRange(next);
   };
   return { total, exact, counts: first.data?.counts, error: first.error, isLoading: first.isPending, rowAt, show };

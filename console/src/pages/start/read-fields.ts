@@ -12,6 +12,8 @@ export function readFields(form: FormData, params_schema: JsonSchema): Read {
     try {
       const value = valueIn(form, `params.${name}`, schema);
       if (value !== undefined) params[name] = value;
+      else if (params_schema.required?.includes(name) && schema.default === undefined)
+        problems.set(`params.${name}`, "This is required.");
     } catch {
       problems.set(`params.${name}`, "This is not JSON.");
     }
@@ -22,7 +24,7 @@ export function readFields(form: FormData, params_schema: JsonSchema): Read {
       options[option] = option === "model" ? textIn(form, name).trim() : Number(value);
     }
   const agent_id = textIn(form, "agent_id").trim();
-  if (agent_id === "") problems.set("agent_id", "It needs a name.");
+  if (agent_id === "") problems.set("agent_id", "This is required.");
   if (problems.size > 0) return { problems };
   return { body: { agent_id, params, options } };
 }

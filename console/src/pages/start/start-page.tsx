@@ -154,7 +154,7 @@ function StartForm({ moniker, conversation_id }: StartFormProps) {
 }
 
 function problemsIn(error: unknown): Map<string, string> {
-  if (!(error instanceof ApiError)) return new Map([["", String(error)]]);
+  if (!(error instanceof ApiError)) return new Map([["", error instanceof Error ? error.message : String(error)]]);
   const fields = error.errors.map(({ path, message }): [string, string] => [path, message]);
   return new Map([["", error.message], ...fields]);
 }

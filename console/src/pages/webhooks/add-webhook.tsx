@@ -44,7 +44,8 @@ export function AddWebhook({ onAdded, onClose }: AddProps) {
       const value = form.get(name);
       return typeof value === "string" ? value.trim() : "";
     };
-    if (text("webhook_id") === "") return setProblems({ webhook_id: "A name is needed." });
+    const missing = ["webhook_id", "url"].filter((name) => text(name) === "");
+    if (missing.length > 0) return setProblems(Object.fromEntries(missing.map((name) => [name, "This is required."])));
     const agent_id = text("agent_id");
     try {
       const events = form.getAll("events") as WebhookEvent[];
