@@ -15,20 +15,7 @@ export function SessionsPage() {
   const { query, change } = useFilter();
   const rows = useSessionRows(query);
   const [cursor, setCursor] = useState(0);
-  const [selected, setSelected] = useState<ReadonlyMap<string, SessionSummary>>(new Map());
-  // What a filter hides is not selected behind the reader's back.
-  const filter = JSON.stringify(query);
-  const [filteredBy, setFilteredBy] = useState(filter);
-  if (filter !== filteredBy) {
-    setFilteredBy(filter);
-    setSelected(new Map());
-    setCursor(0);
-  }
-  const toggle = (row: SessionSummary) => {
-    const next = new Map(selected);
-    if (!next.delete(row.session_id)) next.set(row.session_id, row);
-    setSelected(next);
-  };
+  const { selected, setSelected, toggle } = useSelection(query, () => setCursor(0));
   const move = (by: number) => setCursor(Math.min(Math.max(0, cursor + by), Math.max(0, rows.total - 1)));
   const here = rows.rowAt(cursor);
   useKeys({
@@ -93,6 +80,24 @@ export function SessionsPage() {
       />
     </>
   );
+}
+
+/** The rows that were chosen. What a filter hides is not selected behind the reader's back. */
+function useSelection(query: SummaryQuery, onFiltered: () => void) {
+  const [selected, setSelected] = useState<ReadonlyMap<string, SessionSummary>>(new Map());
+  const filter = JSON.stringify(query);
+  const [filteredBy, setFilteredBy] = useState(filter);
+  if (filter !== filteredBy) {
+    setFilteredBy(filter);
+    setSelected(new Map());
+    onFiltered();
+  }
+  const toggle = (row: SessionSummary) => {
+    const next = new Map(selected);
+    if (!next.delete(row.session_id)) next.set(row.session_id, row);
+    setSelected(next);
+  };
+  return { selected, setSelected, toggle };
 }
 
 function useFilter() {
