@@ -31,8 +31,16 @@ export class AgentApiError extends Error {
   }
 }
 
+export type SendOptions = {
+  /** Kept with the question (`metadata.request_id` of its action), so that what became of it can be looked up after a crash. */
+  request_id?: string;
+  /** The answer begins anew: the pieces so far do not count. Without it, an answer that does so comes whole once it is complete. */
+  on_restart?: () => void;
+};
+
 type Question = {
   request_id: string;
+  on_restart: (() => void) | undefined;
   frames: ServerFrame[];
   wake: () => void;
   failure: AgentApiError | null;
@@ -49,6 +57,7 @@ type Question = {
 export class AgentApi {
   readonly agent_id: string;
   last_tokens_used = 0;
+  /** Null where the agent did not name it. */
   session_id: string | null = null;
   readonly #url: string;
   /** The URL as errors name it: without a user's password and without `?token=`. */
@@ -56,6 +65,8 @@ export class AgentApi {
   readonly #options: AgentApiOptions;
   #socket: WebSocket | null = null;
   #question: Question | null = null;
+  /** Whether the agent said on this connection that it is ready. */
+  #isReady = false;
   /** Whether a connection that is lost is to come back: once it stood, until it is closed. */
   #comesBack = false;
   #retry: NodeJS.Timeout | undefined;
@@ -70,7 +81,12 @@ export class AgentApi {
   }
 
   get isConnected(): boolean {
-    return this.#socket?.readyState === WebSocket.OPEN && this.session_id !== null;
+    return this.#socket?.readyState === WebSocket.OPEN && this.#isReady;
+  }
+
+  /** Whether the agent is at work on a question that was asked here, also one whose asker stopped listening. */
+  get isBusy(): boolean {
+    return this.#question !== null;
   }
 
   /** Opens the connection and waits for the agent's `status`, five seconds at the most. */
@@ -83,24 +99,26 @@ export class AgentApi {
     await opened;
   }
 
-  /**
-   * The answer's text as it comes. A `request_id` of the caller's own is kept with the question (`metadata.request_id` of
-   * its action), so that what became of it can be looked up after a crash.
-   */
-  sendMessage(text: string, { request_id = String(++this.#requests) } = {}): AsyncGenerator<string, void, undefined> {
+  /** The answer's text as it comes. */
+  sendMessage(
+    text: string,
+    { request_id = String(++this.#requests), on_restart }: SendOptions = {},
+  ): AsyncGenerator<string, void, undefined> {
     if (this.#question) throw new AgentBusyError("the agent is still answering");
     const socket = this.#socket;
     if (!socket || !this.isConnected)
       throw new AgentApiError("disconnected", `there is no connection to ${this.#place}`);
     const question: Question = {
       request_id,
+      on_restart,
       frames: [],
       wake() {},
       failure: null,
       isAbandoned: false,
     };
     this.#question = question;
-    socket.send(JSON.stringify({ type: "user_message", text, request_id: question.request_id }));
+    const accepts = on_restart ? { accepts: ["event_restart"] } : {};
+    socket.send(JSON.stringify({ type: "user_message", text, request_id, ...accepts }));
     return this.#answer(question);
   }
 
@@ -128,6 +146,7 @@ export class AgentApi {
             question.wake = resolve;
           });
         } else if (frame.type === "event_text_chunk") yield frame.text;
+        else if (frame.type === "event_restart") question.on_restart?.();
         else if (frame.type === "event_end") return;
         else if (frame.type === "error") throw new AgentApiError(frame.code, frame.message);
       }
@@ -142,6 +161,7 @@ export class AgentApi {
     const socket = this.#newSocket(headers);
     this.#socket = socket;
     this.session_id = null;
+    this.#isReady = false;
     await new Promise<void>((resolve, reject) => {
       const timer = setTimeout(() => {
         reject(
@@ -154,7 +174,8 @@ export class AgentApi {
         if (!frame) return;
         if (frame.type === "status") {
           clearTimeout(timer);
-          this.session_id = frame.session_id;
+          this.session_id = frame.session_id ?? null;
+          this.#isReady = true;
           this.#retryMs = FIRST_RETRY_MS;
           this.#comesBack = socket.readyState === WebSocket.OPEN;
           resolve();
@@ -181,21 +202,28 @@ export class AgentApi {
     }
   }
 
-  /** The agent is free for the next question once it ended this one, whether or not the asker read the answer. */
+  /**
+   * The agent is free for the next question once it ended this one, whether or not the asker read the answer. There is one question
+   * at a time, so a frame that names none is about it.
+   */
   #deliver(frame: ServerFrame): void {
     const question = this.#question;
-    const isAnswer = question !== null && frame.type !== "status" && frame.request_id === question.request_id;
+    const isAnswer =
+      question !== null &&
+      frame.type !== "status" &&
+      (frame.request_id === undefined || frame.request_id === question.request_id);
     if (!isAnswer) return this.#options.callback?.(frame);
     if (frame.type === "event_end") this.last_tokens_used = frame.tokens_used;
-    if (frame.type !== "event_text_chunk") this.#question = null;
+    if (frame.type === "event_end" || frame.type === "error") this.#question = null;
     if (question.isAbandoned) return this.#options.callback?.(frame);
     question.frames.push(frame);
     question.wake();
   }
 
   #lost(): void {
-    const stood = this.session_id !== null;
+    const stood = this.#isReady;
     this.session_id = null;
+    this.#isReady = false;
     this.#fail("disconnected", "the connection was lost; whether the agent answers is not known");
     if (!this.#comesBack) return;
     if (stood) this.#options.on_disconnect?.(this);

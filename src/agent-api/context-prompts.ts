@@ -1,8 +1,12 @@
 /** What chat surfaces say to save and load a conversation; the agent writes and reads `contexts/NAME.md`. */
 export const savePrompt = (name: string): string =>
   `Summarize our conversation and save to /workspace/contexts/${name}.md. Reply only with: Saved: ${name}`;
+/** In place of what was loaded before. */
 export const loadPrompt = (name: string): string =>
   `Load context from /workspace/contexts/${name}.md and use it as background for our conversation. Reply: Loaded: ${name}`;
+/** Beside what was loaded before. */
+export const addPrompt = (name: string): string =>
+  `Load context from /workspace/contexts/${name}.md and use it as additional background for our conversation. Reply: Loaded: ${name}`;
 
 const SAFE = /^[\p{L}\p{N}][\p{L}\p{N}_-]{0,63}$/u;
 

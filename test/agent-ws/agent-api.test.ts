@@ -79,6 +79,26 @@ describe("AgentApi with a real agent", () => {
     assert.equal(await joined(api.sendMessage("Three.")), "Answer to: Three.");
   });
 
+  test("says where an answer begins anew, and gives the whole of it then", TIMEOUT, async () => {
+    const api = await connect();
+    model.otherwise(null);
+    let text = "";
+    const answer = api.sendMessage("A tale.", {
+      on_restart: () => {
+        text = "";
+      },
+    });
+    const call = await model.next();
+    call.say("Once upon");
+    text += (await answer.next()).value;
+    assert.equal(text, "Once upon");
+    call.cut();
+    await (await model.next()).reply("There was.");
+    for await (const chunk of answer) text += chunk;
+    assert.equal(text, "There was.");
+    assert.equal(api.isBusy, false);
+  });
+
   test("hands frames that belong to no question to the callback", TIMEOUT, async () => {
     const frames: ServerFrame[] = [];
     const told = Promise.withResolvers<void>();

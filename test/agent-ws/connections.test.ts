@@ -4,6 +4,7 @@ import { describe, test } from "node:test";
 import { AgentApi, AgentBusyError } from "../../src/agent-api/agent-api.ts";
 import type { ServerFrame } from "../../src/agent-api/messages.ts";
 import { TIMEOUT } from "../server/server-fixture.ts";
+import { SeedAgent } from "./seed-agent.ts";
 import { READY, StandInAgent, silentServer } from "./stand-in-agent.ts";
 
 const CONNECT_LIMIT_MS = 5000;
@@ -76,6 +77,28 @@ describe("the connection of AgentApi", { concurrency: true }, () => {
     await api.close();
   });
 
+  test("works with an agent that names neither its session nor the questions it answers", TIMEOUT, async () => {
+    await using agent = await SeedAgent.open();
+    const orphans: ServerFrame[] = [];
+    const api = new AgentApi("a", agent.ws_url, { callback: (frame) => void orphans.push(frame) });
+    await api.connect();
+    const answerTo = async (text: string): Promise<string> => {
+      let answer = "";
+      for await (const chunk of api.sendMessage(text)) answer += chunk;
+      return answer;
+    };
+    assert.deepEqual([api.isConnected, api.session_id], [true, null]);
+    for (const text of ["one", "two words"]) assert.equal(await answerTo(text), `You said: ${text}`);
+    assert.equal(api.last_tokens_used, 7);
+    await assert.rejects(answerTo("fail"), { name: "AgentApiError", code: "agent_error", message: "out of order" });
+    assert.equal(await answerTo("again"), "You said: again");
+    assert.deepEqual(
+      orphans.map(({ type }) => type),
+      ["status"],
+    );
+    await api.close();
+  });
+
   test("takes no notice of frames that it does not know", TIMEOUT, async () => {
     await using agent = await StandInAgent.open();
     const others: ServerFrame[] = [];
@@ -87,17 +110,17 @@ describe("the connection of AgentApi", { concurrency: true }, () => {
     for (const strange of ["not JSON", "{}", '{"type":"event_new","text":"x"}', '{"type":"event_text_chunk"}', "[]"])
       agent.send(strange);
     agent.send({ type: "event_text_chunk", text: "of another", request_id: "another" });
-    agent.send({ type: "event_text_chunk", text: "of nobody" });
+    agent.send({ type: "event_text_chunk", text: "unnamed, " });
     agent.send({ type: "event_text_chunk", text: "mine", request_id });
     agent.send({ type: "event_end", tokens_used: 5, request_id: "another" });
     agent.send({ type: "event_end", tokens_used: 7, request_id });
     const chunks: string[] = [];
     for await (const chunk of answer) chunks.push(chunk);
-    assert.deepEqual(chunks, ["mine"]);
+    assert.deepEqual(chunks, ["unnamed, ", "mine"]);
     assert.equal(api.last_tokens_used, 7);
     assert.deepEqual(
       others.map((frame) => ("text" in frame ? frame.text : frame.type)),
-      ["status", "of another", "of nobody", "event_end"],
+      ["status", "of another", "event_end"],
     );
     await api.close();
   });

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { after, before, beforeEach, describe, test } from "node:test";
+import { STOP_PROMPT } from "../../src/domain/stop-prompt.ts";
 import type { ModelCall } from "../llm/model-call.ts";
 import { failing, ModelServer, reply } from "../llm/model-server.ts";
 import { ServerProcess, TIMEOUT } from "../server/server-fixture.ts";
@@ -67,26 +68,88 @@ describe("the one chat with a model", () => {
     assert.equal((await client.say("Question two.", { request_id: "two" })).text, "Answer to: Question two.");
   });
 
+  /** Asks, and has the model begin with "Half of", break, and answer otherwise. */
+  const askedTwice = async (client: RawClient, tagged: { request_id: string; accepts?: string[] }): Promise<void> => {
+    client.ask("Question one.", tagged);
+    const call = await model.next();
+    call.say("Half of");
+    const { request_id } = tagged;
+    assert.deepEqual(await client.next(), { type: "event_text_chunk", text: "Half of", request_id });
+    call.cut();
+    await finish(await model.next(), "Another beginning and its end.");
+  };
+
+  test("tells who knows it that the answer begins anew, and then the whole of it", TIMEOUT, async () => {
+    using client = await open();
+    await askedTwice(client, { request_id: "one", accepts: ["event_restart"] });
+    assert.deepEqual(await client.next(), { type: "event_restart", request_id: "one" });
+    assert.equal((await client.answer({ request_id: "one" })).text, "Another beginning and its end.");
+    model.otherwise(echoing);
+    assert.equal((await client.say("Question two.")).text, "Answer to: Question two.");
+  });
+
+  test("gives who does not know of restarts the whole answer once it is complete, in one piece", TIMEOUT, async () => {
+    using client = await open();
+    await askedTwice(client, { request_id: "one" });
+    assert.deepEqual((await client.answer({ request_id: "one" })).chunks, ["\n\nAnother beginning and its end."]);
+    model.otherwise(echoing);
+    assert.equal((await client.say("Question two.")).text, "Answer to: Question two.");
+  });
+
+  test("goes on where an answer begins anew with the same words", TIMEOUT, async () => {
+    using client = await open();
+    client.ask("Question one.");
+    const call = await model.next();
+    call.say("Half of");
+    assert.deepEqual(await client.next(), { type: "event_text_chunk", text: "Half of" });
+    call.cut();
+    await finish(await model.next(), "Half of the answer.");
+    assert.deepEqual((await client.answer()).chunks, [" the answer."]);
+  });
+
+  const stop = async ({ session_id }: RawClient): Promise<void> => {
+    const guidance = { guidance: STOP_PROMPT, mode: "now" };
+    assert.equal((await world.api.post(`/api/sessions/${session_id}/interrupt`, guidance)).status, 202);
+  };
+
+  test("is stopped in the middle of an answer without asking the model for anything", TIMEOUT, async () => {
+    using client = await open();
+    client.ask("Tell me a tale.", { accepts: ["event_restart"] });
+    const call = await model.next();
+    call.say("Once upon");
+    assert.deepEqual(await client.next(), { type: "event_text_chunk", text: "Once upon" });
+    await stop(client);
+    await call.left;
+    assert.deepEqual([(await client.answer()).text, model.calls.length], ["Stopped.", 1]);
+    model.otherwise(echoing);
+    assert.equal((await client.say("And now?")).text, "Answer to: And now?");
+    assert.equal(model.calls.length, 2);
+  });
+
   test(
-    "tells an error where an answer begins anew, and the next question gets its own answer alone",
+    "is stopped where it waits to be told whether to go on with a tool, and every call has its result",
     TIMEOUT,
     async () => {
       using client = await open();
-      client.ask("Question one.", { request_id: "one" });
-      const call = await model.next();
-      call.say("Half of");
-      assert.deepEqual(await client.next(), { type: "event_text_chunk", text: "Half of", request_id: "one" });
-      call.cut();
-      const again = await model.next();
-      again.say("Another beginning");
-      const { code, message, request_id } = await client.failure();
-      assert.deepEqual([code, request_id], ["agent_error", "one"]);
-      assert.match(message, /started again/);
-      client.ask("Question two.", { request_id: "two" });
-      again.say(" and its end.");
-      again.end();
-      await finish(await model.next(), "The answer to two.");
-      assert.equal((await client.answer({ request_id: "two" })).text, "The answer to two.");
+      model.will((call) => {
+        const name = call.tools.find((tool) => /ask$/.test(tool.name))?.name ?? "";
+        const calls = ["1", "2"].map((id) => ({ id, name, args: '{"question": "Which?"}' }));
+        call.turn({ calls });
+      });
+      assert.match((await client.say("Ask me.")).text, /Which\?/);
+      await stop(client);
+      await world.session(client.session_id, ({ question, status }) => question === null && status === "waiting");
+      assert.equal(model.calls.length, 1);
+      model.otherwise(echoing);
+      assert.equal((await client.say("And now?")).text, "Answer to: And now?");
+      const results = model.calls
+        .at(-1)
+        ?.results.slice(-2)
+        .map(({ text }) => text);
+      assert.deepEqual(results, [
+        "Stopped by a person; whether it took effect is not known.",
+        "Not made: a person stopped it.",
+      ]);
     },
   );
 

@@ -6,7 +6,7 @@ import { within } from "../within.ts";
 
 const WAIT_MS = 60_000;
 export type Answer = { text: string; tokens_used: number; chunks: string[] };
-type Tagged = { request_id?: string };
+type Tagged = { request_id?: string; accepts?: string[] };
 
 export const agentUrl = (url: string, query = ""): string => `${url.replace(/^http/, "ws")}/agent_ws/${query}`;
 
@@ -90,7 +90,8 @@ export class RawClient implements Disposable {
       assert.equal(frame.request_id, request_id, JSON.stringify(frame));
       if (frame.type === "error") assert.fail(`${frame.code}: ${frame.message}`);
       if (frame.type === "event_end") return { text: chunks.join(""), tokens_used: frame.tokens_used, chunks };
-      chunks.push(frame.text);
+      if (frame.type === "event_restart") chunks.splice(0);
+      else chunks.push(frame.text);
     }
   }
 

@@ -38,7 +38,7 @@ describe("the reset of the one chat", () => {
       const status = await client.next();
       assert.ok(status.type === "status" && status.status === "ready", JSON.stringify(status));
       assert.notEqual(status.session_id, old);
-      assert.match(status.session_id, /^default/);
+      assert.match(status.session_id ?? "", /^default/);
     }
     assert.equal(one.session_id, other.session_id);
     using late = await open();
@@ -49,6 +49,26 @@ describe("the reset of the one chat", () => {
     assert.equal(steps.at(-1)?.text, "Answer to: My name is Ada.");
     const ended = await world.status(old, "stopped");
     assert.equal(ended.stop_reason, "destroyed");
+  });
+
+  test("takes a body of any type, and none", TIMEOUT, async () => {
+    const bodies: [type: string | undefined, body: string | undefined][] = [
+      [undefined, undefined],
+      ["application/json", undefined],
+      ["application/json", "{}"],
+      ["application/json", "not JSON"],
+      ["text/plain", ""],
+      ["application/x-www-form-urlencoded", "a=1"],
+      ["application/octet-stream", "x"],
+    ];
+    for (const [type, body] of bodies) {
+      const response = await fetch(`${world.server.url}/reset`, {
+        method: "POST",
+        ...(body === undefined ? {} : { body: Buffer.from(body) }),
+        ...(type === undefined ? {} : { headers: { "content-type": type } }),
+      });
+      assert.equal(response.status, 200, `${type} ${body}: ${await response.text()}`);
+    }
   });
 
   test("fails the answer in flight, leaves the model, and lets those in line ask the new chat", TIMEOUT, async () => {

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { access, mkdir, readFile, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, test } from "node:test";
+import { addPrompt } from "../../src/agent-api/context-prompts.ts";
 import { FORMATS, type LlmWorld, sharedLlmWorld, sharedModelServer, TIMEOUT } from "../llm/llm-fixture.ts";
 import type { ModelCall } from "../llm/model-call.ts";
 import { failing } from "../llm/model-server.ts";
@@ -82,6 +83,44 @@ function samePromises(world: () => LlmWorld): void {
     const { background } = (await chat.say(load("twice"))).state;
     assert.equal(background.length, 1, "one file is one background");
     assert.equal(background[0]?.text, await fileOf(world(), "twice"));
+  });
+
+  test("loads in place of what was loaded before, or beside it, and saves without it", TIMEOUT, async () => {
+    const chat = await ChatSession.open(world());
+    await chat.say("The word is tulip.");
+    for (const name of ["red", "blue", "green"]) await chat.say(save(name));
+    const paths = (said: Awaited<ReturnType<typeof chat.say>>): string[] =>
+      said.state.background.map(({ path }) => path.replace(/^.*\//, ""));
+    await chat.say(load("red"));
+    assert.deepEqual(paths(await chat.say(load("blue"))), ["blue.md"]);
+    const both = await chat.say(addPrompt("green"));
+    assert.equal(both.text, "Loaded: green");
+    assert.deepEqual(paths(both), ["blue.md", "green.md"]);
+    const marked = "# Saved conversation\n\nThe secret is marigold.\n";
+    await writeFile(join(world().workspace, "contexts/blue.md"), marked);
+    assert.deepEqual(paths(await chat.say(addPrompt("blue"))), ["green.md", "blue.md"]);
+    await chat.say(save("after"));
+    const after = await fileOf(world(), "after");
+    assert.doesNotMatch(after, /marigold/);
+    assert.match(after, /Loaded as background: .*green\.md, .*blue\.md/);
+  });
+
+  test("refuses to load more than it can keep in mind, and keeps what it had", TIMEOUT, async () => {
+    const chat = await ChatSession.open(world());
+    await mkdir(join(world().workspace, "contexts"), { recursive: true });
+    const write = (name: string, size: number) =>
+      writeFile(join(world().workspace, `contexts/${name}.md`), "word ".repeat(size / 5));
+    await Promise.all([write("small", 20_000), write("half", 45_000), write("huge", 60_005)]);
+    assert.equal((await chat.say(load("small"))).text, "Loaded: small");
+    for (const prompt of [load("huge"), addPrompt("half")]) {
+      const { text, state } = await chat.say(prompt);
+      assert.match(text, /^I could not load it: its \d+ characters are too many \(.*at most \d+\)\.$/);
+      assert.deepEqual(
+        state.background.map(({ text: kept }) => kept.length),
+        [20_000],
+      );
+    }
+    assert.equal((await chat.say(load("half"))).text, "Loaded: half");
   });
 }
 

@@ -6,7 +6,10 @@ import { type Catalogue, catalogue, LANGUAGES } from "../../src/surfaces/matrix/
 const TIME = "2026-04-16T12:34:56.000Z";
 const ASKED = { text: "Which?", choices: null, schema: null };
 const SAMPLES: { [Name in keyof Catalogue]?: { args: unknown[]; said: RegExp[] }[] } = {
-  unknown_command: [{ args: ["wow"], said: [/`!wow`/] }],
+  unknown_command: [
+    { args: ["wow", null], said: [/`!wow`/] },
+    { args: ["wow", "new"], said: [/`!wow`/, /`!new`/] },
+  ],
   queued: [1, 2, 5, 21].map((ahead) => ({ args: [ahead], said: [new RegExp(String(ahead))] })),
   agent_failed: [{ args: ["no key"], said: [/no key/] }],
   set_aside: [{ args: ["no way"], said: [/no way/] }],
@@ -33,11 +36,28 @@ const SAMPLES: { [Name in keyof Catalogue]?: { args: unknown[]; said: RegExp[] }
     { args: [{ kind: "load", names: [], page: 0 }], said: [/\S/] },
     { args: [{ kind: "destroy", session: "s-1" }], said: [/`s-1`/] },
   ],
-  context: ["ready", "busy", "away"].map((status) => ({
+  wants_number: [{ args: [{ kind: "load", names: [], page: 0 }], said: [/0/] }],
+  wants_yes_or_no: [{ args: [{ kind: "overwrite", name: "tea", then_reset: false }], said: [/`tea`/, /`!yes`/] }],
+  left: [
+    { args: [{ kind: "reset" }], said: [/\S/] },
+    { args: [{ kind: "overwrite", name: "tea", then_reset: false }], said: [/`tea`/] },
+    { args: [{ kind: "load", names: [], page: 0 }], said: [/\S/] },
+    { args: [{ kind: "destroy", session: "s-1" }], said: [/`s-1`/] },
+  ],
+  context: ["ready", "busy", "asks", "paused", "failed", "away"].map((status) => ({
     args: [
-      { name: "tea", status, waiting: 3, tokens_last: 41, tokens_total: 99, saves: [{ name: "old", saved_at: TIME }] },
+      {
+        name: "tea",
+        loaded: ["cake", "milk"],
+        status,
+        error: status === "failed" ? "no key" : null,
+        waiting: 3,
+        tokens_last: 41,
+        tokens_total: 99,
+        saves: [{ name: "old", saved_at: TIME }],
+      },
     ],
-    said: [/`tea`/, /3/, /41/, /99/, /`old`/],
+    said: [/`tea`/, /`cake`, `milk`/, /3/, /41/, /99/, /`old`/, ...(status === "failed" ? [/no key/] : [])],
   })),
   new_room: [{ args: ["https://x"], said: [/https:\/\/x/] }],
   new_room_failed: [{ args: ["no right"], said: [/no right/] }],
@@ -96,6 +116,7 @@ describe("the catalogues", () => {
           const text = (value as (...given: unknown[]) => string)(...args);
           for (const expected of said) assert.match(text, expected);
           assert.doesNotMatch(text, /undefined|\[object|NaN/);
+          assert.doesNotMatch(text, /\\/, "clients that show no formatting would show it");
           if (language === "ru" && name !== "step") assert.match(text, /[а-яё]/i);
         }
         for (const text of texts(value)) {

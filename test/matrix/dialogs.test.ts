@@ -19,13 +19,13 @@ class Desk implements AsyncDisposable {
   readonly #worker: InboxWorker;
   #events = 0;
 
-  private constructor(scratch: ScratchFolder) {
+  private constructor(scratch: ScratchFolder, unknown_commands: "answer" | "agent") {
     this.#scratch = scratch;
     this.#database = Database.open(scratch.path);
     this.state = new BotState(this.#database, "DEVICE", "en");
     this.#worker = new InboxWorker({
       state: this.state,
-      dispatcher: registeredHandlers(),
+      dispatcher: registeredHandlers({ unknown_commands }),
       bot: { user_id: "@bot:x", display_name: null },
       isAllowed: () => true,
       context: { agent_status: () => this.status, isOperator: (user_id) => user_id === "@olga:x" },
@@ -33,8 +33,8 @@ class Desk implements AsyncDisposable {
     });
   }
 
-  static async open(): Promise<Desk> {
-    return new Desk(await scratchFolder());
+  static async open(unknown_commands: "answer" | "agent" = "answer"): Promise<Desk> {
+    return new Desk(await scratchFolder(), unknown_commands);
   }
 
   /** What is said at once. */
@@ -88,32 +88,74 @@ describe("an open question", () => {
     await using desk = await Desk.open();
     const olga = { sender: "@olga:x" };
     desk.hears("!reset", olga);
-    const [said = ""] = desk.hears("!destroy s-1", olga);
-    assert.match(said, /whether to reset, is off the table/);
+    desk.state.transaction(() => desk.state.saves.record("@olga:x", "tea", "2026-01-01T00:00:00.000Z"));
+    const [said = ""] = desk.hears("!save tea", olga);
+    assert.match(said, /whether to reset, no longer applies/);
     desk.hears("!yes", olga);
-    assert.deepEqual(desk.tasks, [{ kind: "control", verb: "destroy", session: "s-1" }]);
+    assert.deepEqual(desk.tasks, [{ kind: "save", name: "tea", then_reset: true }]);
     desk.hears("!destroy s-2", olga);
-    assert.match(desk.hears("!reset", olga)[0] ?? "", /whether to end `s-2`, is off the table/);
+    assert.match(desk.hears("!reset", olga)[0] ?? "", /whether to end `s-2`, no longer applies/);
     desk.hears("!yes", olga);
     assert.deepEqual(desk.tasks.at(-1), { kind: "reset" });
     assert.match(desk.hears("!yes", olga)[0] ?? "", /Nothing is waiting/);
   });
 
+  test("about ending a session is meant by a !yes that comes before it is put", async () => {
+    await using desk = await Desk.open();
+    const olga = { sender: "@olga:x" };
+    desk.hears("!reset", olga);
+    assert.deepEqual(desk.hears("!destroy s-1", olga), [], "the session is looked for first");
+    assert.deepEqual(desk.hears("!yes", olga), []);
+    assert.deepEqual(desk.tasks, [
+      { kind: "ask_destroy", session: "s-1", sent_at: 0 },
+      { kind: "control", verb: "destroy", session: "s-1" },
+    ]);
+  });
+
+  test("says what is cancelled by !no, !cancel and 0", async () => {
+    await using desk = await Desk.open();
+    desk.state.transaction(() => desk.state.saves.record("@olga:x", "tea", "2026-01-01T00:00:00.000Z"));
+    for (const [command, answer, said] of [
+      ["!reset", "!no", "Cancelled: nothing was reset."],
+      ["!save tea", "!cancel", "Cancelled: `tea` was not overwritten."],
+      ["!load", "0", "Cancelled: nothing was loaded."],
+      ["!load", "!cancel", "Cancelled: nothing was loaded."],
+      ["!destroy s-1", "!no", "Cancelled: `s-1` goes on."],
+    ] as const) {
+      desk.hears(command, { sender: "@olga:x" });
+      assert.deepEqual(desk.hears(answer, { sender: "@olga:x" }), [said]);
+      assert.match(desk.hears("!yes", { sender: "@olga:x" })[0] ?? "", /Nothing is waiting/);
+    }
+  });
+
+  test("says what it asks where the answer is for the list that it closed, or the other way round", async () => {
+    await using desk = await Desk.open();
+    desk.state.transaction(() => desk.state.saves.record("@anna:x", "tea", "2026-01-01T00:00:00.000Z"));
+    desk.hears("!load");
+    desk.hears("!reset");
+    assert.deepEqual(desk.hears("1"), ["My last question was whether to reset: answer `!yes` or `!no`."]);
+    desk.hears("!load");
+    assert.match(desk.hears("!yes")[0] ?? "", /^My last question was what to load: answer with a number/);
+    assert.deepEqual(desk.tasks, []);
+    desk.hears("1");
+    assert.deepEqual(desk.tasks, [{ kind: "load", name: "tea", adds: false }]);
+  });
+
   test("that has run out supersedes nothing", async () => {
     await using desk = await Desk.open();
     desk.hears("!reset", { minute: 0 });
-    assert.doesNotMatch(desk.hears("!reset", { minute: 11 })[0] ?? "", /off the table/);
+    assert.doesNotMatch(desk.hears("!reset", { minute: 11 })[0] ?? "", /no longer applies/);
   });
 
   test("for a number takes no yes, and keeps the numbers it was asked with", async () => {
     await using desk = await Desk.open();
     for (const [at, name] of ["old", "new"].entries())
       desk.state.transaction(() => desk.state.saves.record("@anna:x", name, `2026-01-0${at + 1}T00:00:00.000Z`));
-    assert.match(desk.hears("!load")[0] ?? "", /1\\\. `new`.*\n2\\\. `old`/);
-    assert.match(desk.hears("!yes")[0] ?? "", /Nothing is waiting/);
+    assert.match(desk.hears("!load")[0] ?? "", /1\. `new`.*\n2\. `old`/);
+    assert.match(desk.hears("!yes")[0] ?? "", /answer with a number/);
     desk.state.transaction(() => desk.state.saves.record("@anna:x", "newest", "2026-01-03T00:00:00.000Z"));
     desk.hears("1");
-    assert.deepEqual(desk.tasks, [{ kind: "load", name: "new" }]);
+    assert.deepEqual(desk.tasks, [{ kind: "load", name: "new", adds: false }]);
     desk.hears("1");
     assert.deepEqual(desk.tasks.at(-1), { kind: "ask", text: "1" });
   });
@@ -124,7 +166,78 @@ describe("an open question", () => {
     desk.hears("what would be lost?");
     desk.hears("!context");
     desk.hears("!yes");
-    assert.deepEqual(desk.tasks, [{ kind: "ask", text: "what would be lost?" }, { kind: "reset" }]);
+    assert.deepEqual(desk.tasks, [
+      { kind: "ask", text: "what would be lost?" },
+      { kind: "context" },
+      { kind: "reset" },
+    ]);
+  });
+});
+
+describe("an unknown command", () => {
+  test("is answered with the nearest one that the person may use, and costs no question", async () => {
+    await using desk = await Desk.open();
+    for (const [command, nearest] of [
+      ["!laod tea", "load"],
+      ["!Contxt", "context"],
+      ["!rset", "reset"],
+      ["!settingss", "settings"],
+    ] as const)
+      assert.match(desk.hears(command)[0] ?? "", new RegExp(`Did you mean \`!${nearest}\``), command);
+    assert.doesNotMatch(desk.hears("!destory x")[0] ?? "", /Did you mean/);
+    assert.match(desk.hears("!destory x", { sender: "@olga:x" })[0] ?? "", /Did you mean `!destroy`/);
+    assert.deepEqual(desk.hears("!weather"), ["There is no command `!weather`. `!help` lists all commands."]);
+    assert.deepEqual(desk.tasks, []);
+  });
+
+  test("goes to the agent where it is to, unless the bot is called by its name", async () => {
+    await using desk = await Desk.open("agent");
+    assert.deepEqual(desk.hears("!wow zz"), []);
+    assert.deepEqual(desk.tasks, [{ kind: "ask", text: "!wow zz" }]);
+    assert.match(desk.hears("@bot:x: !wow")[0] ?? "", /There is no command `!wow`/);
+    assert.equal(desk.tasks.length, 1);
+  });
+});
+
+test("!load +name loads beside what was loaded before, by name and from the list", async () => {
+  await using desk = await Desk.open();
+  desk.state.transaction(() => desk.state.saves.record("@anna:x", "tea", "2026-01-01T00:00:00.000Z"));
+  desk.hears("!load +tea");
+  desk.hears("!load +");
+  desk.hears("1");
+  assert.deepEqual(desk.tasks, Array(2).fill({ kind: "load", name: "tea", adds: true }));
+});
+
+describe("what the bot knows of the agent's chat", () => {
+  test("lists what is loaded: a load replaces, an addition comes beside it", async () => {
+    await using desk = await Desk.open();
+    const { chat } = desk.state;
+    chat.belongTo("default-1");
+    for (const [name, adds] of [
+      ["a", true],
+      ["b", true],
+      ["a", true],
+    ] as const)
+      chat.loaded(name, adds);
+    assert.deepEqual(chat.of("default-1").loaded, ["b", "a"]);
+    chat.loaded("c", false);
+    assert.deepEqual(chat.of("default-1").loaded, ["c"]);
+  });
+
+  test("does not hold for a chat that was started afresh elsewhere", async () => {
+    await using desk = await Desk.open();
+    const { chat } = desk.state;
+    chat.belongTo("default-1");
+    chat.answered(5);
+    chat.saved("tea");
+    chat.loaded("tea", false);
+    const nothing = { name: null, loaded: [], tokens_last: 0, tokens_total: 0 };
+    assert.deepEqual(chat.of("default-2"), nothing);
+    assert.equal(chat.of("default-1").name, "tea");
+    assert.equal(chat.of(null).name, "tea", "an agent that names no session goes on");
+    chat.belongTo("default-2");
+    chat.answered(7);
+    assert.deepEqual(chat.of("default-2"), { ...nothing, tokens_last: 7, tokens_total: 7 });
   });
 });
 

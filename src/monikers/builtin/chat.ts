@@ -1,5 +1,6 @@
 import { z } from "zod";
 import type { FrameIn, FrameOut } from "../../domain/step-frame.ts";
+import { STOP_PROMPT } from "../../domain/stop-prompt.ts";
 import { loopStep } from "../agent/agent-loop.ts";
 import { hear, withHeard } from "../agent/heard.ts";
 import { type LoopState, type Question, recall, toState } from "../agent/loop-state.ts";
@@ -8,6 +9,7 @@ import { type Answered, contextPrompt } from "../chat/contexts.ts";
 import { runFileTool } from "../chat/file-tools.ts";
 import { condenseOffline, fromTurns, remember } from "../chat/memory.ts";
 import { answerOffline } from "../chat/offline.ts";
+import type { ModelMessage } from "../llm/model-turn.ts";
 import { defineMoniker, type StepContext } from "../moniker.ts";
 
 const INSTRUCTIONS =
@@ -32,12 +34,14 @@ export const chat = defineMoniker<Params>({
   migrate: fromTurns,
   async step(frame, context) {
     const state = recall(frame.state);
+    const { said } = hear(frame.guidance ?? []);
+    if (said.at(-1)?.message.text === STOP_PROMPT)
+      return answered(frame, context, { state: withoutCalls(state), text: "Stopped." });
     const own = state.calls.length === 0 ? await ownAnswer(frame, state, context) : null;
     if (own) return own;
     const { llm, params } = context;
     const { instructions = INSTRUCTIONS, tools } = params;
     if (llm) return loopStep({ frame, context, llm, profile: { instructions, tools } });
-    const { said } = hear(frame.guidance ?? []);
     const asked = said.map(({ message }) => message.text).join("\n");
     const offline = await answerOffline(asked, state, context.tools.workspace);
     const question =
@@ -47,6 +51,18 @@ export const chat = defineMoniker<Params>({
     return answered(frame, context, { state, text: offline.text, question });
   },
 });
+
+/** LOOP-1: calls that are not made any more have a result as well. */
+function withoutCalls(state: LoopState): LoopState {
+  const results = state.calls.map(({ call_id, name }, at): ModelMessage => {
+    const text =
+      at === 0 ? "Stopped by a person; whether it took effect is not known." : "Not made: a person stopped it.";
+    return { role: "tool", call_id, name, text, is_error: true };
+  });
+  const messages = [...state.messages, ...results, ...state.heard];
+  const none = { calls: [], heard: [], finished: 0, awaited: null, is_once: false, is_approved: false };
+  return { ...state, ...none, messages };
+}
 
 /** What needs no model: the prompts that save and load a conversation, and the answer to a question about a file. */
 async function ownAnswer(frame: FrameIn, state: LoopState, context: StepContext): Promise<FrameOut | null> {

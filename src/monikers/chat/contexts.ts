@@ -2,22 +2,26 @@ import { conversationLines } from "../agent/conversation-lines.ts";
 import type { LoopState, Question } from "../agent/loop-state.ts";
 import { type StepContext, StepError } from "../moniker.ts";
 import type { Workspace } from "../tools/workspace.ts";
-import { backgroundText, transcript, withBackground } from "./memory.ts";
+import { transcript, withBackground } from "./memory.ts";
 import { parseContextPrompt } from "./parse-context-prompt.ts";
 
 /** What is said, and what has to be confirmed first, if anything. */
 export type Answered = { state: LoopState; text: string; question?: Question | null };
 
 /**
- * The two prompts by which chat surfaces save and load a conversation. They do what they say, with a model and without
+ * The prompts by which chat surfaces save and load a conversation. They do what they say, with a model and without
  * one: the file is written and read here, the model only words the summary.
  */
 export async function contextPrompt(message: string, state: LoopState, context: StepContext): Promise<Answered | null> {
   const prompt = parseContextPrompt(message);
   if (!prompt) return null;
   const { verb, path, reply } = prompt;
-  const work = verb === "save" ? saveContext : loadContext;
-  return answering(state, verb, () => work(path, reply, state, context));
+  if (verb === "save") return answering(state, verb, () => saveContext(path, reply, state, context));
+  const others = verb === "add" ? state.background : [];
+  return answering(state, "load", async () => {
+    const loaded = { path, text: await context.tools.workspace.read(path) };
+    return { state: withBackground(state, loaded, others, context.llm), text: reply };
+  });
 }
 
 async function saveContext(
@@ -36,8 +40,9 @@ async function saveContext(
           quiet,
         )
       : everything;
-  const background = backgroundText(state);
-  const parts = [HEADING, summary || "Nothing was said yet.", background && `## Background\n\n${background}`];
+  // What was loaded has files of its own: copied, it would grow with every save.
+  const loaded = state.background.map(({ path: file }) => file).join(", ");
+  const parts = [HEADING, summary || "Nothing was said yet.", loaded && `(Loaded as background: ${loaded})`];
   const text = `${parts.filter(Boolean).join("\n\n")}\n`;
   // A save makes way for the next one of its name; what somebody else wrote is asked about.
   if (await isForeign(tools.workspace, path)) return { state, ...overwriting(path, text) };
@@ -60,10 +65,6 @@ async function isForeign(workspace: Workspace, path: string): Promise<boolean> {
 function overwriting(path: string, text: string): { text: string; question: Question } {
   const asked = `${path} exists already and is not a saved conversation. Shall I overwrite it? (yes or no)`;
   return { text: asked, question: { text: asked, tool: "write_file", args: { path, text } } };
-}
-
-async function loadContext(path: string, reply: string, state: LoopState, { tools }: StepContext): Promise<Answered> {
-  return { state: withBackground(state, path, await tools.workspace.read(path)), text: reply };
 }
 
 /** What cannot be done is an answer, not a failure of the step: it would fail again and again. */

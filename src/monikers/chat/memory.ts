@@ -1,23 +1,43 @@
 import type { JsonObject, JsonValue } from "../../domain/json.ts";
 import { isObject } from "../../domain/json.ts";
 import type { LoopState } from "../agent/loop-state.ts";
+import { roomFor } from "../agent/window.ts";
 import { extract, shorten } from "../extract.ts";
+import type { Llm } from "../llm/llm.ts";
 import type { ModelMessage } from "../llm/model-turn.ts";
+import { StepError } from "../moniker.ts";
 
 /** Characters of conversation that a chat without a model keeps word for word. */
 const BUDGET = 24_000;
 const LARGEST_SUMMARY = 8000;
+/** Characters of all that is loaded. */
 const LARGEST_BACKGROUND = 60_000;
+/** Of what the model takes, so that there is room for the conversation. */
+const FOR_BACKGROUND = 0.4;
 
 export function remember(state: LoopState, ...messages: ModelMessage[]): LoopState {
   const all = [...state.messages, ...messages.filter(({ text }) => text !== "")];
   return { ...state, messages: all, exchange_at: all.length };
 }
 
-export function withBackground(state: LoopState, path: string, text: string): LoopState {
-  const others = state.background.filter((entry) => entry.path !== path);
-  return { ...state, background: [...others, { path, text: text.slice(0, LARGEST_BACKGROUND) }] };
+/** A context beside others, or in their place. What does not fit is refused: half of a context would pass for the whole. */
+export function withBackground(state: LoopState, loaded: Background, others: Background[], llm: Llm | null): LoopState {
+  const background = [...others.filter(({ path }) => path !== loaded.path), loaded];
+  const most = llm
+    ? Math.min(LARGEST_BACKGROUND, Math.floor(roomFor(llm, state) * FOR_BACKGROUND))
+    : LARGEST_BACKGROUND;
+  const size = background.reduce((sum, { text }) => sum + text.length, 0);
+  if (size <= most) return { ...state, background };
+  const beside = background.length > 1 ? `with what is loaded already, ${size}` : String(size);
+  throw new StepError(
+    "background_too_large",
+    `its ${loaded.text.length} characters are too many (${beside} of at most ${most})`,
+    {
+      retryable: false,
+    },
+  );
 }
+type Background = LoopState["background"][number];
 
 /** Without a model, the oldest messages become their most telling sentences where there are too many. */
 export function condenseOffline(state: LoopState): LoopState {

@@ -1,7 +1,8 @@
-export type ContextPrompt = { verb: "save" | "load"; path: string; reply: string };
+export type ContextPrompt = { verb: "save" | "load" | "add"; path: string; reply: string };
 
 /**
- * Reads the two prompts by which chat surfaces save and load a conversation, or answers null for any other message.
+ * Reads the prompts by which chat surfaces save a conversation and load one, in place of what is loaded or beside it, or answers
+ * null for any other message.
  *
  * Anyone may send any message, so it is read from left to right without going back: a regular expression for it takes
  * quadratic time on a long run of spaces.
@@ -10,7 +11,8 @@ export function parseContextPrompt(message: string): ContextPrompt | null {
   const text = message.trim();
   return (
     parse(text, "save", "Summarize our conversation and save to ", "", "Reply only with:") ??
-    parse(text, "load", "Load context from ", "and use it as background for our conversation.", "Reply:")
+    parse(text, "load", "Load context from ", "and use it as background for our conversation.", "Reply:") ??
+    parse(text, "add", "Load context from ", "and use it as additional background for our conversation.", "Reply:")
   );
 }
 

@@ -4,6 +4,7 @@ import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import type { FastifyBaseLogger } from "fastify";
 import { type RawData, WebSocket, WebSocketServer } from "ws";
+import type { z } from "zod";
 import { clientFrameSchema, requestSchema, type ServerFrame } from "../../agent-api/messages.ts";
 import { bearer, isFromThisMachine } from "../access.ts";
 import { parseUrl } from "../parse-url.ts";
@@ -12,6 +13,8 @@ import { drained, MOST_BUFFERED, type Reader, SlowReaders } from "../slow-reader
 import type { SocketOptions } from "../socket-options.ts";
 import type { TokenCheck } from "../token-check.ts";
 import type { DefaultChat } from "./default-chat.ts";
+import type { AnswerEvent } from "./growing-answer.ts";
+import { WithoutRestarts } from "./without-restarts.ts";
 
 const PATH = "/agent_ws/";
 const SOCKET_IO_PATH = "/socket.io/";
@@ -118,7 +121,7 @@ export class AgentSocketServer {
           ...tagged,
         });
       busy = true;
-      void this.#answer({ client, reader, gone: gone.signal }, frame.data.text, tagged).finally(() => {
+      void this.#answer({ client, reader, gone: gone.signal }, frame.data, tagged).finally(() => {
         busy = false;
       });
     });
@@ -132,21 +135,14 @@ export class AgentSocketServer {
 
   async #answer(
     { client, reader, gone }: { client: WebSocket; reader: Reader; gone: AbortSignal },
-    text: string,
+    { text, accepts }: z.infer<typeof clientFrameSchema>,
     tagged: { request_id?: string },
   ): Promise<void> {
+    const old = accepts?.includes("event_restart") ? null : new WithoutRestarts();
     try {
       await this.#chat.ask({ text, user_id: "agent_ws", ...tagged }, async (event) => {
         if (!(await drained(reader, gone, LONGEST_DRAIN_MS))) this.#slowReaders.drop(reader);
-        switch (event.kind) {
-          case "chunk":
-            return send(client, { type: "event_text_chunk", text: event.text, ...tagged });
-          case "end":
-            return send(client, { type: "event_end", tokens_used: event.tokens_used, ...tagged });
-          case "failed":
-            return send(client, { type: "error", code: "agent_error", message: event.message, ...tagged });
-        }
-        return event satisfies never;
+        for (const told of old?.take(event) ?? [event]) send(client, { ...frameOf(told), ...tagged });
       });
     } catch (error) {
       this.#log.error({ err: error }, "a question could not be answered");
@@ -178,6 +174,20 @@ function parse(text: string): unknown {
 function requestIdOf(given: unknown): { request_id?: string } {
   const named = requestSchema.safeParse(given);
   return named.success && named.data.request_id !== undefined ? { request_id: named.data.request_id } : {};
+}
+
+function frameOf(event: AnswerEvent): ServerFrame {
+  switch (event.kind) {
+    case "chunk":
+      return { type: "event_text_chunk", text: event.text };
+    case "restart":
+      return { type: "event_restart" };
+    case "end":
+      return { type: "event_end", tokens_used: event.tokens_used };
+    case "failed":
+      return { type: "error", code: "agent_error", message: event.message };
+  }
+  return event satisfies never;
 }
 
 function send(client: WebSocket, frame: ServerFrame): void {

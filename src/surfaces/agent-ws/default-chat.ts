@@ -150,7 +150,7 @@ export class DefaultChat {
         if (done) return await tell({ kind: "failed", message: WAS_RESET });
         const events = answer.take(value);
         for (const event of events) await tell(event);
-        if (events.some(({ kind }) => kind !== "chunk")) return;
+        if (events.some(({ kind }) => kind === "end" || kind === "failed")) return;
       }
     } finally {
       leaving.abort();

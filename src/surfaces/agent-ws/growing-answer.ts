@@ -1,8 +1,9 @@
 import type { RuntimeEvent } from "../../events/events.ts";
 
-/** What a question brings: pieces of the answer, then its end, or a failure. */
+/** What a question brings: pieces of the answer, then its end, or a failure. After a restart the pieces so far do not count. */
 export type AnswerEvent =
   | { kind: "chunk"; text: string }
+  | { kind: "restart" }
   | { kind: "end"; tokens_used: number }
   | { kind: "failed"; message: string };
 
@@ -10,12 +11,14 @@ const BETWEEN_STEPS = "\n\n";
 
 /**
  * The answer to one question, as a session's events tell it. It begins with the step that was given the question and goes on
- * through the steps that follow by themselves. The joined chunks are exactly those steps' texts, set apart from each other.
+ * through the steps that follow by themselves. The joined chunks since the last restart are exactly those steps' texts, set apart
+ * from each other.
  */
 export class GrowingAnswer {
   readonly #action_id: string;
+  /** Of the steps that ended. */
   #text = "";
-  /** What of it the step under way said. */
+  /** What the step under way said. */
   #ofStep = "";
   #lastIteration: number | null = null;
   #tokens = 0;
@@ -31,9 +34,9 @@ export class GrowingAnswer {
         const { action_ids, iteration, event_seq, truncated, tool, text } = event.delta;
         // The session may still be at work on what others said.
         if (!this.#isPart(action_ids, iteration)) return [];
-        if (event_seq === 0 && this.#ofStep !== "")
-          return [{ kind: "failed", message: "the answer was cut short and started again" }];
-        return truncated || tool !== undefined ? [] : this.#tell(text);
+        // The step is tried again.
+        const restart = event_seq === 0 ? this.#restart() : [];
+        return truncated || tool !== undefined ? restart : [...restart, ...this.#tell(text)];
       }
       case "step":
         return this.#takeStep(event.step);
@@ -53,8 +56,9 @@ export class GrowingAnswer {
     if (step.status === "error") return [{ kind: "failed", message: step.error ?? "the step failed" }];
     if (!this.#isPart(step.action_ids, step.iteration)) return [];
     const text = step.text ?? "";
-    if (!text.startsWith(this.#ofStep)) return [{ kind: "failed", message: "the answer changed while it was given" }];
-    const rest = this.#tell(text.slice(this.#ofStep.length));
+    const restart = text.startsWith(this.#ofStep) ? [] : this.#restart();
+    const rest = [...restart, ...this.#tell(text.slice(this.#ofStep.length))];
+    if (this.#ofStep !== "") this.#text += this.#gap + this.#ofStep;
     this.#ofStep = "";
     this.#lastIteration = step.iteration;
     this.#tokens += step.tokens_used;
@@ -67,9 +71,20 @@ export class GrowingAnswer {
 
   #tell(text: string): AnswerEvent[] {
     if (text === "") return [];
-    const gap = this.#ofStep === "" && this.#text !== "" ? BETWEEN_STEPS : "";
+    const gap = this.#ofStep === "" ? this.#gap : "";
     this.#ofStep += text;
-    this.#text += gap + text;
     return [{ kind: "chunk", text: gap + text }];
+  }
+
+  /** What the step under way said does not count; what the steps before it said does. */
+  #restart(): AnswerEvent[] {
+    if (this.#ofStep === "") return [];
+    this.#ofStep = "";
+    const before: AnswerEvent[] = this.#text === "" ? [] : [{ kind: "chunk", text: this.#text }];
+    return [{ kind: "restart" }, ...before];
+  }
+
+  get #gap(): string {
+    return this.#text === "" ? "" : BETWEEN_STEPS;
   }
 }

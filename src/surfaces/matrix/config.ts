@@ -19,6 +19,7 @@ const configSchema = z.object({
   MATRIX_PLATFORM_BACKEND: z.enum(["real", "mock"]).default("real"),
   MATRIX_STATE: z.string().min(1).default("./matrix-state"),
   MATRIX_ENCRYPTION: z.enum(["on", "off"]).default("on"),
+  MATRIX_UNKNOWN_COMMANDS: z.enum(["answer", "agent"]).default("answer"),
   MATRIX_LANGUAGE: z.enum(["en", "ru"]).default("en"),
   AGENT_WS_URL: z.string().min(1).default("ws://127.0.0.1:4180/agent_ws/"),
   AGENT_BASE_URL: urlWithoutCredentials.default("http://127.0.0.1:4180"),

@@ -55,11 +55,15 @@ export class Invitations {
         if (is_encrypted) await encryption?.announce();
         await homeserver.join(room_id);
         // A welcome must not be the one message that everybody can read.
-        const encrypts = encryption !== null && (is_encrypted || (await homeserver.isEncrypted(room_id)));
-        const { welcome } = catalogue(state.people.settings(user_id).language);
+        const isEncrypted = is_encrypted || (await homeserver.isEncrypted(room_id));
+        const isRefused = isEncrypted && encryption === null;
+        const { welcome, encrypted } = catalogue(state.people.settings(user_id).language);
         state.transaction(() => {
-          if (encrypts) state.encrypted_rooms.add(room_id);
-          for (const content of splitContent(welcome, { is_notice: true })) state.outbox.add(room_id, content);
+          // The stream may have told it first.
+          if (isRefused && !state.encrypted_rooms.refuse(room_id)) return;
+          if (isEncrypted && !isRefused) state.encrypted_rooms.add(room_id);
+          const text = isRefused ? encrypted : welcome;
+          for (const content of splitContent(text, { is_notice: true })) state.outbox.add(room_id, content);
         });
         return sender.wake();
       } catch (error) {

@@ -110,7 +110,7 @@ export class MatrixBot {
     const jobs = new ControlJobs(context, questionWorker, watches);
     const inbox = new InboxWorker({
       state,
-      dispatcher: registeredHandlers(),
+      dispatcher: registeredHandlers({ unknown_commands: config.MATRIX_UNKNOWN_COMMANDS }),
       bot,
       isAllowed,
       context: { agent_status: () => platform.status, isOperator: config.MATRIX_OPERATORS },

@@ -37,16 +37,16 @@ export function commandsSuite(): void {
       assert.ok(!text.includes("!destroy"));
       await person.ask(room, "!help save", /^`!save \[name\]`: Has the agent save/);
       await person.ask(room, "!HELP !load", /^`!load/);
-      await person.ask(room, "!help nonsense", /I know no command `!nonsense`/);
+      await person.ask(room, "!help nonsense", /There is no command `!nonsense`/);
       const { person: olga, room: other } = await settle("olga");
       await olga.ask(other, "!help", /!destroy SESSION/);
     });
 
-    test("an unknown !word is ordinary text, unless the bot is called by it", TIMEOUT, async () => {
+    test("an unknown !word is answered with the nearest command, and other text is not", TIMEOUT, async () => {
       const { person, room } = await settle("anna");
       const { bot } = whole();
-      await person.ask(room, "!wow zz", /You said: !wow zz/);
-      await person.ask(room, `${bot.user_id}: !wow`, /I know no command `!wow`/);
+      await person.ask(room, "!contxt", /Did you mean `!context`/);
+      await person.ask(room, `${bot.user_id}: !wow`, /There is no command `!wow`/);
       await person.ask(room, `${bot.user_id.slice(1).split(":")[0]}: !context`, /Context:/);
       await person.ask(room, "! not a word", /You said: ! not a word/);
     });
@@ -113,7 +113,7 @@ export function commandsSuite(): void {
         { answer: { n: 3 }, ...by },
         { answer: "yes", ...by },
       ]);
-      await olga.ask(room, "!answer asker-1 yes", /does not ask that any more/);
+      await olga.ask(room, "!answer asker-1 yes", /no longer asks that/);
     });
 
     test("operators list, watch, guide, pause, resume and end sessions", TIMEOUT, async () => {
@@ -148,7 +148,7 @@ export function commandsSuite(): void {
         "each step once, in order",
       );
       await olga.ask(room, "!pause joker-1", /was not paused: /);
-      await olga.ask(room, "!watch nowhere", /No session is named `nowhere`/);
+      await olga.ask(room, "!watch nowhere", /There is no session `nowhere`/);
       await olga.ask(room, "!guide", /!guide SESSION text/);
       await olga.ask(room, "!watch off", /Nothing is watched here/);
     });

@@ -150,7 +150,7 @@ export function messagesSuite(): void {
       await anna.say(room, "!save broken");
       (await agent.question(1)).end("I would rather not.");
       await anna.hears(room, /`broken` was not saved. The agent said: I would rather not/);
-      await anna.ask(room, "!load", /saved nothing yet/);
+      await anna.ask(room, "!load", /no saved contexts yet/);
       await anna.say(room, "!reset");
       await anna.say(room, "!save broken");
       (await agent.question(2)).fail("no disk");

@@ -43,7 +43,7 @@ export function resettingSuite(): void {
       const before = await chatSession();
       for (const word of ["!no", "!cancel"]) {
         await person.ask(room, "!reset", /will forget/);
-        await person.ask(room, word, /Left as it is/);
+        await person.ask(room, word, /^Cancelled/);
         await person.ask(room, "!yes", /Nothing is waiting/);
       }
       assert.equal(await chatSession(), before);
@@ -65,8 +65,8 @@ export function resettingSuite(): void {
       await person.ask(room, "!save twofold", /^Saved/);
       const before = await chatSession();
       await person.ask(room, "!reset", /will forget/);
-      const question = await person.ask(room, "!save twofold", /overwritten\?/);
-      assert.match(question.text, /earlier question, whether to reset, is off the table/);
+      const question = await person.ask(room, "!save twofold", /Overwrite it\?/);
+      assert.match(question.text, /earlier question, whether to reset, no longer applies/);
       await person.ask(room, "!yes", /^Saved as `twofold`/);
       await person.hears(room, /starts afresh/);
       assert.notEqual(await chatSession(), before);
@@ -83,7 +83,7 @@ export function resettingSuite(): void {
       const before = await chatSession();
       await person.ask(room, "!reset", /will forget/);
       const question = await person.ask(room, "!destroy lister-1", /will end for good/);
-      assert.match(question.text, /whether to reset, is off the table/);
+      assert.match(question.text, /whether to reset, no longer applies/);
       await person.ask(room, "!yes", /`lister-1` is ended/);
       await person.ask(room, "!yes", /Nothing is waiting/);
       assert.equal(await chatSession(), before, "the reset was not meant");

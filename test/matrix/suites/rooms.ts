@@ -9,23 +9,32 @@ export function roomsSuite(): void {
   describe("whom and where the bot answers", { skip: skipWithoutHomeserver, concurrency: 2 }, () => {
     const homeserver = sharedHomeserver();
 
-    test("without encryption, an encrypted room gets one clear notice, also after a restart", TIMEOUT, async () => {
-      await using scene = new Scene(homeserver());
-      const bot = await scene.bot({ MATRIX_PLATFORM_BACKEND: "mock", MATRIX_ENCRYPTION: "off" });
-      const anna = await scene.person("anna");
-      const { room_id } = await anna.client.createRoom({ invite: [bot.user_id], initial_state: [ENCRYPTION] });
-      await anna.hears(room_id, /is encrypted.*cannot read/);
-      const later = await anna.openRoom([bot.user_id]);
-      await anna.ask(later, "one", /You said: one/);
-      await anna.client.sendStateEvent(later, "m.room.encryption" as never, ENCRYPTION.content as never, "");
-      await anna.hears(later, /is encrypted/);
-      await bot.kill();
-      await bot.start();
-      const other = await anna.openRoom([bot.user_id]);
-      await anna.ask(other, "two", /You said: two/);
-      for (const room of [room_id, later])
-        assert.equal(anna.heard(room).filter(({ text }) => text.includes("is encrypted")).length, 1);
-    });
+    test(
+      "without encryption, an encrypted room gets one notice and no welcome, also after a restart",
+      TIMEOUT,
+      async () => {
+        await using scene = new Scene(homeserver());
+        const bot = await scene.bot({ MATRIX_PLATFORM_BACKEND: "mock", MATRIX_ENCRYPTION: "off" });
+        const anna = await scene.person("anna");
+        const { room_id } = await anna.client.createRoom({ invite: [bot.user_id], initial_state: [ENCRYPTION] });
+        await anna.hears(room_id, /is encrypted.*cannot read/);
+        assert.deepEqual(
+          anna.heard(room_id).map(({ text }) => text.slice(0, 8)),
+          ["This roo"],
+          "there is no welcome",
+        );
+        const later = await anna.openRoom([bot.user_id]);
+        await anna.ask(later, "one", /You said: one/);
+        await anna.client.sendStateEvent(later, "m.room.encryption" as never, ENCRYPTION.content as never, "");
+        await anna.hears(later, /is encrypted/);
+        await bot.kill();
+        await bot.start();
+        const other = await anna.openRoom([bot.user_id]);
+        await anna.ask(other, "two", /You said: two/);
+        for (const room of [room_id, later])
+          assert.equal(anna.heard(room).filter(({ text }) => text.includes("is encrypted")).length, 1);
+      },
+    );
 
     test("only allowed people may invite it and talk to it", TIMEOUT, async () => {
       await using scene = new Scene(homeserver());

@@ -1,7 +1,7 @@
 import { createInterface, type Interface } from "node:readline/promises";
 import { z } from "zod";
 import { AgentApi, AgentApiError } from "../../../agent-api/agent-api.ts";
-import { loadPrompt, safeName, savePrompt } from "../../../agent-api/context-prompts.ts";
+import { addPrompt, loadPrompt, safeName, savePrompt } from "../../../agent-api/context-prompts.ts";
 import { asTyped } from "../as-typed.ts";
 import { type ApiClient, CommandError } from "../client.ts";
 import { MarkdownLines } from "../markdown.ts";
@@ -10,7 +10,8 @@ import { coloured } from "../output.ts";
 export type ChatOptions = { url: string; token?: string };
 
 const HELP = `/save [name]   save the conversation as contexts/NAME.md in the workspace
-/load name     use a saved conversation as background
+/load name     use a saved conversation as background, in place of what was loaded before
+/load +name    the same beside what was loaded before
 /reset         start afresh; what was said stays in the old session
 /context       what is loaded, and what the last answer cost
 /quit          leave`;
@@ -76,7 +77,7 @@ class Conversation {
       case "/load":
         return name === ""
           ? console.log("/load needs the name of a saved conversation")
-          : this.#context(name, loadPrompt);
+          : this.#context(name.replace(/^\+/, ""), name.startsWith("+") ? addPrompt : loadPrompt);
       case "/reset":
         await this.#client.post(z.object({ status: z.string() }), "/reset");
         this.#name = "none";
@@ -98,9 +99,16 @@ class Conversation {
   }
 
   async #ask(text: string): Promise<void> {
-    const markdown = new MarkdownLines(process.stdout.isTTY);
+    let markdown = new MarkdownLines(process.stdout.isTTY);
+    const on_restart = (): void => {
+      process.stdout.write(markdown.end());
+      console.error(coloured("yellow", "(the answer was cut short; it begins anew)"));
+      markdown = new MarkdownLines(process.stdout.isTTY);
+    };
+    // What is piped elsewhere cannot be taken back: it gets the answer that counts only.
+    const options = process.stdout.isTTY ? { on_restart } : {};
     try {
-      for await (const piece of this.#api.sendMessage(text)) process.stdout.write(markdown.push(piece));
+      for await (const piece of this.#api.sendMessage(text, options)) process.stdout.write(markdown.push(piece));
       process.stdout.write(markdown.end());
       this.#tokens += this.#api.last_tokens_used;
     } catch (error) {

@@ -1,3 +1,4 @@
+import type { ZodTypeProvider } from "fastify-type-provider-zod";
 import { z } from "zod";
 import { EverstepError } from "../../../domain/errors.ts";
 import { idSchema } from "../../../domain/ids.ts";
@@ -129,22 +130,27 @@ const searchRoute: Routes = (app, { store }) => {
   );
 };
 
+/** There is nothing to say in its body, so that one of any type, or none, will do. */
 const resetRoute: Routes = (app, { chat }) => {
-  app.post(
-    "/reset",
-    {
-      schema: {
-        tags: ["system"],
-        operationId: "resetChat",
-        summary: "Start the one chat of /agent_ws/ afresh",
-        response: answers(200, z.object({ status: z.literal("reset") })),
+  void app.register(async (scope) => {
+    scope.removeAllContentTypeParsers();
+    scope.addContentTypeParser("*", { parseAs: "buffer" }, (_request, _body, done) => done(null, undefined));
+    scope.withTypeProvider<ZodTypeProvider>().post(
+      "/reset",
+      {
+        schema: {
+          tags: ["system"],
+          operationId: "resetChat",
+          summary: "Start the one chat of /agent_ws/ afresh",
+          response: answers(200, z.object({ status: z.literal("reset") })),
+        },
       },
-    },
-    async () => {
-      await chat.reset();
-      return { status: "reset" as const };
-    },
-  );
+      async () => {
+        await chat.reset();
+        return { status: "reset" as const };
+      },
+    );
+  });
 };
 
 const healthRoute: Routes = (app, { store, isTrusted }) => {

@@ -1,5 +1,5 @@
 import type { Question as SessionAsk } from "../../../domain/question.ts";
-import type { ResetOutcome } from "../platform/platform-client.ts";
+import type { AgentStatus, ChatState, ResetOutcome } from "../platform/platform-client.ts";
 import type { Question } from "../state/dialogs.ts";
 import type { Control } from "../state/jobs.ts";
 import type { Settings } from "../state/people.ts";
@@ -10,8 +10,11 @@ export const LANGUAGES = ["en", "ru"] as const;
 export type Language = (typeof LANGUAGES)[number];
 
 type ContextFacts = {
+  /** Under which the chat was saved last. */
   name: string | null;
-  status: "ready" | "busy" | "away";
+  loaded: string[];
+  status: AgentStatus | ChatState["status"];
+  error: string | null;
   waiting: number;
   tokens_last: number;
   tokens_total: number;
@@ -25,7 +28,7 @@ export type Catalogue = {
   encrypted: string;
   undecryptable: string;
   text_only: string;
-  unknown_command(name: string): string;
+  unknown_command(name: string, nearest: string | null): string;
   queued(ahead: number): string;
   agent_away: string;
   agent_failed(reason: string): string;
@@ -53,7 +56,9 @@ export type Catalogue = {
   destroy_question(session_id: string): string;
   superseded(question: Question): string;
   nothing_waiting: string;
-  left: string;
+  wants_number(question: Question): string;
+  wants_yes_or_no(question: Question): string;
+  left(question: Question): string;
   effects: { do_it: string; save_first: string; leave: string; pick: string; more: string };
 
   context(facts: ContextFacts): string;

@@ -4,7 +4,15 @@ import { choiceLines } from "./choice-lines.ts";
 import { day, russianHelp } from "./russian-help.ts";
 
 const DONE = { pause: "приостановлена", resume: "продолжена", destroy: "завершена" } as const;
-const STATUS = { ready: "готов", busy: "отвечает", away: "недоступен" } as const;
+const STATUS = {
+  ready: "готов",
+  busy: "отвечает",
+  asks: "ждёт ответа на свой вопрос",
+  paused: "приостановлен; продолжит со следующим вопросом",
+  failed: "сбой; следующий вопрос запустит его снова",
+  away: "недоступен",
+} as const;
+const names = (list: string[]): string => (list.length === 0 ? "нет" : list.map((name) => `\`${name}\``).join(", "));
 
 /** Russian counts in three forms: 1 вопрос, 2 вопроса, 5 вопросов. */
 const plural = (count: number, one: string, few: string, many: string): string => {
@@ -19,7 +27,8 @@ export const russian: Catalogue = {
   undecryptable:
     "У меня нет ключа к этому сообщению и, возможно, к следующим. Отправьте его ещё раз; если не поможет, выйдите на своём устройстве и войдите снова.",
   text_only: "Я понимаю только текст.",
-  unknown_command: (name) => `Команды \`!${name}\` я не знаю. Список команд: \`!help\`.`,
+  unknown_command: (name, nearest) =>
+    `Команды \`!${name}\` нет.${nearest === null ? "" : ` Может быть, \`!${nearest}\`?`} Список команд: \`!help\`.`,
   queued: (ahead) =>
     `В очереди: перед вами ${plural(ahead, "вопрос", "вопроса", "вопросов")}. Ответы придут по порядку.`,
   agent_away: "Агент сейчас недоступен. Вопрос сохранён, ответ придёт, как только агент вернётся.",
@@ -27,8 +36,8 @@ export const russian: Catalogue = {
   agent_silent: "Агент ответил пустым сообщением.",
   undeliverable: "Ответ готов, но сервер отказался его принять.",
   set_aside: (reason) =>
-    `У меня это несколько раз не получилось, и я это отложил (${reason}). Пожалуйста, спросите ещё раз другими словами.`,
-  missed: "Сервер сообщает мне не всё, что здесь было сказано. Пожалуйста, повторите то, на что я не ответил.",
+    `Несколько попыток не удались, больше я не пробую (${reason}). Пожалуйста, спросите ещё раз другими словами.`,
+  missed: "Сервер передал мне не все сообщения этой комнаты. Пожалуйста, повторите те, на которые я не ответил.",
 
   name_rule: "Такое имя не подходит: от 1 до 64 букв, цифр, `-` и `_`, в начале буква или цифра.",
   overwrite: (name, saved_at, isOwn) =>
@@ -40,45 +49,60 @@ export const russian: Catalogue = {
   load_none: "Вы ещё ничего не сохраняли. Сохранить: `!save имя`.",
   load_list: (lines, total) =>
     `Ваши сохранения (${lines[0]?.number}–${lines.at(-1)?.number} из ${total}):\n\n${lines
-      .map(({ number, name, saved_at }) => `${number}\\. \`${name}\` (${day(saved_at)})`)
+      .map(({ number, name, saved_at }) => `${number}. \`${name}\` (${day(saved_at)})`)
       .join("\n")}`,
-  load_no_more: "Открытого списка с продолжением нет. Открыть список: `!load`.",
-  load_out_of_range: (number, total) => `Номера ${number} нет. Выберите от 1 до ${total}; 0 — выйти.`,
+  load_no_more: "Продолжать нечего: список не открыт или показан целиком. Открыть список: `!load`.",
+  load_out_of_range: (number, total) => `Номера ${number} нет. Выберите от 1 до ${total}; 0 — отмена.`,
   load_unknown: (name) => `У вас нет сохранения \`${name}\`. Список: \`!load\`.`,
   loaded: (name) => `Загружено: \`${name}\`.`,
   load_failed: (name, reason) => `\`${name}\` не загружено. Агент ответил: ${reason}`,
 
   reset_question: (name) =>
-    `Агент забудет этот разговор, причём для всех, кто с ним говорит${name === null ? "" : ` (контекст \`${name}\`)`}. Сохранённое останется. Сбросить?`,
+    `Агент забудет этот разговор, причём для всех, кто с ним говорит${name === null ? "" : ` (последнее сохранение: \`${name}\`)`}. Сохранённое останется. Сбросить?`,
   reset_outcome(outcome) {
     switch (outcome.kind) {
       case "reset":
-        return "Агент начинает с чистого листа.";
+        return "Готово: агент начинает с чистого листа.";
       case "missing":
         return "Сброс недоступен: у этого агента нет такой функции. Обратитесь к администратору. Ничего не потеряно.";
       case "timeout":
         return "Агент не ответил на сброс вовремя. Ничего не потеряно, попробуйте позже.";
       case "refused":
-        return `Агент отказался от сброса (${outcome.reason}). Ничего не потеряно.`;
+        return `Агент отклонил сброс (${outcome.reason}). Ничего не потеряно.`;
     }
     return outcome satisfies never;
   },
   destroy_question: (session_id) => `Сессия \`${session_id}\` завершится навсегда. Завершить?`,
-  superseded: (question) => `(Мой прежний вопрос, ${about(question)}, снят.)`,
+  superseded: (question) => `(Мой прежний вопрос — ${about(question)} — больше не действует.)`,
   nothing_waiting: "Ничего не ждёт ответа.",
-  left: "Оставил как есть.",
+  wants_number: (question) => `Последний вопрос — ${about(question)}. Ответьте номером; 0 — отмена.`,
+  wants_yes_or_no: (question) => `Последний вопрос — ${about(question)}. Ответьте \`!yes\` или \`!no\`.`,
+  left(question) {
+    switch (question.kind) {
+      case "reset":
+        return "Отменено: сброса не было.";
+      case "overwrite":
+        return `Отменено: \`${question.name}\` не перезаписано.`;
+      case "load":
+        return "Отменено: ничего не загружено.";
+      case "destroy":
+        return `Отменено: \`${question.session}\` продолжает работу.`;
+    }
+    return question satisfies never;
+  },
   effects: {
     do_it: "да",
     save_first: "сначала сохранить, потом выполнить",
-    leave: "нет, оставить",
-    pick: "номер того, что загрузить",
+    leave: "отмена",
+    pick: "номер сохранения, которое загрузить",
     more: "следующая страница",
   },
 
-  context: ({ name, status, waiting, tokens_last, tokens_total, saves }) =>
+  context: ({ name, loaded, status, error, waiting, tokens_last, tokens_total, saves }) =>
     [
-      `**Контекст:** ${name === null ? "не сохранён" : `\`${name}\``}`,
-      `**Агент:** ${STATUS[status]}${waiting > 0 ? `, в очереди ${plural(waiting, "вопрос", "вопроса", "вопросов")}` : ""}`,
+      `**Контекст:** ${name === null ? "не сохранён" : `последнее сохранение \`${name}\``}`,
+      `**Загружено:** ${names(loaded)}`,
+      `**Агент:** ${STATUS[status]}${error === null ? "" : ` (${error})`}${waiting > 0 ? `, в очереди ${plural(waiting, "вопрос", "вопроса", "вопросов")}` : ""}`,
       `**Токены:** ${tokens_last} на последний ответ, ${tokens_total} всего`,
       `**Ваши сохранения:** ${saves.length === 0 ? "нет" : saves.map((save) => `\`${save.name}\` (${day(save.saved_at)})`).join(", ")}`,
     ].join("\n"),
@@ -91,7 +115,7 @@ export const russian: Catalogue = {
   stopped: "*(остановлено)*",
   nothing_to_stop: "В этой комнате сейчас нет ответа, который можно остановить.",
 
-  operators_only: "Это могут только операторы.",
+  operators_only: "Это доступно только операторам.",
   runtime_unreachable: (reason) => `Не получилось: ${reason}`,
   agents: (lines) =>
     lines.length === 0
@@ -105,7 +129,7 @@ export const russian: Catalogue = {
   session_missing: (command) => `Какая сессия? \`!${command} SESSION\`; список: \`!agents\`.`,
   session_unknown: (session) => `Сессии \`${session}\` нет. Список: \`!agents\`.`,
   session_ambiguous: (session, count) =>
-    `С \`${session}\` начинается ${plural(count, "сессия", "сессии", "сессий")}. Уточните имя.`,
+    `На \`${session}\` начинаются имена ${plural(count, "сессии", "сессий", "сессий")}. Уточните имя.`,
   watching: (session_id) => `Слежу за \`${session_id}\`. Перестать: \`!watch off\`.`,
   watch_over: (session_id, status) => `Состояние \`${session_id}\`: ${status}.`,
   watch_stopped: (session_ids) =>

@@ -1,7 +1,8 @@
 import type { Logger } from "pino";
 import { catalogue } from "../catalogue/catalogue.ts";
 import type { HandlerContext } from "../handlers/handler.ts";
-import { type Outgoing, textOf } from "../outgoing/outgoing.ts";
+import { openDialog } from "../outgoing/open-dialog.ts";
+import type { Outgoing } from "../outgoing/outgoing.ts";
 import { plainNotice, reasonOf } from "../outgoing/plain-notice.ts";
 import { splitContent } from "../outgoing/split-content.ts";
 import type { BotState } from "../state/bot-state.ts";
@@ -71,10 +72,7 @@ export class InboxWorker {
   #say(to: Incoming, outgoing: Outgoing): void {
     const { state } = this.#options;
     const say = catalogue(state.people.settings(to.user_id).language);
-    const before = outgoing.kind === "ui" ? (state.dialogs.current(to)?.question ?? null) : null;
-    const text = before === null ? textOf(outgoing) : `${say.superseded(before)}\n\n${textOf(outgoing)}`;
-    const options = outgoing.kind === "ui" ? { is_notice: true } : outgoing;
-    const [first = ""] = splitContent(text, options).map((content) => state.outbox.add(to.room_id, content));
-    if (outgoing.kind === "ui") state.dialogs.open(to, outgoing.question, first);
+    if (outgoing.kind === "ui") return openDialog(state, say, to, outgoing);
+    for (const content of splitContent(outgoing.text, outgoing)) state.outbox.add(to.room_id, content);
   }
 }

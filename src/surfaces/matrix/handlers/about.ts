@@ -1,31 +1,28 @@
+import { nearestWord } from "../../../domain/nearest-word.ts";
 import { catalogue, LANGUAGES } from "../catalogue/catalogue.ts";
 import type { IncomingCommand } from "../events/incoming.ts";
 import { notice } from "../outgoing/outgoing.ts";
-import { isAgentJob } from "../state/jobs.ts";
-import type { Handler } from "./handler.ts";
+import type { Handler, HandlerContext } from "./handler.ts";
 
 const OPERATOR_COMMANDS = new Set(["agents", "watch", "guide", "answer", "pause", "resume", "destroy"]);
 
-/** From what is known here, without a call to the agent. */
-export const context: Handler<IncomingCommand> = (event, { state, say, agent_status }) => [
-  notice(
-    say.context({
-      name: state.keyValues.get("context_name"),
-      status: agent_status(),
-      waiting: state.jobs.open().filter((job) => isAgentJob(job) && job.state === "queued").length,
-      tokens_last: state.keyValues.number("tokens_last"),
-      tokens_total: state.keyValues.number("tokens_total"),
-      saves: state.saves.of(event.user_id),
-    }),
-  ),
-];
+export const contextFacts: Handler<IncomingCommand> = (event, { state }) => {
+  state.jobs.add(event, { kind: "context" });
+  return [];
+};
 
-export const help: Handler<IncomingCommand> = ({ argument, user_id }, { say, isOperator }) => {
+export function unknownCommand(name: string, user_id: string, { say, isOperator }: HandlerContext): string {
+  const names = Object.keys(say.help.commands).filter((known) => isOperator(user_id) || !OPERATOR_COMMANDS.has(known));
+  return say.unknown_command(name, nearestWord(name, names) ?? null);
+}
+
+export const help: Handler<IncomingCommand> = ({ argument, user_id }, context) => {
+  const { say, isOperator } = context;
   const { commands, title, operators, more } = say.help;
   const asked = argument.replace(/^!/, "").toLowerCase();
   if (asked !== "") {
     const found = Object.hasOwn(commands, asked) ? commands[asked] : undefined;
-    return [notice(found ? `\`${found.usage}\`: ${found.about}` : say.unknown_command(asked))];
+    return [notice(found ? `\`${found.usage}\`: ${found.about}` : unknownCommand(asked, user_id, context))];
   }
   const list = (forOperators: boolean): string =>
     Object.entries(commands)

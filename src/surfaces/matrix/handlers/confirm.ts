@@ -43,9 +43,10 @@ export const edited: Handler<IncomingCallback> = (event, { state }) => {
 
 function agree(event: Origin, { state, say, isOperator }: HandlerContext): Outgoing[] {
   const question = state.dialogs.current(event)?.question;
-  const task = question && taskOf(question);
+  if (!question) return [notice(say.nothing_waiting)];
+  const task = taskOf(question);
   // A list wants a number, not a yes.
-  if (!question || !task) return [notice(say.nothing_waiting)];
+  if (!task) return [notice(say.wants_number(question))];
   state.dialogs.close(event);
   if (question.kind === "destroy" && !isOperator(event.user_id)) return [notice(say.operators_only)];
   state.jobs.add(event, task);
@@ -53,9 +54,10 @@ function agree(event: Origin, { state, say, isOperator }: HandlerContext): Outgo
 }
 
 function decline(event: Origin, { state, say }: HandlerContext): Outgoing[] {
-  if (!state.dialogs.current(event)) return [notice(say.nothing_waiting)];
+  const question = state.dialogs.current(event)?.question;
+  if (!question) return [notice(say.nothing_waiting)];
   state.dialogs.close(event);
-  return [notice(say.left)];
+  return [notice(say.left(question))];
 }
 
 function taskOf(question: Question): Task | null {

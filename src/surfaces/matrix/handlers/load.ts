@@ -9,14 +9,15 @@ type LoadQuestion = Extract<Question, { kind: "load" }>;
 export const load: Handler<IncomingCommand> = (event, context) => {
   const { state, say } = context;
   const saves = state.saves.of(event.user_id);
-  const name = event.argument;
+  const adds = event.argument.startsWith("+");
+  const name = adds ? event.argument.slice(1).trim() : event.argument;
   if (name !== "") {
     if (!saves.some((own) => own.name === name)) return [notice(say.load_unknown(name))];
-    state.jobs.add(event, { kind: "load", name });
+    state.jobs.add(event, { kind: "load", name, adds });
     return [];
   }
   if (saves.length === 0) return [notice(say.load_none)];
-  return [page({ kind: "load", names: saves.map((own) => own.name), page: 0 }, event, context)];
+  return [page({ kind: "load", names: saves.map((own) => own.name), page: 0, adds }, event, context)];
 };
 
 export const more: Handler<IncomingCommand> = (event, context) => {
@@ -31,15 +32,16 @@ export const more: Handler<IncomingCommand> = (event, context) => {
 /** The numbers stay those of the list as it was shown, whatever is saved meanwhile. */
 export function pickLoad(
   number: number,
-  { names }: LoadQuestion,
+  question: LoadQuestion,
   event: Origin,
   { state, say }: HandlerContext,
 ): Outgoing[] {
+  const { names, adds = false } = question;
   const name = names[number - 1];
   if (number !== 0 && name === undefined) return [notice(say.load_out_of_range(number, names.length))];
   state.dialogs.close(event);
-  if (name === undefined) return [notice(say.left)];
-  state.jobs.add(event, { kind: "load", name });
+  if (name === undefined) return [notice(say.left(question))];
+  state.jobs.add(event, { kind: "load", name, adds });
   return [];
 }
 

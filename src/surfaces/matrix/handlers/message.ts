@@ -6,7 +6,6 @@ import type { Handler, HandlerContext } from "./handler.ts";
 import { pickLoad } from "./load.ts";
 
 const LONGEST_QUOTE = 1000;
-/** The agent takes no frame above 256 KB; a Matrix event is smaller, but its quotation comes on top. */
 const isNumber = (text: string): boolean => /^\d{1,6}$/.test(text);
 
 /** A question to the agent, unless it is the number that the person was asked for. */
@@ -17,6 +16,8 @@ export const message: Handler<IncomingMessage> = (event, context) => {
   const dialog = state.dialogs.current(event);
   if (dialog?.question.kind === "load" && isNumber(event.text))
     return pickLoad(Number(event.text), dialog.question, event, context);
+  // It was meant for the list that a newer question closed, and would puzzle the agent.
+  if (dialog?.before?.kind === "load" && isNumber(event.text)) return [notice(say.wants_yes_or_no(dialog.question))];
   return ask(event, context);
 };
 

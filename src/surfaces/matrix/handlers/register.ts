@@ -1,6 +1,8 @@
+import type { MatrixConfig } from "../config.ts";
 import { Dispatcher } from "../events/dispatcher.ts";
 import type { IncomingCommand } from "../events/incoming.ts";
-import { context, help, settings } from "./about.ts";
+import { notice } from "../outgoing/outgoing.ts";
+import { contextFacts, help, settings, unknownCommand } from "./about.ts";
 import { edited, no, reacted, yes } from "./confirm.ts";
 import type { Handler } from "./handler.ts";
 import { load, more } from "./load.ts";
@@ -8,6 +10,8 @@ import { message } from "./message.ts";
 import { reset } from "./reset.ts";
 import { save } from "./save.ts";
 import { agents, answer, destroy, guide, pause, resume, watch } from "./session-commands.ts";
+
+type UnknownCommands = MatrixConfig["MATRIX_UNKNOWN_COMMANDS"];
 
 const newRoom: Handler<IncomingCommand> = (event, { state }) => {
   state.jobs.add(event, { kind: "new_room", name: event.argument });
@@ -19,13 +23,35 @@ const stop: Handler<IncomingCommand> = (event, { state }) => {
   return [];
 };
 
-export function registeredHandlers(): Dispatcher {
+/** With `agent`, a word with a mark before it is ordinary text, unless the bot was called by its name. */
+const unknownTo =
+  (whom: UnknownCommands): Handler<IncomingCommand> =>
+  (event, context) =>
+    whom === "agent" && !event.is_addressed
+      ? message({ ...event, kind: "message" }, context)
+      : [notice(unknownCommand(event.name, event.user_id, context))];
+
+export function registeredHandlers({ unknown_commands }: { unknown_commands: UnknownCommands }): Dispatcher {
   const dispatcher = new Dispatcher();
-  const commands = { save, load, more, reset, context, new: newRoom, settings, help, yes, no, cancel: no, stop };
+  const commands = {
+    save,
+    load,
+    more,
+    reset,
+    context: contextFacts,
+    new: newRoom,
+    settings,
+    help,
+    yes,
+    no,
+    cancel: no,
+    stop,
+  };
   const forOperators = { agents, watch, guide, answer, pause, resume, destroy };
   for (const [name, handler] of Object.entries({ ...commands, ...forOperators }))
     dispatcher.register("command", name, handler);
   dispatcher.register("message", message);
+  dispatcher.register("unknown_command", unknownTo(unknown_commands));
   dispatcher.register("callback", "confirm", reacted);
   dispatcher.register("callback", "edit", edited);
   return dispatcher;

@@ -4,7 +4,7 @@ import type { Handler } from "./handler.ts";
 export const reset: Handler<IncomingCommand> = (_event, { state, say }) => [
   {
     kind: "ui",
-    text: say.reset_question(state.keyValues.get("context_name")),
+    text: say.reset_question(state.chat.of(null).name),
     choices: [
       { command: "!yes", effect: say.effects.do_it },
       { command: "!save name", effect: say.effects.save_first },

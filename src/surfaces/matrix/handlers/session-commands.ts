@@ -1,5 +1,6 @@
 import type { IncomingCommand } from "../events/incoming.ts";
 import { notice } from "../outgoing/outgoing.ts";
+import { NOT_PUT } from "../state/dialogs.ts";
 import type { Task } from "../state/jobs.ts";
 import type { Handler } from "./handler.ts";
 
@@ -25,20 +26,16 @@ export const agents = forOperators((event, { state }) => {
 export const pause = onSession("pause", (session) => ({ kind: "control", verb: "pause", session }));
 export const resume = onSession("resume", (session) => ({ kind: "control", verb: "resume", session }));
 
-export const destroy = forOperators((event, { say }) => {
+/**
+ * The session is looked for before the question is put. The question is open from now on all the same: a `!yes` that comes before it is
+ * put must not agree to an older one.
+ */
+export const destroy = forOperators((event, { state, say }) => {
   const [session] = event.argument.split(/\s+/);
   if (!session) return [notice(say.session_missing("destroy"))];
-  return [
-    {
-      kind: "ui",
-      text: say.destroy_question(session),
-      choices: [
-        { command: "!yes", effect: say.effects.do_it },
-        { command: "!no", effect: say.effects.leave },
-      ],
-      question: { kind: "destroy", session },
-    },
-  ];
+  state.dialogs.open(event, { kind: "destroy", session }, NOT_PUT, state.dialogs.current(event)?.question ?? null);
+  state.jobs.add(event, { kind: "ask_destroy", session, sent_at: event.sent_at });
+  return [];
 });
 
 const withText = (

@@ -11,12 +11,14 @@ export type OutgoingMessage = {
 };
 
 /** A message that waits for one of a few answers. */
-type OutgoingUI = {
+export type OutgoingUI = {
   kind: "ui";
   text: string;
   /** What can be typed, and what that does. */
   choices: { command: string; effect: string }[];
   question: Question;
+  /** The question whose place it takes, where that is no longer open. */
+  superseded?: Question | null;
 };
 
 export type Outgoing = OutgoingMessage | OutgoingUI;

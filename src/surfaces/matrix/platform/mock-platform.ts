@@ -52,6 +52,10 @@ export class MockPlatform implements PlatformClient {
     return { kind: "reset" };
   }
 
+  async chat(): Promise<null> {
+    return null;
+  }
+
   async sessions(): Promise<Session[]> {
     return [];
   }

@@ -6,6 +6,14 @@ import type { Control } from "../state/jobs.ts";
 
 export type AgentStatus = "ready" | "busy" | "away";
 
+/** The agent's chat as its runtime knows it. */
+export type ChatState = {
+  status: "ready" | "busy" | "asks" | "paused" | "failed";
+  error: string | null;
+  /** Names of the contexts that are loaded. */
+  loaded: string[];
+};
+
 export type ResetOutcome =
   | { kind: "reset" }
   /** The agent has no such endpoint. */
@@ -62,12 +70,17 @@ export interface PlatformClient {
   readonly last_tokens_used: number;
   /** Resolves when a question can be asked. */
   ready(signal: AbortSignal): Promise<void>;
-  /** The answer's text as it comes. Throws `AgentFailedError` or `AgentLostError`. */
-  ask(text: string, request_id: string): AsyncGenerator<string, void, undefined>;
+  /**
+   * The answer's text as it comes. Throws `AgentFailedError` or `AgentLostError`. After `onRestart` the answer begins anew, and what
+   * came before does not count.
+   */
+  ask(text: string, request_id: string, onRestart: () => void): AsyncGenerator<string, void, undefined>;
   recover(asked: Asked): Promise<Recovered>;
   /** Cuts the answer in flight short, as far as the agent can. */
   stop(): Promise<void>;
   reset(): Promise<ResetOutcome>;
+  /** Null where there is no runtime that can tell. */
+  chat(): Promise<ChatState | null>;
 
   sessions(): Promise<Session[]>;
   /** By its id, its agent's id, or the beginning of its id. */

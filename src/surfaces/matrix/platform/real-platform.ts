@@ -1,7 +1,9 @@
 import { setTimeout as wait } from "node:timers/promises";
-import { AgentApi, AgentApiError, AgentBusyError } from "../../../agent-api/agent-api.ts";
+import { z } from "zod";
+import { AgentApi, AgentApiError, AgentBusyError, type SendOptions } from "../../../agent-api/agent-api.ts";
 import type { Action } from "../../../domain/action.ts";
-import type { Session } from "../../../domain/session.ts";
+import type { Session, SessionStatus } from "../../../domain/session.ts";
+import { STOP_PROMPT } from "../../../domain/stop-prompt.ts";
 import type { Control } from "../state/jobs.ts";
 import { Backoff, pause } from "../transport/backoff.ts";
 import {
@@ -10,6 +12,7 @@ import {
   type AgentStatus,
   type Answer,
   type Asked,
+  type ChatState,
   type ControlOutcome,
   type PlatformClient,
   PlatformError,
@@ -23,7 +26,6 @@ import { watchSession } from "./watch-session.ts";
 
 const READY_CHECK_MS = 50;
 const SETTLE_MS = 5000;
-const STOP_WORDS = "Stop here: the person does not want this answer any more. Reply only with: Stopped.";
 
 export type RealPlatformOptions = { ws_url: string; base_url: string; token: string | undefined };
 
@@ -69,7 +71,7 @@ export class RealPlatform implements PlatformClient {
   }
 
   get status(): AgentStatus {
-    return !this.#api.isConnected ? "away" : this.#isAsking ? "busy" : "ready";
+    return !this.#api.isConnected ? "away" : this.#isAsking || this.#api.isBusy ? "busy" : "ready";
   }
 
   get session_id(): string | null {
@@ -93,10 +95,10 @@ export class RealPlatform implements PlatformClient {
     for (const wake of this.#waiting) wake();
   }
 
-  async *ask(text: string, request_id: string): AsyncGenerator<string, void, undefined> {
+  async *ask(text: string, request_id: string, onRestart: () => void): AsyncGenerator<string, void, undefined> {
     this.#isAsking = true;
     try {
-      yield* await this.#send(text, request_id);
+      yield* await this.#send(text, { request_id, on_restart: onRestart });
     } catch (error) {
       if (!(error instanceof AgentApiError)) throw error;
       const isLost = error.code === "disconnected" || error.code === "closed" || error.code === "timeout";
@@ -109,10 +111,10 @@ export class RealPlatform implements PlatformClient {
   }
 
   /** An answer that was cut short here may still be under way there; the agent takes no other before its end. */
-  async #send(text: string, request_id: string): Promise<AsyncGenerator<string, void, undefined>> {
+  async #send(text: string, options: SendOptions): Promise<AsyncGenerator<string, void, undefined>> {
     for (;;)
       try {
-        return this.#api.sendMessage(text, { request_id });
+        return this.#api.sendMessage(text, options);
       } catch (error) {
         if (!(error instanceof AgentBusyError)) throw error;
         await wait(READY_CHECK_MS);
@@ -156,11 +158,23 @@ export class RealPlatform implements PlatformClient {
   async stop(): Promise<void> {
     const session_id = this.#api.session_id;
     if (session_id === null) return;
-    await this.#http.submit(session_id, "interrupt", { guidance: STOP_WORDS, mode: "now" }, {});
+    await this.#http.submit(session_id, "interrupt", { guidance: STOP_PROMPT, mode: "now" }, {});
   }
 
   reset(): Promise<ResetOutcome> {
     return this.#http.reset();
+  }
+
+  async chat(): Promise<ChatState | null> {
+    const { session_id } = this.#api;
+    if (session_id === null) return null;
+    try {
+      const session = await this.#http.session(session_id);
+      return session && chatStateOf(session);
+    } catch (error) {
+      if (error instanceof PlatformError) return null;
+      throw error;
+    }
   }
 
   sessions(): Promise<Session[]> {
@@ -206,4 +220,26 @@ export class RealPlatform implements PlatformClient {
   watch(session_id: string, after_iteration: number, follower: SessionFollower): Disposable {
     return watchSession({ http: this.#http, session_id, after_iteration }, follower);
   }
+}
+
+const CHAT_STATUSES: Record<SessionStatus, ChatState["status"]> = {
+  running: "busy",
+  waiting: "ready",
+  paused: "paused",
+  error: "failed",
+  stopping: "failed",
+  stopped: "failed",
+  done: "failed",
+};
+
+const backgroundSchema = z.object({ background: z.array(z.object({ path: z.string() })).catch([]) });
+
+function chatStateOf({ status, question, last_error, context }: Session): ChatState {
+  const known = backgroundSchema.safeParse(context);
+  const paths = known.success ? known.data.background.map(({ path }) => path) : [];
+  return {
+    status: status === "waiting" && question !== null ? "asks" : CHAT_STATUSES[status],
+    error: status === "error" ? last_error : null,
+    loaded: paths.map((path) => path.replace(/^.*\//, "").replace(/\.md$/, "")),
+  };
 }

@@ -36,16 +36,20 @@ export class RuntimeHttp {
 
   async sessions(): Promise<Session[]> {
     const agents = z.object({ agents: z.array(z.object({ latest: sessionSchema })) });
-    return (await this.#read(agents, "/api/agents")).agents.map(({ latest }) => latest);
+    return (await this.#list(agents, "/api/agents")).agents.map(({ latest }) => latest);
+  }
+
+  session(session_id: string): Promise<Session | null> {
+    return this.#find(sessionSchema, `/api/sessions/${encodeURIComponent(session_id)}`);
   }
 
   async findSessions(name: string): Promise<Session[]> {
-    const exact = await this.#find(sessionSchema, `/api/sessions/${encodeURIComponent(name)}`);
+    const exact = await this.session(name);
     if (exact) return [exact];
     const agent = await this.#find(z.object({ latest: sessionSchema }), `/api/agents/${encodeURIComponent(name)}`);
     if (agent) return [agent.latest];
     const list = z.object({ sessions: z.array(sessionSchema) });
-    const { sessions } = await this.#read(list, "/api/sessions", { limit: PAGE });
+    const { sessions } = await this.#list(list, "/api/sessions", { limit: PAGE });
     return sessions.filter(({ session_id }) => session_id.startsWith(name));
   }
 
@@ -91,6 +95,17 @@ export class RuntimeHttp {
     } catch (error) {
       if (error instanceof PlatformError && error.cause instanceof ClientError && error.cause.status === 404)
         return null;
+      throw error;
+    }
+  }
+
+  /** Every runtime has its lists: where one is missing there is none. */
+  async #list<Shape>(schema: z.ZodType<Shape>, path: string, query: Query = {}): Promise<Shape> {
+    try {
+      return await this.#read(schema, path, query);
+    } catch (error) {
+      if (error instanceof PlatformError && error.cause instanceof ClientError && error.cause.status === 404)
+        throw new PlatformError("the agent behind this bot has no runtime that can be steered", { cause: error });
       throw error;
     }
   }

@@ -1,4 +1,5 @@
 import type { Language } from "../catalogue/catalogue.ts";
+import { ChatFactsState } from "./chat-facts.ts";
 import { CryptoRecords } from "./crypto-records.ts";
 import { Database } from "./database.ts";
 import { Dialogs } from "./dialogs.ts";
@@ -30,6 +31,7 @@ export class BotState {
   readonly watches: Watches;
   readonly session_questions: SessionQuestions;
   readonly keyValues: KeyValues;
+  readonly chat: ChatFactsState;
   readonly #database: Database;
 
   constructor(database: Database, device_id: string, language: Language) {
@@ -46,6 +48,7 @@ export class BotState {
     this.watches = new Watches(database);
     this.session_questions = new SessionQuestions(database);
     this.keyValues = new KeyValues(database);
+    this.chat = new ChatFactsState(this.keyValues);
   }
 
   transaction<Result>(work: () => Result): Result {

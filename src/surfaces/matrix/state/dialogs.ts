@@ -4,12 +4,16 @@ import type { Database } from "./database.ts";
 export type Question =
   | { kind: "reset" }
   | { kind: "overwrite"; name: string; then_reset: boolean }
-  | { kind: "load"; names: string[]; page: number }
+  | { kind: "load"; names: string[]; page: number; adds?: boolean }
   | { kind: "destroy"; session: string };
 
-export type Dialog = { question: Question; transaction_id: string };
+/** `before`: the question whose place it took, so that an answer to that one is not taken for something else. */
+export type Dialog = { question: Question; transaction_id: string; before: Question | null };
 type StoredDialog = { question: string; transaction_id: string; expires_at: number };
-type Place = { user_id: string; room_id: string; sent_at: number };
+export type Place = { user_id: string; room_id: string; sent_at: number };
+
+/** The transaction id of a question that is open and was not put yet. */
+export const NOT_PUT = "";
 
 const EXPIRES_AFTER_MS = 10 * 60_000;
 
@@ -27,19 +31,20 @@ export class Dialogs {
     this.#database = database;
   }
 
-  /** Answers the question whose place it takes. */
-  open(place: Place, question: Question, transaction_id: string): Question | null {
-    const { user_id, room_id, sent_at } = place;
-    const before = this.current(place);
+  open(
+    { user_id, room_id, sent_at }: Place,
+    question: Question,
+    transaction_id: string,
+    before: Question | null,
+  ): void {
     this.#database.run(
       "INSERT OR REPLACE INTO dialogs (user_id, room_id, question, transaction_id, expires_at) VALUES (?, ?, ?, ?, ?)",
       user_id,
       room_id,
-      JSON.stringify(question),
+      JSON.stringify({ ...question, before }),
       transaction_id,
       sent_at + EXPIRES_AFTER_MS,
     );
-    return before?.question ?? null;
   }
 
   current({ user_id, room_id, sent_at }: Place): Dialog | null {
@@ -49,7 +54,8 @@ export class Dialogs {
       room_id,
     )[0];
     if (!row || row.expires_at < sent_at) return null;
-    return { question: JSON.parse(row.question) as Question, transaction_id: row.transaction_id };
+    const { before = null, ...question } = JSON.parse(row.question) as Question & { before?: Question | null };
+    return { question, transaction_id: row.transaction_id, before };
   }
 
   close({ user_id, room_id }: Omit<Place, "sent_at">): void {

@@ -7,9 +7,11 @@ export type Control = "pause" | "resume" | "destroy";
 export type Task =
   | { kind: "ask"; text: string }
   | { kind: "save"; name: string; then_reset: boolean }
-  | { kind: "load"; name: string }
+  /** `adds`: beside what was loaded before. */
+  | { kind: "load"; name: string; adds?: boolean }
   | { kind: "reset" }
   | { kind: "stop" }
+  | { kind: "context" }
   | { kind: "new_room"; name: string }
   | { kind: "agents" }
   | { kind: "watch"; session: string }
@@ -17,7 +19,9 @@ export type Task =
   /** In words, for whatever the session asks when it is done; or a choice, for that question only. */
   | { kind: "answer"; session: string; text: string }
   | { kind: "answer"; session: string; choice: JsonValue; question_id: string }
-  | { kind: "control"; verb: Control; session: string };
+  | { kind: "control"; verb: Control; session: string }
+  /** Looks for the session before a person is asked whether to end it. `sent_at` is the time of their command. */
+  | { kind: "ask_destroy"; session: string; sent_at: number };
 export type AgentTask = Extract<Task, { kind: "ask" | "save" | "load" }>;
 
 export type Job<Kind extends Task = Task> = {

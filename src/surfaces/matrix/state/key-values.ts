@@ -1,7 +1,16 @@
 import type { Database } from "./database.ts";
 
 /** Single values: where the stream was left, who the bot is logged in as, and what is known of the agent's chat. */
-const NAMES = ["since", "device_id", "access_token", "context_name", "tokens_last", "tokens_total"] as const;
+const NAMES = [
+  "since",
+  "device_id",
+  "access_token",
+  "chat_session",
+  "context_name",
+  "loaded",
+  "tokens_last",
+  "tokens_total",
+] as const;
 type FactName = (typeof NAMES)[number];
 
 export class KeyValues {

@@ -1,7 +1,11 @@
 import { createHash } from "node:crypto";
 import { answerFromText } from "../../../domain/answer.ts";
 import { isLive, type Session } from "../../../domain/session.ts";
+import type { Catalogue } from "../catalogue/catalogue.ts";
+import { openDialog } from "../outgoing/open-dialog.ts";
+import type { OutgoingUI } from "../outgoing/outgoing.ts";
 import { PlatformError } from "../platform/platform-client.ts";
+import { NOT_PUT, type Place } from "../state/dialogs.ts";
 import { isAgentJob, type Job, requestIdOf, type Task } from "../state/jobs.ts";
 import { failureOf } from "../transport/failure.ts";
 import type { QuestionWorker } from "./question-worker.ts";
@@ -82,8 +86,12 @@ export class ControlJobs {
         return this.#stopAnswer(job);
       case "new_room":
         return this.#newRoom(job, task.name);
+      case "context":
+        return this.#contextFacts(job);
       case "agents":
         return this.#agents(job);
+      case "ask_destroy":
+        return this.#askDestroy(job, task);
       case "watch":
         return this.#onSession(job, task.session, async (session) => this.#watch(job, session));
       case "guide":
@@ -100,9 +108,60 @@ export class ControlJobs {
     const { state, platform } = this.#context;
     const outcome = await platform.reset();
     finish(this.#context, job, wordsFor(this.#context, job).reset_outcome(outcome), () => {
-      if (outcome.kind === "reset")
-        for (const name of ["context_name", "tokens_last", "tokens_total"] as const) state.keyValues.clear(name);
+      if (outcome.kind === "reset") state.chat.forget();
     });
+  }
+
+  /** What the runtime knows of the chat counts; where it cannot tell, what this bot knows does. The agent is not asked. */
+  async #contextFacts(job: ControlJob): Promise<void> {
+    const { state, platform } = this.#context;
+    const { session_id, status } = platform;
+    const chat = status === "away" ? null : await platform.chat();
+    const own = state.chat.of(session_id);
+    const text = wordsFor(this.#context, job).context({
+      name: own.name,
+      loaded: chat?.loaded ?? own.loaded,
+      status: status === "ready" && chat ? chat.status : status,
+      error: chat?.error ?? null,
+      waiting: state.jobs.open().filter((open) => isAgentJob(open) && open.state === "queued").length,
+      tokens_last: own.tokens_last,
+      tokens_total: own.tokens_total,
+      saves: state.saves.of(job.user_id),
+    });
+    finish(this.#context, job, text);
+  }
+
+  /** Where the question was answered or superseded meanwhile, there is nothing left to ask. */
+  async #askDestroy(job: ControlJob, { session: name, sent_at }: AskDestroyTask): Promise<void> {
+    const { state, platform } = this.#context;
+    const say = wordsFor(this.#context, job);
+    const { user_id, room_id } = job;
+    const place = { user_id, room_id, sent_at };
+    const found = await platform.findSessions(name).catch((error: unknown) => {
+      if (this.#isNotPut(place, name)) state.transaction(() => state.dialogs.close(place));
+      throw error;
+    });
+    if (!this.#isNotPut(place, name)) return finish(this.#context, job, null);
+    const [session] = found;
+    const problem = !session
+      ? say.session_unknown(name)
+      : found.length > 1
+        ? say.session_ambiguous(name, found.length)
+        : isLive(session.status) || session.status === "error"
+          ? null
+          : say.watch_over(session.session_id, session.status);
+    if (!session || problem !== null) return finish(this.#context, job, problem, () => state.dialogs.close(place));
+    const superseded = state.dialogs.current(place)?.before ?? null;
+    finish(this.#context, job, null, () =>
+      openDialog(state, say, place, { ...destroyDialog(session.session_id, say), superseded }),
+    );
+  }
+
+  #isNotPut(place: Place, session: string): boolean {
+    const dialog = this.#context.state.dialogs.current(place);
+    return (
+      dialog?.transaction_id === NOT_PUT && dialog.question.kind === "destroy" && dialog.question.session === session
+    );
   }
 
   #stopAnswer(job: ControlJob): void {
@@ -191,7 +250,18 @@ export class ControlJobs {
 }
 
 type AnswerTask = Extract<ControlTask, { kind: "answer" }>;
+type AskDestroyTask = Extract<ControlTask, { kind: "ask_destroy" }>;
 type ControlVerb = Extract<ControlTask, { kind: "control" }>["verb"];
+
+const destroyDialog = (session_id: string, say: Catalogue): OutgoingUI => ({
+  kind: "ui",
+  text: say.destroy_question(session_id),
+  choices: [
+    { command: "!yes", effect: say.effects.do_it },
+    { command: "!no", effect: say.effects.leave },
+  ],
+  question: { kind: "destroy", session: session_id },
+});
 
 function failureReason(error: unknown): string {
   const failure = failureOf(error);

@@ -1,4 +1,4 @@
-import { loadPrompt, savePrompt } from "../../../agent-api/context-prompts.ts";
+import { addPrompt, loadPrompt, savePrompt } from "../../../agent-api/context-prompts.ts";
 import { AgentFailedError, AgentLostError } from "../platform/platform-client.ts";
 import { type AgentJob, type AgentTask, isAgentJob, requestIdOf } from "../state/jobs.ts";
 import { isStateFault } from "../state/state-fault.ts";
@@ -148,7 +148,7 @@ export class QuestionWorker {
       mayBeKnown = true;
       stream.restart();
       try {
-        const answer = platform.ask(text, request_id);
+        const answer = platform.ask(text, request_id, () => stream.restart());
         const first = answer.next();
         // It is awaited below, unless the write before that fails.
         first.catch(() => {});
@@ -184,16 +184,18 @@ export class QuestionWorker {
     const { task } = job;
     finish(this.#context, job, null, () => {
       if (answer.kind === "answered") {
-        state.keyValues.set("tokens_last", answer.tokens_used);
-        state.keyValues.set("tokens_total", state.keyValues.number("tokens_total") + answer.tokens_used);
+        state.chat.belongTo(this.#context.platform.session_id);
+        state.chat.answered(answer.tokens_used);
       }
       if (task.kind === "ask") return this.#concludeAsk(job, stream, answer);
       const reason = answer.kind === "answered" ? answer.text : answer.kind === "failed" ? answer.reason : say.stopped;
       const isDone = answer.kind === "answered" && answer.text.includes(confirmationOf(task));
-      if (isDone) state.keyValues.set("context_name", task.name);
-      if (task.kind === "load")
+      if (task.kind === "load") {
+        if (isDone) state.chat.loaded(task.name, task.adds ?? false);
         return stream.conclude(isDone ? say.loaded(task.name) : say.load_failed(task.name, reason), true);
+      }
       if (isDone) {
+        state.chat.saved(task.name);
         state.saves.record(job.user_id, task.name, new Date().toISOString());
         if (task.then_reset) state.jobs.add(job, { kind: "reset" });
         return stream.conclude(say.saved(task.name), true);
@@ -226,7 +228,7 @@ function promptOf(task: AgentTask): string {
     case "save":
       return savePrompt(task.name);
     case "load":
-      return loadPrompt(task.name);
+      return (task.adds ? addPrompt : loadPrompt)(task.name);
   }
   return task satisfies never;
 }

@@ -1,0 +1,38 @@
+import type { AnswerEvent } from "./growing-answer.ts";
+
+/**
+ * An answer for a client that does not know `event_restart`. What it was told cannot be taken back; so from a restart on it is told
+ * nothing until the answer is complete, and then gets the rest where the answer begins with what it was told, and otherwise the whole
+ * answer in one piece, set apart from the beginning that does not count.
+ */
+export class WithoutRestarts {
+  #told = "";
+  /** The answer since the last restart; null where there was none. */
+  #held: string | null = null;
+
+  take(event: AnswerEvent): AnswerEvent[] {
+    switch (event.kind) {
+      case "restart":
+        this.#held = "";
+        return [];
+      case "chunk":
+        if (this.#held === null) {
+          this.#told += event.text;
+          return [event];
+        }
+        this.#held += event.text;
+        return [];
+      case "end": {
+        const text = this.#held === null ? "" : this.#rest(this.#held);
+        return text === "" ? [event] : [{ kind: "chunk", text }, event];
+      }
+      case "failed":
+        return [event];
+    }
+    return event satisfies never;
+  }
+
+  #rest(answer: string): string {
+    return answer.startsWith(this.#told) ? answer.slice(this.#told.length) : `\n\n${answer}`;
+  }
+}

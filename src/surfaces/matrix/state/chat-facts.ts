@@ -1,0 +1,56 @@
+import { z } from "zod";
+import type { KeyValues } from "./key-values.ts";
+
+const loadedSchema = z.array(z.string()).catch([]);
+
+export type ChatFacts = { name: string | null; loaded: string[]; tokens_last: number; tokens_total: number };
+
+/** What this bot knows of the agent's chat. It holds for one session: a chat that was started afresh elsewhere has none of it. */
+export class ChatFactsState {
+  readonly #values: KeyValues;
+
+  constructor(values: KeyValues) {
+    this.#values = values;
+  }
+
+  /** An agent that does not name its session is taken to go on with the one that it had. */
+  of(session_id: string | null): ChatFacts {
+    const known = this.#values.get("chat_session");
+    if (known !== null && session_id !== null && known !== session_id)
+      return { name: null, loaded: [], tokens_last: 0, tokens_total: 0 };
+    return {
+      name: this.#values.get("context_name"),
+      loaded: loadedSchema.parse(JSON.parse(this.#values.get("loaded") ?? "[]")),
+      tokens_last: this.#values.number("tokens_last"),
+      tokens_total: this.#values.number("tokens_total"),
+    };
+  }
+
+  /** Called before anything else is noted of an answer of this session. */
+  belongTo(session_id: string | null): void {
+    const known = this.#values.get("chat_session");
+    if (session_id === null || known === session_id) return;
+    // Facts of before sessions were noted may be of this one.
+    if (known !== null) this.forget();
+    this.#values.set("chat_session", session_id);
+  }
+
+  answered(tokens_used: number): void {
+    this.#values.set("tokens_last", tokens_used);
+    this.#values.set("tokens_total", this.#values.number("tokens_total") + tokens_used);
+  }
+
+  saved(name: string): void {
+    this.#values.set("context_name", name);
+  }
+
+  loaded(name: string, adds: boolean): void {
+    const others = adds ? this.of(null).loaded.filter((other) => other !== name) : [];
+    this.#values.set("loaded", JSON.stringify([...others, name]));
+  }
+
+  forget(): void {
+    for (const name of ["context_name", "loaded", "tokens_last", "tokens_total", "chat_session"] as const)
+      this.#values.clear(name);
+  }
+}
