@@ -132,7 +132,7 @@ describe("the one chat with a model", () => {
     async () => {
       using client = await open();
       model.will((call) => {
-        const name = call.tools.find((tool) => /ask$/.test(tool.name))?.name ?? "";
+        const name = call.tools.find((tool) => tool.name.endsWith("ask"))?.name ?? "";
         const calls = ["1", "2"].map((id) => ({ id, name, args: '{"question": "Which?"}' }));
         call.turn({ calls });
       });

@@ -205,7 +205,8 @@ test("!load +name loads beside what was loaded before, by name and from the list
   desk.hears("!load +tea");
   desk.hears("!load +");
   desk.hears("1");
-  assert.deepEqual(desk.tasks, Array(2).fill({ kind: "load", name: "tea", adds: true }));
+  const added = { kind: "load", name: "tea", adds: true };
+  assert.deepEqual(desk.tasks, [added, added]);
 });
 
 describe("what the bot knows of the agent's chat", () => {

@@ -3,7 +3,7 @@ import type { KeyValues } from "./key-values.ts";
 
 const loadedSchema = z.array(z.string()).catch([]);
 
-export type ChatFacts = { name: string | null; loaded: string[]; tokens_last: number; tokens_total: number };
+type ChatFacts = { name: string | null; loaded: string[]; tokens_last: number; tokens_total: number };
 
 /** What this bot knows of the agent's chat. It holds for one session: a chat that was started afresh elsewhere has none of it. */
 export class ChatFactsState {
