@@ -3,8 +3,10 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { describe, test } from "node:test";
 import { type Logger, pino } from "pino";
+import { catalogue } from "../../src/surfaces/matrix/catalogue/catalogue.ts";
 import { Dispatcher } from "../../src/surfaces/matrix/events/dispatcher.ts";
 import { InboxWorker } from "../../src/surfaces/matrix/events/inbox-worker.ts";
+import { contentOf } from "../../src/surfaces/matrix/outgoing/content.ts";
 import { plainNotice } from "../../src/surfaces/matrix/outgoing/plain-notice.ts";
 import { MockPlatform } from "../../src/surfaces/matrix/platform/mock-platform.ts";
 import { BotState } from "../../src/surfaces/matrix/state/bot-state.ts";
@@ -171,6 +173,29 @@ describe("messages that do not get through", () => {
       }),
     };
   };
+
+  test(
+    "are not sent to be read by all where the room is encrypted and the bot is not, but that it cannot",
+    TIMEOUT,
+    async () => {
+      await using scratch = await scratchFolder();
+      await using homeserver = await failingHomeserver(() => false);
+      const { database, state, sender } = senderTo(scratch.path, homeserver.url, { most_tries: 1, longest_wait_ms: 1 });
+      const refusal = contentOf(catalogue("ru").encrypted, { is_notice: true });
+      state.transaction(() => {
+        state.encrypted_rooms.add("!secret:x");
+        for (const content of [plainNotice("an answer"), refusal]) state.outbox.add("!secret:x", content);
+        state.outbox.add("!plain:x", plainNotice("an answer"));
+      });
+      sender.start();
+      await homeserver.until("!plain:x", 1);
+      await homeserver.until("!secret:x", 1);
+      await sender.stop();
+      assert.deepEqual(homeserver.sent.get("!secret:x"), [refusal.body]);
+      assert.ok(!bodies(state).includes("an answer"));
+      database[Symbol.dispose]();
+    },
+  );
 
   test("in many rooms keep no other room waiting, however much waits there", TIMEOUT, async () => {
     await using scratch = await scratchFolder();

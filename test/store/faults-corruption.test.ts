@@ -3,6 +3,7 @@ import { copyFile, cp, readdir, readFile, rm, stat, truncate, writeFile } from "
 import { join, relative } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { EverstepError } from "../../src/domain/errors.ts";
+import { checkFolder } from "../../src/store/embedded/check-folder.ts";
 import { IS_LONG, repetitions } from "../repetitions.ts";
 import { type ScratchFolder, scratchFolder } from "./scratch-folder.ts";
 import { reportedRandom, type SeededRandom } from "./seeded-random.ts";
@@ -179,7 +180,8 @@ describe("a table with damaged files", () => {
     });
   }
 
-  test("with one bit altered: store_corrupt or all rows right", async (t) => {
+  // A row whose own key is damaged is no longer found by it, which no read can tell from a row that never was.
+  test("with one bit altered: store_corrupt, all rows right, or told by a check of the folder", async (t) => {
     const random = reportedRandom(t, "EVERSTEP_FAULTS_SEED");
     await using scratch = await scratchFolder();
     const wrong: string[] = [];
@@ -193,7 +195,8 @@ describe("a table with damaged files", () => {
       await writeFile(join(copy, file), content);
       const error = await readAll(copy, acknowledged).catch((reason: unknown) => reason);
       if (error instanceof EverstepError) assertCoded(error, ["store_corrupt"]);
-      else if (error instanceof Error) wrong.push(`${part}, byte ${at}: ${error.message.split("\n")[0]}`);
+      else if (error instanceof Error && (await checkFolder(copy)).problems.length === 0)
+        wrong.push(`${part}, byte ${at}: ${error.message.split("\n")[0]}`);
       await rm(copy, { recursive: true });
     }
     assert.deepEqual(wrong, [], "these were taken for good, and rows are wrong");

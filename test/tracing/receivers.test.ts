@@ -76,8 +76,8 @@ describe("a receiver of spans", TIMEOUT, () => {
     await using server = await ServerProcess.start({ ...environment, OTEL_EXPORTER_OTLP_TIMEOUT: "200" });
     await countToEnd(server);
     await eventually("spans are dropped", async () => (await droppedSpans(server)) > 0);
-    await countToEnd(server);
     const before = await droppedSpans(server);
+    await countToEnd(server);
     await eventually("more spans are dropped", async () => (await droppedSpans(server)) > before);
     assert.equal(warnings(server).length, 1);
     const { code, ms } = await server.stop();

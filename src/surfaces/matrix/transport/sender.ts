@@ -1,6 +1,7 @@
 import type { Logger } from "pino";
+import { catalogue, LANGUAGES } from "../catalogue/catalogue.ts";
 import type { Encryption } from "../encryption/encryption.ts";
-import { asEdit, type MessageContent } from "../outgoing/content.ts";
+import { asEdit, contentOf, type MessageContent } from "../outgoing/content.ts";
 import { reasonOf } from "../outgoing/plain-notice.ts";
 import type { BotState } from "../state/bot-state.ts";
 import type { OutboxRow } from "../state/outbox.ts";
@@ -17,6 +18,11 @@ const LONGEST_RETRY_MS = 2000;
 const MOST_BROKEN_TRIES = 8;
 /** One that does not get through while the homeserver answers otherwise is tried this often, in about a quarter of an hour. */
 const STUCK: StuckLimits = { most_tries: 30, longest_wait_ms: 30_000 };
+
+/** What the bot says in rooms that it cannot read. */
+const REFUSALS = new Set(
+  LANGUAGES.map((language) => contentOf(catalogue(language).encrypted, { is_notice: true }).body),
+);
 
 type StuckLimits = { most_tries: number; longest_wait_ms: number };
 
@@ -39,6 +45,8 @@ export type SenderOptions = {
  * N3  A room whose message fails keeps no other room waiting, and a message that fails for its own reason keeps its room waiting
  *     for a while only: then it is given up, and the room is told.
  * N4  A message to an encrypted room is encrypted once, and its ciphertext is kept before the first try. The same one is sent again.
+ * N5  A bot that does not encrypt says nothing in an encrypted room but that: what was asked there before, when it did, is not
+ *     answered for all servers to read.
  */
 export class Sender {
   readonly #options: SenderOptions;
@@ -146,6 +154,13 @@ export class Sender {
   async #send(row: OutboxRow): Promise<void> {
     const { state, homeserver } = this.#options;
     const { transaction_id, room_id } = row;
+    if (row.ciphertext === null && this.#wouldBeReadable(room_id, row.content)) {
+      state.transaction(() =>
+        state.outbox.failed(transaction_id, "the room is encrypted, and the bot does not encrypt"),
+      );
+      for (const listener of this.#listeners) listener();
+      return;
+    }
     // A preview that was never tried can be taken back, so the first try is written down.
     if (row.rank === "preview" && row.attempts === 0) state.transaction(() => state.outbox.tried(transaction_id));
     try {
@@ -172,6 +187,12 @@ export class Sender {
     const { encryption } = this.#options;
     if (!encryption?.isEncrypted(room_id)) return { type: "m.room.message", content };
     return encryptedMessage(await encryption.encrypt(room_id, content, keep, this.#stopping.signal));
+  }
+
+  /** N5 */
+  #wouldBeReadable(room_id: string, { body }: MessageContent): boolean {
+    const { encryption, state } = this.#options;
+    return encryption === null && !REFUSALS.has(body) && state.encrypted_rooms.has(room_id);
   }
 
   #contentOf({ content, edits }: OutboxRow): MessageContent {
@@ -237,7 +258,7 @@ export class Sender {
 
   async #show({ room_id, transaction_id, content }: Preview): Promise<void> {
     const shown = this.#options.state.outbox.find(transaction_id)?.event_id;
-    if (!shown) return;
+    if (!shown || this.#wouldBeReadable(room_id, content())) return;
     try {
       const { signal } = this.#stopping;
       const message = await this.#encrypted(room_id, asEdit(content(), shown), () => {});
