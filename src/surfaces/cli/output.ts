@@ -1,5 +1,6 @@
 import { stripVTControlCharacters, styleText } from "node:util";
 import { type Session, type SessionStatus, waitsForRetry } from "../../domain/session.ts";
+import { waitsForProvider } from "../../domain/waits-for-provider.ts";
 
 export type Style = Parameters<typeof styleText>[0];
 
@@ -26,7 +27,7 @@ export const statusText = (status: SessionStatus): string => coloured(STATUS_STY
 /** Null unless the session waits for something that is away: its model's provider, the worker of its moniker. */
 export const retryText = (session: Pick<Session, "status" | "retry_at" | "last_error">): string | null =>
   waitsForRetry(session)
-    ? `trying again at ${session.retry_at.slice(11, 19)} UTC: ${printable(session.last_error)}`
+    ? `${waitsForProvider(session) ? "waiting for the provider until" : "trying again at"} ${session.retry_at.slice(11, 19)} UTC: ${printable(session.last_error)}`
     : null;
 
 /** Columns as wide as their widest cell. */

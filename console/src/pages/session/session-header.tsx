@@ -1,4 +1,5 @@
 import { useState } from "react";
+import { waitsForProvider } from "../../../../src/domain/waits-for-provider.ts";
 import { conversationHref, href, sessionHref } from "../../app/router.ts";
 import { pause, resume } from "../../data/commands.ts";
 import type { Session } from "../../data/queries.ts";
@@ -42,7 +43,8 @@ export function SessionHeader({ session }: { session: Session }) {
       )}
       {session.status === "running" && session.retry_at !== null && session.last_error !== null && (
         <p role="status" className="mt-2 rounded-md bg-warn-soft px-3 py-1.5 wrap-anywhere">
-          Trying again <Time at={session.retry_at} />: {session.last_error}
+          {waitsForProvider({ last_error: session.last_error }) ? "Waiting for the provider until" : "Trying again at"}{" "}
+          <Time at={session.retry_at} />: {session.last_error}
         </p>
       )}
       {session.status === "paused" && session.step_started_at !== null && (
