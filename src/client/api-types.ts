@@ -4,7 +4,7 @@ export type JsonValue = null | boolean | number | string | JsonValue[] | { [key:
 
 /** The rows that calls and events carry. */
 export type Schemas = {
-  SessionOptionsInput: {
+  RequestedOptionsInput: {
     stop_on_done?: boolean;
     max_steps?: number;
     max_runtime_s?: number;
@@ -378,7 +378,7 @@ export type Routes = {
     body: {
       moniker?: string;
       params?: { [key: string]: unknown };
-      options?: Schemas["SessionOptionsInput"];
+      options?: Schemas["RequestedOptionsInput"];
       conversation_id?: string;
       agent_id: string;
       session_id?: string;
@@ -414,7 +414,7 @@ export type Routes = {
     body: {
       moniker: string;
       params?: { [key: string]: unknown };
-      options?: Schemas["SessionOptionsInput"];
+      options?: Schemas["RequestedOptionsInput"];
       description?: string | null;
     };
     answer: Schemas["AgentConfig"];
@@ -456,7 +456,7 @@ export type Routes = {
     path: { session_id: string };
     body?: {
       reason?: string;
-      options?: Schemas["SessionOptionsInput"];
+      options?: Schemas["RequestedOptionsInput"];
       /** Who asks; kept as `metadata.user_id`. */
       user_id?: string;
       /** Kept with the action. A request that is sent again with the same `request_id` in it is done once. */
@@ -473,7 +473,7 @@ export type Routes = {
     path: { agent_id: string };
     body?: {
       reason?: string;
-      options?: Schemas["SessionOptionsInput"];
+      options?: Schemas["RequestedOptionsInput"];
       /** Who asks; kept as `metadata.user_id`. */
       user_id?: string;
       /** Kept with the action. A request that is sent again with the same `request_id` in it is done once. */
@@ -560,7 +560,7 @@ export type Routes = {
       guidance?: unknown;
       state?: { [key: string]: unknown };
       params?: { [key: string]: unknown };
-      options?: Schemas["SessionOptionsInput"];
+      options?: Schemas["RequestedOptionsInput"];
       moniker?: string;
       /** Who asks; kept as `metadata.user_id`. */
       user_id?: string;
@@ -957,12 +957,6 @@ export type Routes = {
       }[];
     };
   };
-  /** Start the one chat of /agent_ws/ afresh */
-  "POST /reset": {
-    answer: {
-      status: "reset";
-    };
-  };
   /** Let sessions go on that are held since the start (EVERSTEP_START_HELD=1) */
   "POST /api/system/release": {
     body?: {
@@ -1163,5 +1157,11 @@ export type Routes = {
   "POST /api/webhooks/{webhook_id}/deliveries/{delivery_id}/send-again": {
     path: { webhook_id: string; delivery_id: string };
     answer: Schemas["WebhookDelivery"];
+  };
+  /** Start the one chat of /agent_ws/ afresh */
+  "POST /reset": {
+    answer: {
+      status: "reset";
+    };
   };
 };
