@@ -143,7 +143,7 @@ describe("a recorded step that runs once more", () => {
   test("ends when nobody waits for its answer any more", TIMEOUT, async () => {
     const file = join(files.folder, "aborted");
     const head = 'import { writeFile } from "node:fs/promises";\nimport { once } from "node:events";';
-    const says = `context.is_rerun ? await writeFile(${JSON.stringify(`${file}.begun`)}, "").then(() => once(context.signal, "abort")).then(() => writeFile(${JSON.stringify(file)}, "aborted")) : "done"`;
+    const says = `context.is_rerun ? await Promise.all([once(context.signal, "abort"), writeFile(${JSON.stringify(`${file}.begun`)}, "")]).then(() => writeFile(${JSON.stringify(file)}, "aborted")) : "done"`;
     await files.write({ "endless.ts": monikerFile("endless", says, { head }) });
     await api.post("/api/monikers/reload");
     const { session_id } = await api.create("endless");
