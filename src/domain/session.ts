@@ -246,6 +246,10 @@ export const waitsForRetry = (
 ): session is Pick<Session, "status"> & { retry_at: string; last_error: string } =>
   session.status === "running" && session.retry_at !== null && session.last_error !== null;
 
+/** Whether that is its model's provider, and not a worker or a server of tools. */
+export const waitsForProvider = ({ last_error }: { last_error: string }): boolean =>
+  /^(?:provider_down|rate_limited): /.test(last_error);
+
 /** Paused by the runtime, not by a person: somebody has to look before it goes on. */
 export const isHeld = ({ status, pause_reason }: Pick<Session, "status" | "pause_reason">): boolean =>
   status === "paused" && pause_reason !== null && pause_reason.kind !== "person";

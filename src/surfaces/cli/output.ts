@@ -1,6 +1,5 @@
 import { stripVTControlCharacters, styleText } from "node:util";
-import { type Session, type SessionStatus, waitsForRetry } from "../../domain/session.ts";
-import { waitsForProvider } from "../../domain/waits-for-provider.ts";
+import { type Session, type SessionStatus, waitsForProvider, waitsForRetry } from "../../domain/session.ts";
 
 export type Style = Parameters<typeof styleText>[0];
 

@@ -1,5 +1,4 @@
 import { useState } from "react";
-import { waitsForProvider } from "../../../../src/domain/waits-for-provider.ts";
 import { conversationHref, href, sessionHref } from "../../app/router.ts";
 import { pause, resume } from "../../data/commands.ts";
 import type { Session } from "../../data/queries.ts";
@@ -17,6 +16,9 @@ import { DestroyDialog } from "./destroy-dialog.tsx";
 import { exportSession } from "./export-session.ts";
 import { ForkDialog } from "./fork-dialog.tsx";
 import { isHeld, PauseBanner } from "./pause-banner.tsx";
+
+/** Errors of a model's provider that are waited out. */
+const PROVIDER_AWAY = /^(?:provider_down|rate_limited): /;
 
 type Open = "destroy" | "fork" | "limit" | null;
 
@@ -43,7 +45,7 @@ export function SessionHeader({ session }: { session: Session }) {
       )}
       {session.status === "running" && session.retry_at !== null && session.last_error !== null && (
         <p role="status" className="mt-2 rounded-md bg-warn-soft px-3 py-1.5 wrap-anywhere">
-          {waitsForProvider({ last_error: session.last_error }) ? "Waiting for the provider until" : "Trying again at"}{" "}
+          {PROVIDER_AWAY.test(session.last_error) ? "Waiting for the provider until" : "Trying again at"}{" "}
           <Time at={session.retry_at} />: {session.last_error}
         </p>
       )}
