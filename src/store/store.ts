@@ -284,6 +284,8 @@ export type Topic =
   | { conversation_id: string; after?: string }
   | { all: true };
 
+/** Asks for deliveries: up to `most` for each webhook, less what `busy` says is under way for it. */
+export type DeliveryClaim = { now: string; most: number; busy: ReadonlyMap<string, number> };
 /** A delivery that this process is to attempt, and the webhook as it was then. */
 export type ClaimedDelivery = { delivery: StoredDelivery; webhook: StoredWebhook };
 
@@ -316,8 +318,8 @@ export interface WebhookStore {
   listDeliveries(filter: { webhook_id: string; after?: string; limit: number }): Promise<StoredDelivery[]>;
   getDelivery(delivery_id: string): Promise<StoredDelivery | null>;
 
-  /** Those that are due, the longest due first, up to `most` for each webhook, less what `busy` says is under way for it. */
-  claim(claim: { now: string; most: number; busy: ReadonlyMap<string, number> }): Promise<ClaimedDelivery[]>;
+  /** Those that are due, the longest due first. */
+  claim(claim: DeliveryClaim): Promise<ClaimedDelivery[]>;
   /** Writes how an attempt ended. Whatever becomes of it, the claim is over. */
   settle(delivery: StoredDelivery): Promise<void>;
   /** Makes a delivery due, whatever became of it. Null where it is unknown. */

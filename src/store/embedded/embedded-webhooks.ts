@@ -1,7 +1,7 @@
 import { Emitter } from "../../concurrency/emitter.ts";
 import { eventOf, hears, newDelivery, type StoredDelivery, type StoredWebhook } from "../../domain/webhook.ts";
 import type { SessionPlan } from "../owned-sessions.ts";
-import type { ClaimedDelivery, Page, WebhookStore } from "../store.ts";
+import type { ClaimedDelivery, DeliveryClaim, Page, WebhookStore } from "../store.ts";
 import type { Journal, WebhookRowWriter } from "./journal.ts";
 import { type EmbeddedTables, pack } from "./tables.ts";
 import type { ThreadChannel } from "./thread-channel.ts";
@@ -76,15 +76,7 @@ export class EmbeddedWebhooks implements WebhookStore {
     return this.#channel.call("webhooks.getDelivery", delivery_id);
   }
 
-  async claim({
-    now,
-    most,
-    busy,
-  }: {
-    now: string;
-    most: number;
-    busy: ReadonlyMap<string, number>;
-  }): Promise<ClaimedDelivery[]> {
+  async claim({ now, most, busy }: DeliveryClaim): Promise<ClaimedDelivery[]> {
     const claimed: ClaimedDelivery[] = [];
     for (const webhook of this.#webhooks.values()) {
       const limit = most - (busy.get(webhook.webhook_id) ?? 0);

@@ -2,7 +2,7 @@ import { Emitter } from "../../concurrency/emitter.ts";
 import { eventOf, type StoredDelivery, type StoredWebhook } from "../../domain/webhook.ts";
 import type { SessionPlan } from "../owned-sessions.ts";
 import type { WebhookTable } from "../schema.ts";
-import type { ClaimedDelivery, Page, WebhookStore } from "../store.ts";
+import type { ClaimedDelivery, DeliveryClaim, Page, WebhookStore } from "../store.ts";
 import type { Pool, Row } from "./connections.ts";
 import { Values } from "./session-lists.ts";
 import { fromArrays, toArrays } from "./single-row-statements.ts";
@@ -105,15 +105,7 @@ export class PostgresWebhooks implements WebhookStore {
   }
 
   /** HOOKS-2, HOOKS-3. */
-  async claim({
-    now,
-    most,
-    busy,
-  }: {
-    now: string;
-    most: number;
-    busy: ReadonlyMap<string, number>;
-  }): Promise<ClaimedDelivery[]> {
+  async claim({ now, most, busy }: DeliveryClaim): Promise<ClaimedDelivery[]> {
     const rows = await this.#pool.query(
       `with due as materialized (
          select d.delivery_id from webhooks w
