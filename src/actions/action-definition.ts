@@ -10,25 +10,25 @@ import { actionOf, type CheckedRequest, type Target } from "./action-request.ts"
 import { invalidField, type Refusal } from "./refusal.ts";
 
 /**
- * Everything that is particular to one type of action. A new type is a file in `types/`, its name in
- * `domain/action-type.ts` and a line in `action-table.ts`.
+ * Everything specific to one action type. To add a type: a file in `types/`, its name in `domain/action-type.ts` and a line in
+ * `action-table.ts`.
  */
 export type ActionDefinition<Schema extends z.ZodObject = z.ZodObject> = {
   payload: Schema;
-  /** Whether it is for a session that is there, by its id or as the agent's latest, or makes one. */
+  /** Whether it acts on an existing session (by id, or the agent's latest) or creates one. */
   target: "existing" | "new";
-  /** Where surfaces offer it beside `POST /api/actions`; null: nowhere, or by a route that is written by hand. */
+  /** The route beside `POST /api/actions`; null: none, or one written by hand. */
   route: Route | null;
   /**
-   * Whether its effect is written together with the request where the session runs in this process, instead of by way of the
-   * queue. What people say is not: its receipt shows them every stage.
+   * Whether its effect is committed together with the request if the session runs in this process, bypassing the queue.
+   * Messages from people do not, so that their receipts show every stage.
    */
   takes_effect_at_once: boolean;
   /** Looks up what the request needs and refuses what cannot be done. */
   prepare(request: CheckedRequest<z.infer<Schema>>, target: Target, parts: RequestParts): Promise<Prepared | Refusal>;
   /**
-   * Decides, and nothing more: it sees the session in its turn, and what it returns is committed with the action. `stepping` are the
-   * actions whose guidance the step under way has been given; null where none is.
+   * Decides without side effects: it sees the session under its lock, and its result is committed with the action. `stepping`
+   * lists the actions whose guidance the running step received; null if no step runs.
    */
   handle(
     action: ActionWith<z.infer<Schema>>,
@@ -36,7 +36,7 @@ export type ActionDefinition<Schema extends z.ZodObject = z.ZodObject> = {
     moniker: Moniker,
     stepping: readonly string[] | null,
   ): Outcome;
-  /** What becomes of it where the session is done or stopped; null where `handle` has to decide. */
+  /** The outcome for a session that is done or stopped; null if `handle` must decide. */
   handleEnded(session: Session): Outcome | null;
 };
 
@@ -44,62 +44,62 @@ export type ActionDefinition<Schema extends z.ZodObject = z.ZodObject> = {
 type Route = {
   verb: string;
   summary: string;
-  /** A body, for the documentation. */
+  /** An example body, for the documentation. */
   example: JsonObject;
   targets: readonly ("session_id" | "agent_id")[];
-  /** Whether a request may contradict what is there. */
+  /** Whether a request may conflict with existing data. */
   may_conflict?: true;
 };
 export const SESSION_OR_AGENT = ["session_id", "agent_id"] as const;
 
-/** Why no session can have such options, though each of them is well-formed; null where one can. */
+/** Why a session cannot have these options although each is well-formed; null if it can. */
 export type CheckOptions = (options: SessionOptions) => { path: string; message: string } | null;
 
-/** What preparing a request may look at. */
+/** What `prepare` may use. */
 export type RequestParts = {
   store: Store;
   catalog: Catalog;
   checkOptions: CheckOptions;
-  /** Whether params that the moniker does not know are left out instead of being refused. */
+  /** Drop params that the moniker does not know, instead of refusing them. */
   ignores_unknown_params?: true;
 };
 
-/** The rows are made when it is the request's turn: so ids and times are in the order in which requests were admitted. */
+/** The rows are built when it is the request's turn, so that ids and times follow the order of admission. */
 export type Prepared = { kind: "prepared"; rows: () => RequestRows };
 
-/** What a request writes: its action, or a new session with all that belongs to it. */
+/** What a request writes: its action, or a new session with its related rows. */
 export type RequestRows =
   | { kind: "action"; action: Action; target: Target }
   | {
       kind: "session";
       session: Session;
       batch: Pick<Batch, "actions" | "participants">;
-      /** The moniker, where the request itself names it. */
+      /** The moniker, if the request itself names it. */
       named_moniker: string | undefined;
     };
 
 type ActionWith<Payload> = Omit<Action, "payload"> & { payload: Payload };
 
-/** What the runner does beside looking at the session again. */
+/** What the runner must do beyond rereading the session. */
 export type Effect = "interrupt" | "destroy";
 
-/** What a handler makes of an action: a new row of the session, or why not. */
+/** A handler's result: a new session row, or the reason for none. */
 export type Outcome =
   | {
       kind: "ok";
       session?: Session;
       effect?: Effect;
-      /** An action whose guidance is not in the session any more: it ends with this one. */
+      /** An earlier action whose guidance was removed from the session: it bounces in the same commit. */
       dropped?: string;
     }
   | Exclude<Verdict, { kind: "ok" }>;
 
-/** Gives `handle` and `prepare` the payload's type. */
+/** Infers the payload type for `handle` and `prepare`. */
 export const defineAction = <Schema extends z.ZodObject>(
   definition: ActionDefinition<Schema>,
 ): ActionDefinition<Schema> => definition;
 
-/** Prepares a request that only enters the queue of its session. */
+/** For a request that only enters its session's queue. */
 export const enqueue = async (request: CheckedRequest, target: Target): Promise<Prepared> => ({
   kind: "prepared",
   rows: () => ({ kind: "action", action: actionOf(request, target), target }),

@@ -24,28 +24,28 @@ import { fieldErrors, invalidField, type Refusal } from "./refusal.ts";
 type Accepted = { kind: "accepted"; action_id: string; agent_id: string; session_id: string };
 export type SubmitOutcome = Accepted | Refusal;
 
-/** Writes a request together with its effect, or answers false: then it has to queue. */
+/** Commits a request together with its effect; false: it must go through the queue. */
 type ApplyAtOnce = (action: Action) => Promise<boolean>;
 type QueueOptions = {
   applyAtOnce?: ApplyAtOnce;
   limit?: GuidanceLimit;
   checkOptions?: CheckOptions;
-  /** Absent where nothing is traced. */
+  /** Absent if tracing is off. */
   traceRequest?: TraceRequest | undefined;
 };
 
-/** A request that can be written; for guidance, with the room that was taken for it. */
+/** A request ready to be written; for guidance, with the room reserved for it. */
 export type Ready = Prepared & { room: Room | null };
 
 /**
- * The only way to submit a request: it is checked, gets its ids, is written and answered. Once it is answered `accepted` it
- * survives any crash, and the commit itself has woken the dispatcher.
+ * The only way to submit a request: it is checked, gets its ids, is written and answered. Once the answer is `accepted` it
+ * survives any crash, and its commit has already woken the dispatcher.
  *
- * QUEUE-1  A request that names no known session or agent writes nothing.
- * QUEUE-2  A creation writes the session together with the action, so that its id can be used at once. The same id again gets
- *          the first answer again, or is refused if it means another agent or moniker.
- * QUEUE-3  Requests for a session enter the queue, or take effect at once, in the order they were made here.
- * QUEUE-4  Guidance is refused while a session has too much of it that no step has used; nothing else is.
+ * QUEUE-1  A request for an unknown session or agent writes nothing.
+ * QUEUE-2  A creation writes the session together with the action, so its id can be used at once. The same id again gets the
+ *          first answer again, or is refused if agent or moniker differ.
+ * QUEUE-3  Requests for a session enter the queue, or take effect at once, in the order they arrived here.
+ * QUEUE-4  Guidance is refused while a session has too much unused guidance; nothing else is.
  */
 export class ActionQueue {
   readonly traceRequest: TraceRequest | undefined;
@@ -72,7 +72,7 @@ export class ActionQueue {
     this.traceRequest = traceRequest;
   }
 
-  /** What a request for an agent's defaults may look at. */
+  /** What setting an agent's defaults may use. */
   get parts(): RequestParts {
     return this.#parts;
   }
@@ -80,9 +80,9 @@ export class ActionQueue {
   async submit(request: unknown): Promise<SubmitOutcome> {
     const checked = checkRequest(request);
     if (checked.kind !== "checked") return checked;
-    const { request: wanted } = checked;
-    if (!this.traceRequest) return this.#submit(wanted);
-    return inRequestSpan(this.traceRequest, wanted, (metadata) => this.#submit({ ...wanted, metadata }));
+    const { request: valid } = checked;
+    if (!this.traceRequest) return this.#submit(valid);
+    return inRequestSpan(this.traceRequest, valid, (metadata) => this.#submit({ ...valid, metadata }));
   }
 
   async #submit(request: CheckedRequest<JsonObject>): Promise<SubmitOutcome> {
@@ -98,21 +98,21 @@ export class ActionQueue {
   }
 
   /**
-   * What a step's request would write, for whoever writes it together with something else. `made` are sessions that are written with
-   * it. Options and params that nobody knows are left out: a session that was started by an older version goes on.
+   * Prepares a step's request without writing it; the caller commits it with the step. `made` are sessions of the same commit.
+   * Unknown options and params are dropped, so that a session started by an older version keeps running.
    */
   async prepare(request: unknown, made: ReadonlyMap<string, Target>): Promise<Ready | Refusal> {
     const checked = checkRequest(withKnownOptions(request));
     return checked.kind === "checked" ? this.#prepare(checked.request, made) : checked;
   }
 
-  /** QUEUE-4. A flood costs next to nothing while the session is known to be full. */
+  /** QUEUE-4. A flood costs almost nothing while the session is known to be full. */
   #refusal(request: CheckedRequest<JsonObject>): Full | null {
     if (request.session_id === undefined || !carriesGuidance(request)) return null;
     return this.#limit.refusal(request.session_id, jsonBytes(request.payload));
   }
 
-  /** QUEUE-3: everything that has to be waited for is done before the request takes its place among the others. */
+  /** QUEUE-3: all awaiting is done before the request takes its place in the order. */
   async #prepare(request: CheckedRequest<JsonObject>, made?: ReadonlyMap<string, Target>): Promise<Ready | Refusal> {
     const definition = ACTIONS[request.action_type];
     const refusal = refusedOptions((request.payload["options"] ?? {}) as SessionOptions, this.#parts);
@@ -132,18 +132,18 @@ export class ActionQueue {
     return room.kind === "full" ? room : { ...prepared, room };
   }
 
-  /** QUEUE-1. A request by `agent_id` alone means the agent's latest session. */
+  /** QUEUE-1. A request with only `agent_id` means the agent's latest session. */
   async #findTarget({ agent_id, session_id }: CheckedRequest): Promise<Target | Refusal> {
     if (session_id !== undefined) {
       const owner = this.#store.cachedSession(session_id)?.agent_id ?? (await this.#store.getSessionAgent(session_id));
-      const isMeant = owner !== null && (agent_id ?? owner) === owner;
-      return isMeant ? { agent_id: owner, session_id } : { kind: "unknown", what: "session" };
+      const isMatch = owner !== null && (agent_id ?? owner) === owner;
+      return isMatch ? { agent_id: owner, session_id } : { kind: "unknown", what: "session" };
     }
     const latest = agent_id === undefined ? null : (await this.#store.getAgent(agent_id))?.latest;
     return latest ? { agent_id: latest.agent_id, session_id: latest.session_id } : { kind: "unknown", what: "agent" };
   }
 
-  /** QUEUE-3: an exclusive request overtakes nothing that is on its way into the queue. */
+  /** QUEUE-3: an exclusive request overtakes nothing that is entering the queue. */
   async #write(ready: Ready | Refusal, isExclusive: boolean): Promise<SubmitOutcome> {
     if (ready.kind !== "prepared") return ready;
     const rows = ready.rows();
@@ -154,7 +154,10 @@ export class ActionQueue {
     return accepted(action.action_id, rows.target);
   }
 
-  /** QUEUE-2. The moniker counts if the request itself names it: the agent's configuration may have changed since the first time. */
+  /**
+   * QUEUE-2. The moniker is compared only if the request names it: the agent's configuration may have changed since the first
+   * request.
+   */
   async #writeSession({
     session,
     batch,
@@ -166,7 +169,7 @@ export class ActionQueue {
     return existing.kind === "same" ? acceptedSession(existing.session) : conflict(session);
   }
 
-  /** QUEUE-2. Whether a session of that id is there, and whether it is what the request means. */
+  /** QUEUE-2. Whether a session with this id exists and matches the request. */
   async existingSession(session: Session, named_moniker: string | undefined): Promise<Existing> {
     const first = await this.#store.getSession(session.session_id);
     if (!first) return { kind: "none" };

@@ -15,12 +15,12 @@ export const submitSchema = z.object({
 });
 export type SubmitRequest = z.infer<typeof submitSchema>;
 
-/** A request whose payload fits its type's schema and has no absent fields. */
+/** A request whose payload matches its type's schema and has no undefined fields. */
 export type CheckedRequest<Payload = object> = Omit<SubmitRequest, "payload"> & { payload: Payload };
 
 export type Target = Pick<Session, "agent_id" | "session_id">;
 
-/** The row of a request, as it enters the queue of its target. */
+/** A request's row as it enters its target's queue. */
 export function actionOf(
   { action_type, payload, metadata, urgency }: CheckedRequest,
   { agent_id, session_id }: Target,

@@ -12,9 +12,9 @@ import { inRequestSpan } from "../tracing/request-spans.ts";
 import type { ActionQueue } from "./action-queue.ts";
 import { GuidanceLimit } from "./guidance-limit.ts";
 import { invalidField, type Refusal } from "./refusal.ts";
-import { speaksElsewhere } from "./types/join.ts";
+import { alreadyInConversation } from "./types/join.ts";
 
-/** Milliseconds that a session which another worker has may take to join. */
+/** How long to wait for a session owned by another worker to join, in milliseconds. */
 const LONGEST_BINDING_MS = 5000;
 const BINDING_CHECK_MS = 20;
 
@@ -48,9 +48,9 @@ export const newMessageSchema = z.object({
   text: z.string().min(1).max(500_000),
   data: jsonSchema.optional(),
   message_id: idSchema.optional(),
-  /** The sessions that are meant; by default every session in the conversation. */
+  /** The sessions addressed; by default every session in the conversation. */
   to: z.array(idSchema).max(1000).optional(),
-  /** `now` cuts running steps short, `next` waits for them. */
+  /** `now` aborts running steps, `next` waits for them. */
   mode: z.enum(["next", "now"]).optional(),
 });
 
@@ -62,10 +62,10 @@ type NewMessage = z.infer<typeof newMessageSchema>;
 type Joined = { kind: "joined"; participant: Participant };
 export type Posted = { kind: "posted"; message: Message };
 
-/** The only way to write conversations: who is in them and what is said. What people say reaches sessions as actions. */
+/** The only way to write conversations, participants and messages. People's messages reach sessions as actions. */
 export class Conversations {
   readonly #store: Store;
-  /** A row that is read and then written whole must not change in between. */
+  /** Guards each read-modify-write of a whole row. */
   readonly #mutexes = new KeyedMutex();
   readonly #queue: Pick<ActionQueue, "submit" | "traceRequest">;
   readonly #limit: GuidanceLimit;
@@ -76,7 +76,7 @@ export class Conversations {
     this.#limit = limit;
   }
 
-  /** One at a time within this process, and among all processes that share the store. */
+  /** One at a time, in this process and among all processes that share the store. */
   #exclusively<Result>(conversation_id: string, work: () => Promise<Result>): Promise<Result> {
     return this.#mutexes.run(
       conversation_id,
@@ -84,7 +84,7 @@ export class Conversations {
     );
   }
 
-  /** The same id again answers the conversation as it is. */
+  /** Idempotent: the same id again returns the existing conversation. */
   async create({ conversation_id, title, created_by, tags }: NewConversation): Promise<Conversation> {
     const conversation: Conversation = {
       conversation_id: conversation_id ?? newId(),
@@ -112,7 +112,7 @@ export class Conversations {
     return conversation;
   }
 
-  /** A participant who has joined before stays the same one, with the new role. */
+  /** Whoever joined before keeps the same participant row, with the new role. */
   async join(conversation_id: string, request: NewParticipant): Promise<Joined | Refusal> {
     return this.#exclusively(conversation_id, () => this.#joinNow(conversation_id, request));
   }
@@ -136,19 +136,19 @@ export class Conversations {
     return { kind: "joined", participant };
   }
 
-  /** A session that joins speaks there from its next step on. One that has ended is only listed. */
+  /** A session that joins posts there from its next step on. An ended session is only listed. */
   async #bind(session: Session, conversation_id: string): Promise<Refusal | null> {
     const { session_id } = session;
     if (session.conversation_id === conversation_id || session.status === "done" || session.status === "stopped")
       return null;
-    if (session.conversation_id !== null) return { kind: "conflict", detail: speaksElsewhere(session) };
+    if (session.conversation_id !== null) return { kind: "conflict", detail: alreadyInConversation(session) };
     const outcome = await this.#queue.submit({ action_type: "agent_join", session_id, payload: { conversation_id } });
     if (outcome.kind !== "accepted") return outcome;
     for (const deadline = Date.now() + LONGEST_BINDING_MS; Date.now() < deadline; await wait(BINDING_CHECK_MS)) {
       const action = await this.#store.getAction(outcome.action_id);
       if (action?.processed) return action.outcome === "ok" ? null : { kind: "conflict", detail: action.error ?? "" };
     }
-    // It joins when its worker is back.
+    // Timed out: it joins when its worker is back.
     return null;
   }
 
@@ -164,8 +164,8 @@ export class Conversations {
   }
 
   /**
-   * A message that was sent before gets the same answer again, even if it could no longer be sent. If one of the sessions that it
-   * is for has no room for it, nobody gets it and it is not stored.
+   * Idempotent: a message sent before gets the same answer, even if it could no longer be sent. If one addressed session has no
+   * room, the message is not stored and no session gets it.
    */
   post(conversation_id: string, request: NewMessage): Promise<Posted | Refusal> {
     return inRequestSpan(this.#queue.traceRequest, { action_type: "message" }, (metadata = {}) =>
@@ -180,7 +180,7 @@ export class Conversations {
     return first?.conversation_id === conversation_id ? { kind: "posted", message: first } : outcome;
   }
 
-  /** Stores the message once and puts it into the queues of the sessions that it is for, in one commit. Who says it joins by that. */
+  /** Stores the message and queues it for every addressed session in one commit. The sender joins with it. */
   async #postNew(conversation_id: string, request: NewMessage, metadata: JsonObject): Promise<Posted | Refusal> {
     if ((await this.#present(conversation_id)).some(({ user_id }) => user_id === request.user_id))
       return this.#postFrom(conversation_id, request, { participants: [], metadata });
@@ -243,7 +243,7 @@ export class Conversations {
     return (await this.#store.listParticipants(conversation_id)).filter(({ left_at }) => left_at === null);
   }
 
-  /** The sessions that are named, or every one in the conversation that has not ended. */
+  /** The sessions named in `to`, or every session in the conversation that has not ended. */
   async #addressed(conversation_id: string, to: string[] | undefined): Promise<Session[] | Refusal> {
     const present = (await this.#present(conversation_id)).flatMap(({ session_id }) => session_id ?? []);
     const stranger = to?.find((id) => !present.includes(id));

@@ -6,16 +6,16 @@ import type { Effect, Outcome } from "./action-definition.ts";
 import { ACTIONS } from "./action-table.ts";
 
 export type Decision = {
-  /** The session as it is to be, where that changes. */
+  /** The new session row; undefined if unchanged. */
   session: Session | undefined;
-  /** The actions as they end. */
+  /** The actions with their outcomes. */
   actions: Action[];
   /** Earlier actions whose guidance is taken back. */
   dropped: string[];
   effects: ReadonlySet<Effect>;
 };
 
-/** What comes of actions, each decided on the session as the one before it leaves it. */
+/** Decides actions in order, each on the session as the previous one left it. */
 export function decide(
   actions: readonly Action[],
   session: Session,
@@ -41,7 +41,7 @@ export function decide(
   };
 }
 
-/** The actions as they end where their session is over and no runner is needed to tell; null where one is. */
+/** The outcome of actions for an ended session if no runner is needed to decide; null if one is. */
 export function decideEnded(actions: readonly Action[], session: Session): Action[] | null {
   if (session.status !== "done" && session.status !== "stopped") return null;
   const settled: Action[] = [];
@@ -53,7 +53,7 @@ export function decideEnded(actions: readonly Action[], session: Session): Actio
   return settled;
 }
 
-/** A handler that throws ends its action as failed. */
+/** A handler that throws fails its action. */
 function outcomeOf(action: Action, session: Session, moniker: Moniker, stepping: readonly string[] | null): Outcome {
   try {
     return ACTIONS[action.action_type].handle(action, session, moniker, stepping);

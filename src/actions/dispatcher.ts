@@ -12,29 +12,35 @@ import type { CommitOutcome, Store } from "../store/store.ts";
 import { isRefusal, MOST_REFUSALS } from "../store/store-errors.ts";
 import { type Decision, decide, decideEnded } from "./decide.ts";
 
-/** Actions under way at once, over all sessions. It only bounds memory: a pause that waits its turn here would let a step start. */
-const MOST_UNDER_WAY = 2000;
+/**
+ * The most actions in progress at once, over all sessions. High, because it only bounds memory: a pause that waited here would
+ * let a step start.
+ */
+const MOST_IN_PROGRESS = 2000;
 const OWNED_ELSEWHERE_RETRY_MS = 200;
 const LONGEST_RETRY_MS = 5000;
 const STORE_RETRY_MS = 500;
-/** Milliseconds for which guidance that no step takes soon is gathered. */
-const GATHER_MS = 100;
+/** How long to batch guidance that no step takes soon, in milliseconds. */
+const BATCH_MS = 100;
 
 /**
- * Claims actions and sees each to its end: claim, handle, settle.
+ * Claims actions and brings each to its end: claim, handle, settle.
  *
- * DISPATCH-1  Every action ends: a handler that throws ends it as failed, so does a store that keeps refusing to write it, and a
- *             store out of reach only delays it.
- * DISPATCH-2  What a handler decides and the end of its action are one commit. Guidance goes with what follows it in its
- *             session, a slice at a time, so that a flood costs few commits and no other request waits behind it.
- * DISPATCH-3  A request to a session that runs here need not wait in the queue: it is written together with its effect, unless
- *             that would overtake another.
+ * DISPATCH-1  Every action ends: it fails if its handler throws or the store keeps refusing to write it; an unreachable store
+ *             only delays it.
+ * DISPATCH-2  A handler's decision and the end of its action are one commit. Consecutive guidance for a session is batched, a
+ *             slice at a time, so that a flood costs few commits and blocks no other request.
+ * DISPATCH-3  A request for a session that runs here may skip the queue: it is committed together with its effect, unless that
+ *             would overtake another request.
+ * DISPATCH-4  Only the session's owner decides an action. A rejection writes the session too, unchanged: a worker that lost the
+ *             session without noticing is fenced by that write, and the action is decided again on the current
+ *             row. A create needs no decision: the session exists already, so its action simply ends.
  */
 export class Dispatcher {
   readonly #store: Store;
   readonly #registry: SessionRegistry;
   readonly #worker: string;
-  readonly #underWay = new Set<Promise<unknown>>();
+  readonly #inProgress = new Set<Promise<unknown>>();
   readonly #stopping = new AbortController();
   #unlisten = () => {};
   #isStarted = false;
@@ -54,18 +60,18 @@ export class Dispatcher {
     this.#claim();
   }
 
-  /** Claims nothing more and waits for what is under way. */
+  /** Claims nothing more and waits for the work in progress. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     this.#unlisten();
-    while (this.#claiming || this.#underWay.size > 0) await Promise.all([this.#claiming, ...this.#underWay]);
+    while (this.#claiming || this.#inProgress.size > 0) await Promise.all([this.#claiming, ...this.#inProgress]);
   }
 
   #claim(): void {
     this.#again = true;
     this.#claiming ??= this.#claimReady().finally(() => {
       this.#claiming = undefined;
-      if (this.#again && this.#underWay.size < MOST_UNDER_WAY && !this.#stopping.signal.aborted) this.#claim();
+      if (this.#again && this.#inProgress.size < MOST_IN_PROGRESS && !this.#stopping.signal.aborted) this.#claim();
     });
   }
 
@@ -73,7 +79,7 @@ export class Dispatcher {
     try {
       while (this.#again && !this.#stopping.signal.aborted) {
         this.#again = false;
-        const limit = MOST_UNDER_WAY - this.#underWay.size;
+        const limit = MOST_IN_PROGRESS - this.#inProgress.size;
         if (limit <= 0) break;
         for (const action of await this.#store.claimActions({ worker: this.#worker, limit }))
           this.#track(this.#handle(action));
@@ -87,17 +93,17 @@ export class Dispatcher {
 
   #track(work: Promise<unknown>): void {
     const tracked = work.finally(() => {
-      this.#underWay.delete(tracked);
+      this.#inProgress.delete(tracked);
       this.#claim();
     });
-    this.#underWay.add(tracked);
+    this.#inProgress.add(tracked);
   }
 
-  /** DISPATCH-3. Answers whether the action was written; where not, it has to be put into the queue. */
+  /** DISPATCH-3. Returns whether the action was committed; if not, it must be queued. */
   async applyAtOnce(action: Action): Promise<boolean> {
-    // What is being written may wait for a store out of reach; who asks is answered before that.
-    const isAtWork = this.#isStarted && !this.#stopping.signal.aborted;
-    if (!isAtWork || !this.#registry.peek(action.session_id)?.isFree) return false;
+    // A commit may block on an unreachable store; the runner must be free, so that the caller gets its answer.
+    const isRunning = this.#isStarted && !this.#stopping.signal.aborted;
+    if (!isRunning || !this.#registry.peek(action.session_id)?.isFree) return false;
     const applying = this.#registry.withRunner(
       action.session_id,
       async (runner) => runner !== null && (await this.#apply([action], runner, true)) === "committed",
@@ -105,11 +111,14 @@ export class Dispatcher {
     this.#track(applying.catch(() => {}));
     return applying.catch((error: unknown) => {
       if (error instanceof EverstepError) throw error;
-      return false; // DISPATCH-1: what failed does so again, and ends the action.
+      return false; // DISPATCH-1: from the queue it fails again, and the failure is recorded.
     });
   }
 
-  /** DISPATCH-1. A stop waits for what was claimed before it; what a store out of reach leaves then is claimed again after a start. */
+  /**
+   * DISPATCH-1. A stop waits for actions already claimed; those an unreachable store leaves behind are claimed again after a
+   * restart.
+   */
   async #handle(first: Action): Promise<void> {
     const actions = [first];
     let isWhole = !carriesGuidance(first);
@@ -130,12 +139,12 @@ export class Dispatcher {
     }
   }
 
-  /** DISPATCH-1. What the store refuses ends as failed, and only that. Takes what is settled out of the list. */
+  /** DISPATCH-1. Only the actions that the store refuses fail. Removes settled actions from the list. */
   async #handleOneByOne(session_id: string, actions: Action[]): Promise<void> {
     for (let [action] = actions; action; [action] = actions) {
       const one = [action];
       try {
-        // What comes later must not overtake what waits for a retry.
+        // Later actions must not overtake one that waits for its retry.
         if (!(await this.#handleOnce(session_id, one)))
           return await this.#settleAlone(actions.slice(1), ownedElsewhere);
       } catch (error) {
@@ -146,14 +155,17 @@ export class Dispatcher {
     }
   }
 
-  /** DISPATCH-2. Where a session has more than its next step takes, nothing is lost by a wait, and each commit writes the whole of it. */
+  /**
+   * DISPATCH-2. If the session already has more than its next step takes, waiting costs nothing, while every commit writes all
+   * of its guidance.
+   */
   async #claimFollowing(first: Action): Promise<Action[]> {
     const session = this.#registry.peek(first.session_id)?.session;
-    if (session && !isWholeSlice(session)) await this.#wait(GATHER_MS);
+    if (session && !isWholeSlice(session)) await this.#wait(BATCH_MS);
     return this.#store.claimFollowing(first, GUIDANCE_SLICE);
   }
 
-  /** Answers whether the actions ended; where not, they wait for a retry. */
+  /** Returns whether the actions ended; if not, they wait for a retry. */
   async #handleOnce(session_id: string, actions: Action[]): Promise<boolean> {
     if (this.#registry.peek(session_id)) return this.#applyInTurn(session_id, actions);
     const session = this.#store.cachedSession(session_id) ?? (await this.#store.getSession(session_id));
@@ -181,9 +193,11 @@ export class Dispatcher {
     const written = await runner.change((session) => {
       decision = decide(actions, session, runner);
       const { effects: _, session: next, ...settled } = decision;
-      if (next) return { session: next, ...settled, ...(isNew ? { only_if_queue_empty: true } : {}) };
-      // Only who writes the session learns whether it is still theirs to judge; the queue knows.
-      return isNew ? null : settled;
+      if (next && isNew) return { session: next, ...settled, only_if_queue_empty: true };
+      // DISPATCH-4: only writing the session shows whether this worker still owns it. A rejected new request goes through the
+      // queue.
+      const isDecided = actions.some(({ action_type }) => action_type !== "agent_create");
+      return isNew ? null : { session: next ?? (isDecided ? session : undefined), ...settled };
     });
     if (written !== "committed" || !decision?.actions.some(({ outcome }) => outcome === "ok")) return written;
     if (decision.effects.has("interrupt")) runner.interrupt();
@@ -192,9 +206,9 @@ export class Dispatcher {
     return written;
   }
 
-  async #settleAlone(actions: Action[], verdictOn: (action: Action) => Verdict): Promise<void> {
+  async #settleAlone(actions: Action[], verdictFor: (action: Action) => Verdict): Promise<void> {
     if (actions.length === 0) return;
-    await this.#store.commit({ actions: actions.map((action) => settle(action, verdictOn(action))) });
+    await this.#store.commit({ actions: actions.map((action) => settle(action, verdictFor(action))) });
   }
 
   #waitForStore(): Promise<void> {
@@ -208,6 +222,6 @@ export class Dispatcher {
 
 const ownedElsewhere = ({ attempts }: Action): Verdict => ({
   kind: "retry",
-  reason: "another worker has the session",
+  reason: "another worker owns the session",
   after_ms: Math.min(OWNED_ELSEWHERE_RETRY_MS * 2 ** attempts, LONGEST_RETRY_MS),
 });

@@ -11,11 +11,11 @@ import type { Refusal } from "./refusal.ts";
 type Sender = Pick<Session, "agent_id" | "session_id"> & { iteration: number; traceparent?: string | undefined };
 
 /**
- * Makes the rows of a frame's actions, without writing any: they are committed together with the step.
+ * Builds the rows of a frame's actions without writing them; they are committed together with the step.
  *
- * FRAME-1  A session that a frame creates has an id that only this step can give, unless the frame names one, so a step that runs
- *          again creates none twice. A named one that is there already, for the same agent and moniker, is left as it is.
- * FRAME-2  What cannot be done fails the step, with the place in `actions`: nothing of the frame is written then.
+ * FRAME-1  A session that a frame creates gets an id derived from the step, unless the frame names one, so a retried step
+ *          creates no session twice. A named session that already exists for the same agent and moniker is left unchanged.
+ * FRAME-2  An impossible action fails the step and names its index in `actions`; nothing of the frame is written.
  */
 export async function prepareFrameActions(
   queue: Pick<ActionQueue, "prepare" | "existingSession">,
@@ -24,16 +24,16 @@ export async function prepareFrameActions(
 ): Promise<StepRows> {
   const rows: StepRows = { sessions: [], actions: [], participants: [], written: () => {} };
   const ready: Ready[] = [];
-  const made = new Map<string, Target>();
+  const created = new Map<string, Target>();
   rows.written = () => {
     for (const { room } of ready) room?.written();
   };
   try {
     for (const [place, request] of requests.entries()) {
-      const prepared = await queue.prepare(toRequest(request, sender, place), made);
+      const prepared = await queue.prepare(toRequest(request, sender, place), created);
       if (prepared.kind !== "prepared") throw refused(prepared, place);
       ready.push(prepared);
-      await add(rows, prepared, { queue, request, sender, place, made });
+      await add(rows, prepared, { queue, request, sender, place, created });
     }
   } catch (error) {
     rows.written();
@@ -47,41 +47,45 @@ type Addition = {
   request: FrameAction;
   sender: Sender;
   place: number;
-  made: Map<string, Target>;
+  created: Map<string, Target>;
 };
 
-async function add(rows: StepRows, prepared: Ready, { queue, request, sender, place, made }: Addition): Promise<void> {
-  const made_rows = prepared.rows();
-  if (made_rows.kind === "action") {
-    rows.actions.push(made_rows.action);
+async function add(
+  rows: StepRows,
+  prepared: Ready,
+  { queue, request, sender, place, created }: Addition,
+): Promise<void> {
+  const newRows = prepared.rows();
+  if (newRows.kind === "action") {
+    rows.actions.push(newRows.action);
     return;
   }
-  const { session, batch, named_moniker } = made_rows;
+  const { session, batch, named_moniker } = newRows;
   const { session_id, agent_id } = session;
-  if (made.has(session_id)) throw badAction(place, `session ${session_id} is created twice`);
+  if (created.has(session_id)) throw badAction(place, `session ${session_id} is created twice`);
   // FRAME-1.
   const existing = await queue.existingSession(session, named_moniker);
   if (existing.kind === "conflict") throw badAction(place, existing.detail);
   if (existing.kind === "same") return;
   const { iteration } = sender;
   const spawned_by = request.action_type === "agent_create" ? { session_id: sender.session_id, iteration } : null;
-  made.set(session_id, { agent_id, session_id });
+  created.set(session_id, { agent_id, session_id });
   rows.sessions.push({ ...session, spawned_by });
   rows.actions.push(...(batch.actions ?? []));
   rows.participants.push(...(batch.participants ?? []));
 }
 
-/** An action without a target means the session itself, and one that creates the session's own agent. */
+/** An action without a target means the session itself; a creation without an agent means the session's own agent. */
 function toRequest(
   { moniker, params, options, conversation_id, payload, ...request }: FrameAction,
   { agent_id, session_id, iteration, traceparent }: Sender,
   place: number,
 ): object {
   const fields = Object.entries({ moniker, params, options, conversation_id });
-  const given = Object.fromEntries(fields.filter(([, value]) => value !== undefined)) as JsonObject;
+  const extra = Object.fromEntries(fields.filter(([, value]) => value !== undefined)) as JsonObject;
   const traced = traceparent === undefined ? {} : { traceparent };
   const metadata = { ...request.metadata, sent_by: { session_id, iteration }, ...traced };
-  const common = { ...request, payload: { ...payload, ...given }, metadata };
+  const common = { ...request, payload: { ...payload, ...extra }, metadata };
   if (request.action_type !== "agent_create")
     return request.session_id === undefined && request.agent_id === undefined ? { ...common, session_id } : common;
   const child_id = request.session_id ?? `${session_id}.${iteration}.${place}`;
@@ -90,7 +94,7 @@ function toRequest(
   return { ...common, agent_id: request.agent_id ?? agent_id, session_id: child_id };
 }
 
-/** FRAME-2. Only a session that has too much guidance may have room later. */
+/** FRAME-2. Only a full session is worth a retry: it may have room later. */
 function refused(refusal: Refusal, place: number): StepError {
   switch (refusal.kind) {
     case "invalid": {

@@ -7,35 +7,35 @@ export const DEFAULT_GUIDANCE_LIMIT: Readonly<GuidanceAmount> = { count: 10_000,
 /** Why no more guidance is accepted for a session, and when to try again. */
 export type Full = { kind: "full"; detail: string; retry_after_s: number };
 
-/** Room for a piece of guidance. `written` is called once it is in the store, or never will be. */
+/** Room reserved for a piece of guidance. Call `written` once it is in the store or its write failed. */
 export type Room = { kind: "room"; written: () => void };
 
 const RETRY_AFTER_S = 5;
-/** Milliseconds for which what did not fit is refused without another read. */
+/** How long guidance that did not fit is refused without another read, in milliseconds. */
 const FULL_FOR_MS = 1000;
-/** Sessions that have a budget in memory. One that has none may get a hundredth of the limit before the store is read. */
-const MOST_REMEMBERED = 10_000;
+/** Sessions with a budget in memory. A session without one may get a hundredth of the limit before the store is read. */
+const MOST_BUDGETS = 10_000;
 const UNSEEN_SHARE = 1 / 100;
-/** The share of what was left after which the store is read again: other processes send guidance too. */
+/** The store is read again after this share of the budget is used: other processes send guidance too. */
 const READ_AGAIN_SHARE = 1 / 4;
 
 type Budget = {
-  /** What may still be accepted, as far as this process can tell. */
+  /** What may still be accepted, as far as this process knows. */
   left: GuidanceAmount;
-  /** What may be accepted before the store is read again. */
+  /** What may be accepted before the next read of the store. */
   untilRead: GuidanceAmount;
-  /** Accepted, and not in the store yet: a read does not see it. */
-  underWay: GuidanceAmount;
+  /** Accepted but not yet in the store, so a read does not count it. */
+  inFlight: GuidanceAmount;
   reading: Promise<void> | undefined;
   refused: { bytes: number; until: number } | undefined;
 };
 
 /**
- * Bounds the guidance of a session that no step has used yet, in the queue and pending, so that a flood ends with a clear answer.
+ * Bounds a session's unused guidance, queued and pending, so that a flood gets a clear refusal.
  *
- * GUIDANCE-1  What counts is what the store has. It is read rarely: a flood costs few reads, a single word now and then none.
- * GUIDANCE-2  One process alone passes the limit only by what it accepted before its first read; several at once pass it by
- *             little.
+ * GUIDANCE-1  The store's count decides. It is read rarely: a flood costs few reads, an occasional message none.
+ * GUIDANCE-2  One process exceeds the limit only by what it accepted before its first read; several processes together exceed
+ *             it only slightly.
  */
 export class GuidanceLimit {
   readonly #store: Pick<Store, "unusedGuidance">;
@@ -47,13 +47,13 @@ export class GuidanceLimit {
     this.#most = most;
   }
 
-  /** Why a piece of guidance is not accepted, where that can be told without a read. */
+  /** Why a piece of guidance is refused, if that is known without a read. */
   refusal(session_id: string, bytes: number): Full | null {
     const refused = this.#budgets.get(session_id)?.refused;
     return refused && bytes >= refused.bytes && performance.now() < refused.until ? this.#full(session_id) : null;
   }
 
-  /** Takes room for one piece of guidance, until it is in the store. */
+  /** Reserves room for one piece of guidance until it is in the store. */
   async take(session_id: string, bytes: number): Promise<Full | Room> {
     const refusal = this.refusal(session_id, bytes);
     if (refusal) return refusal;
@@ -64,8 +64,8 @@ export class GuidanceLimit {
       return this.#full(session_id);
     }
     for (const amount of [budget.left, budget.untilRead]) add(amount, bytes, -1);
-    add(budget.underWay, bytes, 1);
-    return { kind: "room", written: () => add(budget.underWay, bytes, -1) };
+    add(budget.inFlight, bytes, 1);
+    return { kind: "room", written: () => add(budget.inFlight, bytes, -1) };
   }
 
   #read(session_id: string, budget: Budget): Promise<void> {
@@ -76,8 +76,8 @@ export class GuidanceLimit {
   }
 
   async #readNow(session_id: string, budget: Budget): Promise<void> {
-    // What is written meanwhile counts twice for now: that errs on the safe side.
-    const { count, bytes } = budget.underWay;
+    // What is written during the read counts twice until the next one: too strict rather than too lax.
+    const { count, bytes } = budget.inFlight;
     const used = await this.#store.unusedGuidance(session_id);
     budget.left = { count: this.#most.count - used.count - count, bytes: this.#most.bytes - used.bytes - bytes };
     budget.untilRead = shareOf(budget.left, READ_AGAIN_SHARE);
@@ -88,15 +88,15 @@ export class GuidanceLimit {
     const budget = this.#budgets.get(session_id) ?? {
       left: shareOf(this.#most, UNSEEN_SHARE),
       untilRead: shareOf(this.#most, UNSEEN_SHARE),
-      underWay: { count: 0, bytes: 0 },
+      inFlight: { count: 0, bytes: 0 },
       reading: undefined,
       refused: undefined,
     };
-    // Least recently used first.
+    // Moves it to the end: the first key is the least recently used.
     this.#budgets.delete(session_id);
     this.#budgets.set(session_id, budget);
     const [oldest] = this.#budgets.keys();
-    if (this.#budgets.size > MOST_REMEMBERED && oldest !== undefined) this.#budgets.delete(oldest);
+    if (this.#budgets.size > MOST_BUDGETS && oldest !== undefined) this.#budgets.delete(oldest);
     return budget;
   }
 
@@ -104,8 +104,8 @@ export class GuidanceLimit {
     const { count, bytes } = this.#most;
     const { message } = new EverstepError(
       "guidance_full",
-      `session ${session_id} was told so much that no step has used yet that this does not fit (at most ${count} pieces and ${bytes} bytes)`,
-      "send it again when the session has gone on; resume it if it is paused",
+      `session ${session_id} has no room for more unused guidance (at most ${count} pieces and ${bytes} bytes)`,
+      "send it again after the session's next step; resume the session if it is paused",
     );
     return { kind: "full", detail: message, retry_after_s: RETRY_AFTER_S };
   }

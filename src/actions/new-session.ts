@@ -2,7 +2,7 @@ import type { AgentConfig } from "../domain/agent.ts";
 import { newId, now } from "../domain/ids.ts";
 import type { JsonObject } from "../domain/json.ts";
 import { askedInState } from "../domain/question.ts";
-import { NOTHING_HAPPENED, type Session, type SessionOptions, type SessionStatus } from "../domain/session.ts";
+import { NEW_SESSION_HISTORY, type Session, type SessionOptions, type SessionStatus } from "../domain/session.ts";
 import type { Step } from "../domain/step.ts";
 import type { VersionedMoniker } from "../monikers/catalog.ts";
 import type { Moniker } from "../monikers/moniker.ts";
@@ -20,7 +20,7 @@ type SessionRequest = Target & {
   conversation_id?: string | undefined;
 };
 
-/** A session as it is before its first step. What the request leaves out comes from the agent's configuration, then the moniker. */
+/** A session before its first step. Defaults come from the agent's configuration, then from the moniker. */
 export function newSession(
   request: SessionRequest,
   config: AgentConfig | null,
@@ -62,7 +62,7 @@ export function newSession(
       parent_iteration: null,
       created_at: at,
       updated_at: at,
-      ...NOTHING_HAPPENED,
+      ...NEW_SESSION_HISTORY,
     },
   };
 }
@@ -75,7 +75,7 @@ type ForkRequest = {
   moniker?: string | undefined;
 };
 
-/** What a fork has other than its parent. Parameters are checked by the moniker that is to have them. */
+/** The fields in which a fork differs from its parent. Params are checked by the fork's moniker. */
 export function forkChanges(
   parent: Session,
   { state, params, options, moniker: name }: ForkRequest,
@@ -85,8 +85,8 @@ export function forkChanges(
   if (name !== undefined && !moniker) return unknownMoniker(name);
   const unknown = moniker && !ignores_unknown_params ? refusedParams(moniker, params) : null;
   if (unknown) return unknown;
-  const isChecked = moniker && (params !== undefined || name !== undefined);
-  const checked = isChecked ? moniker.params.safeParse(params ?? parent.params) : null;
+  const needsCheck = moniker && (params !== undefined || name !== undefined);
+  const checked = needsCheck ? moniker.params.safeParse(params ?? parent.params) : null;
   if (checked?.error) return { kind: "invalid", errors: fieldErrors(checked.error, "params") };
   const fields: ForkFields = {
     ...(state && { context: state }),
@@ -97,7 +97,10 @@ export function forkChanges(
   return { kind: "changes", moniker, fields };
 }
 
-/** Params that a request gives and the moniker does not know; those of an agent's configuration may be older than the moniker. */
+/**
+ * Refuses params that the moniker does not know. Only those of the request: an agent's configuration may be older than the
+ * moniker.
+ */
 export function refusedParams(moniker: VersionedMoniker, params: JsonObject | undefined): Refusal | null {
   const problem = unknownParams(moniker, params ?? {});
   return problem === null ? null : invalidField("params", problem);
@@ -106,7 +109,7 @@ export function refusedParams(moniker: VersionedMoniker, params: JsonObject | un
 const unknownMoniker = (name: string): Refusal =>
   invalidField("moniker", `no moniker is named ${JSON.stringify(name)}; GET /api/monikers lists them`);
 
-/** A session that goes on from one of another's steps. It speaks for itself: it is not in its parent's conversation. */
+/** A session that continues from one of another's steps. It is not in its parent's conversation. */
 export function newFork(
   parent: Session,
   step: Step,
@@ -141,7 +144,7 @@ export function newFork(
     parent_iteration: step.iteration,
     created_at: at,
     updated_at: at,
-    ...NOTHING_HAPPENED,
+    ...NEW_SESSION_HISTORY,
     ...rest,
   };
 }
@@ -149,7 +152,7 @@ export function newFork(
 /** A reactive session has nothing to do until guidance arrives. */
 const firstStatus = ({ kind }: Moniker): SessionStatus => (kind === "reactive" ? "waiting" : "running");
 
-/** A finite task stops when it is done; the others go on. */
+/** A finite task stops when it is done; other kinds keep running. */
 const defaultOptions = ({ kind, options }: Moniker): SessionOptions => ({
   stop_on_done: kind === "finite",
   ...options,

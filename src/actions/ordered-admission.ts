@@ -1,14 +1,14 @@
 import { Mutex } from "../concurrency/mutex.ts";
 
-type Line = { mutex: Mutex; underWay: number };
+type Line = { mutex: Mutex; inProgress: number };
 
-/** Lets requests look something up side by side, and begin their work one after the other in the order they arrived. */
+/** Lets requests do their lookups in parallel, and start their work one by one in the order they arrived. */
 export class OrderedAdmission {
   readonly #lines = new Map<string, Line>();
 
   /**
-   * Work that arrives while nothing of its key is under way may ask to be `exclusive`: then what arrives after it begins when it
-   * has ended. `work` is told whether it is exclusive.
+   * Work that arrives while its key is idle may be `exclusive`: whatever arrives later starts after it ends. `work` learns
+   * whether it is exclusive.
    */
   async admit<Context, Result>(
     key: string,
@@ -16,24 +16,24 @@ export class OrderedAdmission {
     lookUp: Promise<Context>,
     work: (context: Context, isExclusive: boolean) => Promise<Result>,
   ): Promise<Result> {
-    // It may fail before anybody awaits it.
+    // Avoids an unhandled rejection: it may fail before it is awaited.
     lookUp.catch(() => {});
-    const line = this.#lines.get(key) ?? { mutex: new Mutex(), underWay: 0 };
+    const line = this.#lines.get(key) ?? { mutex: new Mutex(), inProgress: 0 };
     this.#lines.set(key, line);
-    const isExclusive = mode === "exclusive" && line.underWay === 0;
-    line.underWay += 1;
+    const isExclusive = mode === "exclusive" && line.inProgress === 0;
+    line.inProgress += 1;
     try {
       const { result } = await line.mutex.run(async () => {
         const context = await lookUp;
-        const begun = work(context, isExclusive);
-        // Shared work is not awaited here: the next one may begin.
-        if (isExclusive) await begun.catch(() => {});
-        return { result: begun };
+        const running = work(context, isExclusive);
+        // Shared work is not awaited here, so that the next one may start.
+        if (isExclusive) await running.catch(() => {});
+        return { result: running };
       });
       return await result;
     } finally {
-      line.underWay -= 1;
-      if (line.underWay === 0) this.#lines.delete(key);
+      line.inProgress -= 1;
+      if (line.inProgress === 0) this.#lines.delete(key);
     }
   }
 }

@@ -5,7 +5,7 @@ import type { VersionedMoniker } from "../monikers/catalog.ts";
 
 const schemas = new WeakMap<VersionedMoniker, JsonObject>();
 
-/** What a moniker takes, as JSON Schema. It is written out once. */
+/** A moniker's params as JSON Schema, cached. */
 export function paramsSchemaOf(moniker: VersionedMoniker): JsonObject {
   const schema =
     schemas.get(moniker) ??
@@ -15,20 +15,20 @@ export function paramsSchemaOf(moniker: VersionedMoniker): JsonObject {
   return schema;
 }
 
-/** Why some of the params are not the moniker's, and which are meant; null where all are, or where it takes any. */
+/** The error text for params that the moniker does not know, with suggestions; null if all are names or it accepts any. */
 export function unknownParams(moniker: VersionedMoniker, params: JsonObject): string | null {
   const schema = paramsSchemaOf(moniker);
-  const known = namesIn(schema, schema, 0);
-  if (known === null || known === "any") return null;
-  const unknown = Object.keys(params).filter((name) => !known.has(name));
+  const names = namesIn(schema, schema, 0);
+  if (names === null || names === "any") return null;
+  const unknown = Object.keys(params).filter((name) => !names.has(name));
   if (unknown.length === 0) return null;
-  return unknownWords(unknown, `a parameter of ${moniker.name}`, [...known]);
+  return unknownWords(unknown, `a parameter of ${moniker.name}`, [...names]);
 }
 
-/** References that lead from one to the next are not followed without end. */
+/** Bounds the recursion over references. */
 const DEEPEST = 20;
 
-/** The properties that a schema names; `any` where it takes others too, null where it says nothing about them. */
+/** The properties that a schema names; `any` if it accepts others too, null if it says nothing about them. */
 function namesIn(schema: JsonValue | undefined, root: JsonObject, depth: number): Set<string> | "any" | null {
   if (!isObject(schema) || depth > DEEPEST) return null;
   const { $ref, properties, additionalProperties, patternProperties, anyOf, oneOf, allOf } = schema;
@@ -42,8 +42,8 @@ function namesIn(schema: JsonValue | undefined, root: JsonObject, depth: number)
   const all = [own, ...others.map((other) => namesIn(other, root, depth + 1))];
   if (typeof $ref === "string") all.push(namesIn(lookUp(root, $ref), root, depth + 1) ?? "any");
   if (all.includes("any")) return "any";
-  const named = all.filter((names) => names instanceof Set);
-  return named.length === 0 ? null : new Set(named.flatMap((names) => [...names]));
+  const named = all.filter((entry) => entry instanceof Set);
+  return named.length === 0 ? null : new Set(named.flatMap((entry) => [...entry]));
 }
 
 function lookUp(root: JsonObject, reference: string): JsonValue | undefined {

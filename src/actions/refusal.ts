@@ -3,7 +3,7 @@ import type { Full } from "./guidance-limit.ts";
 
 export type FieldError = { path: string; message: string };
 
-/** Why a request was not taken. Nothing was written. */
+/** Why a request was refused. Nothing was written. */
 export type Refusal =
   | { kind: "invalid"; errors: FieldError[] }
   | { kind: "unknown"; what: string }
@@ -15,7 +15,7 @@ export const invalidField = (path: string, message: string): Refusal => ({
   errors: [{ path, message }],
 });
 
-/** What a schema does not accept; `within` is where its value stands in the request. */
+/** The problems a schema found; `within` is the path of the checked value in the request. */
 export const fieldErrors = (error: z.ZodError, within?: string): FieldError[] =>
   error.issues.map(({ path, message }) => ({
     path: [within, ...path].filter((part) => part !== undefined).join("."),

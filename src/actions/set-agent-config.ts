@@ -14,7 +14,7 @@ export const newAgentConfigSchema = z.object({
   description: z.string().max(2000).nullish(),
 });
 
-/** Replaces an agent's defaults. Sessions that are there keep theirs. */
+/** Replaces an agent's defaults. Existing sessions keep theirs. */
 export async function setAgentConfig(
   agent_id: string,
   { moniker, params, options, description }: z.infer<typeof newAgentConfigSchema>,

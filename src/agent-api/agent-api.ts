@@ -1,4 +1,5 @@
 import { WebSocket } from "ws";
+import { Backoff } from "../concurrency/backoff.ts";
 import { redactUrl, redactUrls } from "../domain/redact.ts";
 import { type ServerFrame, serverFrameSchema } from "./messages.ts";
 
@@ -8,20 +9,20 @@ const FIRST_RETRY_MS = 100;
 const LONGEST_RETRY_MS = 5000;
 
 export type AgentApiOptions = {
-  /** Gets the frames that belong to no question. */
+  /** Receives the frames that belong to no question. */
   callback?: (frame: ServerFrame) => void;
-  /** Called when a connection that stood is lost; it comes back by itself. */
+  /** Called when an established connection is lost; it comes back by itself. */
   on_disconnect?: (api: AgentApi) => void;
-  /** The server's token, where it wants one. */
+  /** The server's token, if it requires one. */
   token?: string;
 };
 
-/** A question was asked while another one was not answered yet. */
+/** A question was asked before the previous one was answered. */
 export class AgentBusyError extends Error {
   override readonly name = "AgentBusyError";
 }
 
-/** The agent, or the way to it, failed in the middle of a question. Nothing is known of its answer. */
+/** The agent, or the connection to it, failed during a question. The fate of the answer is unknown. */
 export class AgentApiError extends Error {
   override readonly name = "AgentApiError";
   readonly code: string;
@@ -32,9 +33,9 @@ export class AgentApiError extends Error {
 }
 
 export type SendOptions = {
-  /** Kept with the question (`metadata.request_id` of its action), so that what became of it can be looked up after a crash. */
+  /** Stored with the question (`metadata.request_id` of its action), so that its fate can be looked up after a crash. */
   request_id?: string;
-  /** The answer begins anew: the pieces so far do not count. Without it, an answer that does so comes whole once it is complete. */
+  /** The answer starts over: the pieces so far are void. Without this callback such an answer arrives whole once it is complete. */
   on_restart?: () => void;
 };
 
@@ -44,33 +45,33 @@ type Question = {
   frames: ServerFrame[];
   wake: () => void;
   failure: AgentApiError | null;
-  /** Whether its asker stopped listening. */
+  /** Whether its caller stopped listening. */
   isAbandoned: boolean;
 };
 
 /**
  * One persistent connection to an agent that has one chat.
  *
- * `connect()` resolves when the agent is ready, `sendMessage(text)` gives the answer piece by piece. A connection that is
- * lost comes back by itself; a question that was in flight then fails with `AgentApiError`, it is never lost in silence.
+ * `connect()` resolves when the agent is ready, `sendMessage(text)` yields the answer piece by piece. A lost connection
+ * comes back by itself; a question in flight then fails with `AgentApiError` and is never lost silently.
  */
 export class AgentApi {
   readonly agent_id: string;
   last_tokens_used = 0;
-  /** Null where the agent did not name it. */
+  /** Null if the agent did not name it. */
   session_id: string | null = null;
   readonly #url: string;
-  /** The URL as errors name it: without a user's password and without `?token=`. */
+  /** The URL for error messages: without a password and without `?token=`. */
   readonly #place: string;
   readonly #options: AgentApiOptions;
   #socket: WebSocket | null = null;
   #question: Question | null = null;
-  /** Whether the agent said on this connection that it is ready. */
+  /** Whether the agent has said on this connection that it is ready. */
   #isReady = false;
-  /** Whether a connection that is lost is to come back: once it stood, until it is closed. */
+  /** Whether to reconnect: from the first established connection until `close()`. */
   #comesBack = false;
   #retry: NodeJS.Timeout | undefined;
-  #retryMs = FIRST_RETRY_MS;
+  readonly #backoff = new Backoff(FIRST_RETRY_MS, LONGEST_RETRY_MS);
   #requests = 0;
 
   constructor(agent_id: string, url: string, options: AgentApiOptions = {}) {
@@ -84,12 +85,12 @@ export class AgentApi {
     return this.#socket?.readyState === WebSocket.OPEN && this.#isReady;
   }
 
-  /** Whether the agent is at work on a question that was asked here, also one whose asker stopped listening. */
+  /** Whether the agent is working on a question asked here, even one whose caller stopped listening. */
   get isBusy(): boolean {
     return this.#question !== null;
   }
 
-  /** Opens the connection and waits for the agent's `status`, five seconds at the most. */
+  /** Opens the connection and waits at most five seconds for the agent's `status`. */
   async connect(): Promise<void> {
     if (this.isConnected) return;
     clearTimeout(this.#retry);
@@ -99,7 +100,7 @@ export class AgentApi {
     await opened;
   }
 
-  /** The answer's text as it comes. */
+  /** The answer's text as it arrives. */
   sendMessage(
     text: string,
     { request_id = String(++this.#requests), on_restart }: SendOptions = {},
@@ -176,7 +177,7 @@ export class AgentApi {
           clearTimeout(timer);
           this.session_id = frame.session_id ?? null;
           this.#isReady = true;
-          this.#retryMs = FIRST_RETRY_MS;
+          this.#backoff.reset();
           this.#comesBack = socket.readyState === WebSocket.OPEN;
           resolve();
         }
@@ -193,7 +194,7 @@ export class AgentApi {
     });
   }
 
-  /** What it says of a URL that is none has the URL in it. */
+  /** The error for an invalid URL would contain the URL. */
   #newSocket(headers: Record<string, string>): WebSocket {
     try {
       return new WebSocket(this.#url, { headers });
@@ -203,8 +204,8 @@ export class AgentApi {
   }
 
   /**
-   * The agent is free for the next question once it ended this one, whether or not the asker read the answer. There is one question
-   * at a time, so a frame that names none is about it.
+   * The agent is free for the next question once it has ended this one, whether or not the caller read the answer. There is one question
+   * at a time, so a frame without a `request_id` belongs to it.
    */
   #deliver(frame: ServerFrame): void {
     const question = this.#question;
@@ -227,8 +228,7 @@ export class AgentApi {
     this.#fail("disconnected", "the connection was lost; whether the agent answers is not known");
     if (!this.#comesBack) return;
     if (stood) this.#options.on_disconnect?.(this);
-    this.#retry = setTimeout(() => void this.#open().catch(() => {}), this.#retryMs * (0.5 + Math.random()));
-    this.#retryMs = Math.min(LONGEST_RETRY_MS, this.#retryMs * 2);
+    this.#retry = setTimeout(() => void this.#open().catch(() => {}), this.#backoff.next());
   }
 
   #fail(code: string, message: string): void {

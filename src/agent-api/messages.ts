@@ -8,18 +8,18 @@ export const requestSchema = z.object({ request_id: requestId });
 export const clientFrameSchema = requestSchema.extend({
   type: z.literal("user_message"),
   text: z.string().min(1),
-  /** Frames that the client knows beyond those that every client does: `event_restart`. */
+  /** Frames that the client understands in addition to the basic ones: `event_restart`. */
   accepts: z.array(z.string().max(200)).max(20).optional().catch(undefined),
 });
 
 /**
- * An agent may know less than this one: its frames need no `request_id`, its `status` no `session_id`, and its errors may have codes
- * of their own.
+ * Other agents may know less: their frames need no `request_id`, their `status` no `session_id`, and their errors may have other
+ * codes.
  */
 export const serverFrameSchema = z.discriminatedUnion("type", [
   z.object({ type: z.literal("status"), status: z.string().catch("ready"), session_id: z.string().optional() }),
   z.object({ type: z.literal("event_text_chunk"), text: z.string(), request_id: requestId }),
-  /** The answer begins anew: the text so far does not count. Only for clients that accept it. */
+  /** The answer starts over: the text so far is void. Only for clients that accept it. */
   z.object({ type: z.literal("event_restart"), request_id: requestId }),
   z.object({ type: z.literal("event_end"), tokens_used: z.number().catch(0), request_id: requestId }),
   z.object({

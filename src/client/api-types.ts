@@ -11,7 +11,7 @@ export type Schemas = {
     max_tokens?: number;
     max_cost_usd?: number;
     step_interval_ms?: number;
-    /** Seconds that one attempt at a step may take; 600 where it is absent. */
+    /** Time limit of one attempt at a step, in seconds. Default 600. */
     step_timeout_s?: number;
     retry?: {
       max_attempts?: number;
@@ -20,21 +20,21 @@ export type Schemas = {
     };
     outlives_parent?: boolean;
     hold_before?: string[];
-    /** Globs over tools' names; the first list that fits, in the order deny, ask, run, decides. */
+    /** Globs over tool names; the first list that matches, in the order deny, ask, run, decides. */
     tools?: {
       deny?: string[];
       ask?: string[];
       run?: string[];
     };
-    /** provider/model; EVERSTEP_MODEL where it is absent. */
+    /** provider/model. Default: EVERSTEP_MODEL. */
     model?: string;
-    /** How the model is to answer; the provider's defaults where absent. */
+    /** How the model answers. Default: the provider's settings. */
     model_settings?: {
       temperature?: number;
       max_output_tokens?: number;
       reasoning?: "none" | "minimal" | "low" | "medium" | "high";
     };
-    /** Asked in turn where the model cannot be reached or does not take the request. */
+    /** Tried in order if the model is unreachable or refuses the request. */
     fallback_models?: string[];
   };
   Problem: {
@@ -79,6 +79,16 @@ export type Schemas = {
     agent_id: string;
     moniker: string;
     session_count: number;
+    /** The agent's sessions, counted by status. */
+    counts: {
+      running: number;
+      waiting: number;
+      paused: number;
+      stopping: number;
+      stopped: number;
+      done: number;
+      error: number;
+    };
     latest: Schemas["Session"];
   };
   AgentConfig: {
@@ -206,7 +216,7 @@ export type Schemas = {
     max_tokens?: number;
     max_cost_usd?: number;
     step_interval_ms?: number;
-    /** Seconds that one attempt at a step may take; 600 where it is absent. */
+    /** Time limit of one attempt at a step, in seconds. Default 600. */
     step_timeout_s?: number;
     retry?: {
       max_attempts: number;
@@ -215,21 +225,21 @@ export type Schemas = {
     };
     outlives_parent?: boolean;
     hold_before?: string[];
-    /** Globs over tools' names; the first list that fits, in the order deny, ask, run, decides. */
+    /** Globs over tool names; the first list that matches, in the order deny, ask, run, decides. */
     tools?: {
       deny?: string[];
       ask?: string[];
       run?: string[];
     };
-    /** provider/model; EVERSTEP_MODEL where it is absent. */
+    /** provider/model. Default: EVERSTEP_MODEL. */
     model?: string;
-    /** How the model is to answer; the provider's defaults where absent. */
+    /** How the model answers. Default: the provider's settings. */
     model_settings?: {
       temperature?: number;
       max_output_tokens?: number;
       reasoning?: "none" | "minimal" | "low" | "medium" | "high";
     };
-    /** Asked in turn where the model cannot be reached or does not take the request. */
+    /** Tried in order if the model is unreachable or refuses the request. */
     fallback_models?: string[];
   };
   SessionSummary: {
@@ -308,6 +318,7 @@ export type Schemas = {
     moniker_version: string | null;
     cost_usd: number;
     attempts: number;
+    crashes: number;
     calls: {
       kind: "model" | "tool";
       name: string;
@@ -362,6 +373,33 @@ export type Schemas = {
     next_attempt_at: string | null;
     ended_at: string | null;
   };
+  Volume: {
+    volume_id: string;
+    state: "writing" | "moving" | "archived" | "dropped";
+    location: string;
+    format: number;
+    created_at: string;
+    sessions: number;
+    steps: number;
+    messages: number;
+    bytes: number;
+    oldest_ended_at: string | null;
+    newest_ended_at: string | null;
+    checksum: number | null;
+  };
+  ArchiveJob: {
+    operation: "archive" | "restore" | "drop";
+    dry_run: boolean;
+    state: "running" | "done" | "failed";
+    started_at: string;
+    ended_at: string | null;
+    volumes: number;
+    sessions: number;
+    steps: number;
+    messages: number;
+    bytes: number;
+    error: string | null;
+  };
 };
 
 /** Every call with what it takes and what it answers. */
@@ -383,9 +421,9 @@ export type Routes = {
       agent_id: string;
       session_id?: string;
       urgency?: number;
-      /** Who asks; kept as `metadata.user_id`. */
+      /** The sender; stored as `metadata.user_id`. */
       user_id?: string;
-      /** Kept with the action. A request that is sent again with the same `request_id` in it is done once. */
+      /** Stored with the action. A `request_id` in it makes the request idempotent. */
       metadata?: { [key: string]: unknown };
     };
     answer: {
@@ -402,13 +440,13 @@ export type Routes = {
     query?: { sort?: "created_at" | "updated_at"; after?: string; limit?: number; offset?: number };
     answer: {
       sessions: Schemas["Session"][];
-      /** What the next page is asked for with (`after`); null where this is the last one. */
+      /** Pass as `after` to get the next page; null on the last page. */
       next: string | null;
     };
   };
   /** An agent's defaults */
   "GET /api/agents/{agent_id}/config": { path: { agent_id: string }; answer: Schemas["AgentConfig"] };
-  /** Set what later sessions of the agent get where their request leaves something out */
+  /** Set the defaults for an agent's new sessions */
   "PUT /api/agents/{agent_id}/config": {
     path: { agent_id: string };
     body: {
@@ -419,14 +457,14 @@ export type Routes = {
     };
     answer: Schemas["AgentConfig"];
   };
-  /** Start no further step; the one that runs is kept */
+  /** Pause the session; a running step may finish, no further one starts */
   "POST /api/sessions/{session_id}/pause": {
     path: { session_id: string };
     body?: {
       reason?: string;
-      /** Who asks; kept as `metadata.user_id`. */
+      /** The sender; stored as `metadata.user_id`. */
       user_id?: string;
-      /** Kept with the action. A request that is sent again with the same `request_id` in it is done once. */
+      /** Stored with the action. A `request_id` in it makes the request idempotent. */
       metadata?: { [key: string]: unknown };
     };
     answer: {
@@ -435,14 +473,14 @@ export type Routes = {
       session_id: string;
     };
   };
-  /** Start no further step; the one that runs is kept */
+  /** Pause the session; a running step may finish, no further one starts */
   "POST /api/agents/{agent_id}/pause": {
     path: { agent_id: string };
     body?: {
       reason?: string;
-      /** Who asks; kept as `metadata.user_id`. */
+      /** The sender; stored as `metadata.user_id`. */
       user_id?: string;
-      /** Kept with the action. A request that is sent again with the same `request_id` in it is done once. */
+      /** Stored with the action. A `request_id` in it makes the request idempotent. */
       metadata?: { [key: string]: unknown };
     };
     answer: {
@@ -451,15 +489,15 @@ export type Routes = {
       session_id: string;
     };
   };
-  /** Go on, try a failed step again, or go on past a limit that the given options lift */
+  /** Continue a paused session, retry a failed step, or continue past a limit that the options raise */
   "POST /api/sessions/{session_id}/resume": {
     path: { session_id: string };
     body?: {
       reason?: string;
       options?: Schemas["RequestedOptionsInput"];
-      /** Who asks; kept as `metadata.user_id`. */
+      /** The sender; stored as `metadata.user_id`. */
       user_id?: string;
-      /** Kept with the action. A request that is sent again with the same `request_id` in it is done once. */
+      /** Stored with the action. A `request_id` in it makes the request idempotent. */
       metadata?: { [key: string]: unknown };
     };
     answer: {
@@ -468,15 +506,15 @@ export type Routes = {
       session_id: string;
     };
   };
-  /** Go on, try a failed step again, or go on past a limit that the given options lift */
+  /** Continue a paused session, retry a failed step, or continue past a limit that the options raise */
   "POST /api/agents/{agent_id}/resume": {
     path: { agent_id: string };
     body?: {
       reason?: string;
       options?: Schemas["RequestedOptionsInput"];
-      /** Who asks; kept as `metadata.user_id`. */
+      /** The sender; stored as `metadata.user_id`. */
       user_id?: string;
-      /** Kept with the action. A request that is sent again with the same `request_id` in it is done once. */
+      /** Stored with the action. A `request_id` in it makes the request idempotent. */
       metadata?: { [key: string]: unknown };
     };
     answer: {
@@ -485,15 +523,15 @@ export type Routes = {
       session_id: string;
     };
   };
-  /** Give guidance to the next step, or to the running one now */
+  /** Send guidance to the next step, or interrupt the running one with it */
   "POST /api/sessions/{session_id}/interrupt": {
     path: { session_id: string };
     body: {
       guidance: unknown;
       mode?: "next" | "now";
-      /** Who asks; kept as `metadata.user_id`. */
+      /** The sender; stored as `metadata.user_id`. */
       user_id?: string;
-      /** Kept with the action. A request that is sent again with the same `request_id` in it is done once. */
+      /** Stored with the action. A `request_id` in it makes the request idempotent. */
       metadata?: { [key: string]: unknown };
     };
     answer: {
@@ -502,15 +540,15 @@ export type Routes = {
       session_id: string;
     };
   };
-  /** Give guidance to the next step, or to the running one now */
+  /** Send guidance to the next step, or interrupt the running one with it */
   "POST /api/agents/{agent_id}/interrupt": {
     path: { agent_id: string };
     body: {
       guidance: unknown;
       mode?: "next" | "now";
-      /** Who asks; kept as `metadata.user_id`. */
+      /** The sender; stored as `metadata.user_id`. */
       user_id?: string;
-      /** Kept with the action. A request that is sent again with the same `request_id` in it is done once. */
+      /** Stored with the action. A `request_id` in it makes the request idempotent. */
       metadata?: { [key: string]: unknown };
     };
     answer: {
@@ -519,14 +557,14 @@ export type Routes = {
       session_id: string;
     };
   };
-  /** End the session for good */
+  /** End the session permanently */
   "POST /api/sessions/{session_id}/destroy": {
     path: { session_id: string };
     body?: {
       reason?: string;
-      /** Who asks; kept as `metadata.user_id`. */
+      /** The sender; stored as `metadata.user_id`. */
       user_id?: string;
-      /** Kept with the action. A request that is sent again with the same `request_id` in it is done once. */
+      /** Stored with the action. A `request_id` in it makes the request idempotent. */
       metadata?: { [key: string]: unknown };
     };
     answer: {
@@ -535,14 +573,14 @@ export type Routes = {
       session_id: string;
     };
   };
-  /** End the session for good */
+  /** End the session permanently */
   "POST /api/agents/{agent_id}/destroy": {
     path: { agent_id: string };
     body?: {
       reason?: string;
-      /** Who asks; kept as `metadata.user_id`. */
+      /** The sender; stored as `metadata.user_id`. */
       user_id?: string;
-      /** Kept with the action. A request that is sent again with the same `request_id` in it is done once. */
+      /** Stored with the action. A `request_id` in it makes the request idempotent. */
       metadata?: { [key: string]: unknown };
     };
     answer: {
@@ -551,7 +589,7 @@ export type Routes = {
       session_id: string;
     };
   };
-  /** Start a session that goes on from one of this one's steps */
+  /** Start a new session from one of this session's steps */
   "POST /api/sessions/{session_id}/fork": {
     path: { session_id: string };
     body: {
@@ -562,9 +600,9 @@ export type Routes = {
       params?: { [key: string]: unknown };
       options?: Schemas["RequestedOptionsInput"];
       moniker?: string;
-      /** Who asks; kept as `metadata.user_id`. */
+      /** The sender; stored as `metadata.user_id`. */
       user_id?: string;
-      /** Kept with the action. A request that is sent again with the same `request_id` in it is done once. */
+      /** Stored with the action. A `request_id` in it makes the request idempotent. */
       metadata?: { [key: string]: unknown };
     };
     answer: {
@@ -573,15 +611,15 @@ export type Routes = {
       session_id: string;
     };
   };
-  /** Answer what the session asks */
+  /** Answer the session's question */
   "POST /api/sessions/{session_id}/answer": {
     path: { session_id: string };
     body: {
       answer: unknown;
       question_id?: string;
-      /** Who asks; kept as `metadata.user_id`. */
+      /** The sender; stored as `metadata.user_id`. */
       user_id?: string;
-      /** Kept with the action. A request that is sent again with the same `request_id` in it is done once. */
+      /** Stored with the action. A `request_id` in it makes the request idempotent. */
       metadata?: { [key: string]: unknown };
     };
     answer: {
@@ -597,6 +635,7 @@ export type Routes = {
       agent_id?: string;
       needs_person?: boolean;
       spawned_by?: string;
+      parent_session_id?: string;
       sort?: "created_at" | "updated_at";
       after?: string;
       limit?: number;
@@ -604,12 +643,94 @@ export type Routes = {
     };
     answer: {
       sessions: Schemas["Session"][];
-      /** What the next page is asked for with (`after`); null where this is the last one. */
+      /** Pass as `after` to get the next page; null on the last page. */
       next: string | null;
     };
   };
-  /** Where a session stands */
-  "GET /api/sessions/{session_id}": { path: { session_id: string }; answer: Schemas["Session"] };
+  /** One session */
+  "GET /api/sessions/{session_id}": {
+    path: { session_id: string };
+    answer: {
+      agent_id: string;
+      session_id: string;
+      conversation_id: string | null;
+      moniker: string;
+      params: { [key: string]: JsonValue };
+      options: Schemas["SessionOptions"];
+      status: "running" | "waiting" | "paused" | "stopping" | "stopped" | "done" | "error";
+      stop_reason: "max_steps" | "max_runtime_s" | "max_tokens" | "max_cost_usd" | "destroyed" | null;
+      iteration: number;
+      step_token: string | null;
+      next_step_token: string;
+      result: JsonValue;
+      context: { [key: string]: JsonValue };
+      pending_guidance: JsonValue[];
+      pending_action_ids: string[];
+      last_error: string | null;
+      tokens_used: number;
+      created_action_id: string;
+      parent_session_id: string | null;
+      parent_iteration: number | null;
+      created_at: string;
+      updated_at: string;
+      ended_at: string | null;
+      pause_reason:
+        | {
+            kind: "person";
+            user_id?: string;
+            reason?: string;
+          }
+        | {
+            kind: "breakpoint";
+            step_token: string;
+          }
+        | {
+            kind: "crashes";
+            step_token: string;
+            attempts: number;
+          }
+        | null;
+      started_attempt: {
+        iteration: number;
+        attempts: number;
+        once?: boolean;
+        begun?: number;
+        ended?: "error" | "interrupt" | "timeout";
+        outage_since?: string;
+        is_released?: true;
+        is_due?: true;
+      } | null;
+      question: {
+        question_id: string;
+        text: string;
+        choices:
+          | {
+              value: JsonValue;
+              label?: string;
+            }[]
+          | null;
+        schema: { [key: string]: JsonValue } | null;
+        about: JsonValue;
+        asked_at: string;
+        iteration: number;
+      } | null;
+      wake_at: string | null;
+      rests_since: string | null;
+      spawned_by: {
+        session_id: string;
+        iteration: number;
+      } | null;
+      retry_at: string | null;
+      cost_usd: number;
+      step_started_at: string | null;
+      archived?: {
+        /** Rows of steps in volumes, which are read from there. */
+        steps: number;
+        /** Rows of steps that are gone for good. */
+        dropped_steps: number;
+      };
+    };
+  };
   /** List steps of a session or an agent by iteration */
   "GET /api/agent-steps": {
     query?: {
@@ -621,6 +742,7 @@ export type Routes = {
       since_created_at?: string;
       status?: "ok" | "error";
       with_state?: boolean;
+      with_calls?: boolean;
       limit?: number;
       offset?: number;
     };
@@ -646,7 +768,8 @@ export type Routes = {
         moniker_version: string | null;
         cost_usd: number;
         attempts: number;
-        calls: {
+        crashes: number;
+        calls?: {
           kind: "model" | "tool";
           name: string;
           input: JsonValue;
@@ -681,19 +804,47 @@ export type Routes = {
   };
   /** The newest step */
   "GET /api/agent-steps/latest": { query?: { session_id?: string; agent_id?: string }; answer: Schemas["Step"] };
-  /** Run a recorded step once more on today's code, and see what differs; nothing is written */
+  /** When a session's steps ran and what they called, without their texts */
+  "GET /api/step-spans": {
+    query: { session_id: string; min_iteration?: number; max_iteration?: number; limit?: number; offset?: number };
+    answer: {
+      spans: {
+        id: string;
+        session_id: string;
+        iteration: number;
+        step_token: string;
+        status: "ok" | "error";
+        created_at: string;
+        latency_ms: number;
+        attempts: number;
+        crashes: number;
+        tokens_used: number;
+        cost_usd: number;
+        error: string | null;
+        guidance: number;
+        rests: "asks" | "waits" | null;
+        calls: {
+          kind: "model" | "tool";
+          name: string;
+          latency_ms: number;
+          failed: boolean;
+        }[];
+      }[];
+    };
+  };
+  /** Rerun a recorded step on the current code and compare the results; nothing is written */
   "POST /api/sessions/{session_id}/steps/{iteration}/rerun": {
     path: { session_id: string; iteration: number };
     body?: {
-      /** provider/model, instead of the one that is configured. */
+      /** provider/model, instead of the configured one. */
       model?: string;
-      /** Instead of what the step was given: a list of pieces, or one piece that is no list. */
+      /** Replaces the guidance that the step received: a list of pieces, or a single piece that is not a list. */
       guidance?: unknown;
-      /** Instead of the state that the step started from. */
+      /** Replaces the state that the step started from. */
       state?: { [key: string]: unknown };
     };
     answer: {
-      /** What the step returned; null where it failed. */
+      /** What the step returned; null if it failed. */
       frame: {
         step: string;
         next_step: string;
@@ -744,9 +895,9 @@ export type Routes = {
       tokens_used: number;
       /** The version of the code that ran. */
       moniker_version: string | null;
-      /** Whether it is anything but what was recorded. */
+      /** Whether the result differs from the recorded step. */
       differs: boolean;
-      /** The fields of the frame that differ; `error` where only one of the two failed. */
+      /** The frame's fields that differ; `error` if only one of the two failed. */
       differences: string[];
     };
   };
@@ -768,6 +919,8 @@ export type Routes = {
       q?: string;
       needs_person?: boolean;
       spawned_by?: string;
+      parent_session_id?: string;
+      since?: string;
       sort?: "created_at" | "updated_at";
       after?: string;
       limit?: number;
@@ -775,9 +928,9 @@ export type Routes = {
     };
     answer: {
       sessions: Schemas["SessionSummary"][];
-      /** How many there are in all. */
+      /** The total number of matches. */
       total: number;
-      /** How many there are of each status, whatever `status` was asked for. */
+      /** Matches by status, regardless of the `status` filter. */
       counts: {
         running: number;
         waiting: number;
@@ -787,9 +940,9 @@ export type Routes = {
         done: number;
         error: number;
       };
-      /** False where so many fit `q` that they were not counted: there are at least `total`, at least `counts`. */
+      /** False if too many sessions match `q` or `since` to be counted: `total` and `counts` are then lower bounds. */
       exact: boolean;
-      /** What the next page is asked for with (`after`); null where this is the last one. */
+      /** Pass as `after` to get the next page; null on the last page. */
       next: string | null;
     };
   };
@@ -828,7 +981,7 @@ export type Routes = {
   };
   /** One action with its receipt */
   "GET /api/actions/{action_id}": { path: { action_id: string }; answer: Schemas["Action"] };
-  /** Take back guidance that no step used yet; 202 where that is not certain within five seconds */
+  /** Take back guidance that no step has used yet; 202 if the outcome is not known within five seconds */
   "DELETE /api/actions/{action_id}": { path: { action_id: string }; answer: Schemas["Action"] };
   /** List conversations, newest first */
   "GET /api/conversations": {
@@ -866,7 +1019,7 @@ export type Routes = {
       participants: Schemas["Participant"][];
     };
   };
-  /** Let a person or a session join */
+  /** Add a person or a session */
   "POST /api/conversations/{conversation_id}/participants": {
     path: { conversation_id: string };
     body?: {
@@ -877,7 +1030,7 @@ export type Routes = {
     };
     answer: Schemas["Participant"];
   };
-  /** Let someone leave */
+  /** Remove a participant */
   "DELETE /api/conversations/{conversation_id}/participants/{participant_id}": {
     path: { conversation_id: string; participant_id: string };
     answer: null;
@@ -890,7 +1043,7 @@ export type Routes = {
       messages: Schemas["Message"][];
     };
   };
-  /** Say something; the sessions that are meant get it as guidance */
+  /** Post a message; the addressed sessions get it as guidance */
   "POST /api/conversations/{conversation_id}/messages": {
     path: { conversation_id: string };
     body: {
@@ -906,7 +1059,7 @@ export type Routes = {
       action_ids: string[];
     };
   };
-  /** The tasks that agents can be given */
+  /** The available monikers */
   "GET /api/monikers": {
     answer: {
       monikers: {
@@ -914,10 +1067,10 @@ export type Routes = {
         kind: "continuous" | "finite" | "reactive";
         description: string;
         params_schema: { [key: string]: JsonValue };
-        /** Changes whenever its code or its prompts do. */
+        /** Changes whenever its code or prompts do. */
         version: string | null;
       }[];
-      /** Files and workers that could not be loaded, why, and which moniker goes on as it was. */
+      /** Files and workers that could not be loaded, why, and which moniker keeps its last good version. */
       failed?: {
         file: string;
         moniker: string | null;
@@ -925,16 +1078,16 @@ export type Routes = {
       }[];
     };
   };
-  /** Load monikers whose code or prompts changed; a running step finishes on the old code */
+  /** Reload monikers whose code or prompts changed; a running step finishes on the old code */
   "POST /api/monikers/reload": {
     answer: {
-      /** Those that are not built in. */
+      /** All except the built-in ones. */
       monikers: {
         name: string;
         version: string;
         change: "added" | "changed" | "removed" | "unchanged";
       }[];
-      /** Files and workers that could not be loaded, why, and which moniker goes on as it was. */
+      /** Files and workers that could not be loaded, why, and which moniker keeps its last good version. */
       failed: {
         file: string;
         moniker: string | null;
@@ -942,7 +1095,7 @@ export type Routes = {
       }[];
     };
   };
-  /** Find words in steps and messages, letter case and diacritics aside */
+  /** Search steps and messages, ignoring case and diacritics */
   "GET /api/search": {
     query: { q: string; agent_id?: string; session_id?: string; limit?: number };
     answer: {
@@ -955,9 +1108,11 @@ export type Routes = {
         conversation_id?: string;
         message_id?: string;
       }[];
+      /** Sessions whose steps are archived, which is not searched, of those that were asked for. */
+      archives_skipped: number;
     };
   };
-  /** Let sessions go on that are held since the start (EVERSTEP_START_HELD=1) */
+  /** Release sessions that are held since the start (EVERSTEP_START_HELD=1) */
   "POST /api/system/release": {
     body?: {
       session_ids?: string[];
@@ -965,11 +1120,11 @@ export type Routes = {
       all?: boolean;
     };
     answer: {
-      /** Sessions that go on in the process that answers. */
+      /** Sessions that continue in the responding process. */
       released: number;
     };
   };
-  /** Whether work is being done */
+  /** Whether the server works */
   "GET /health": {
     answer: {
       status: string;
@@ -980,21 +1135,21 @@ export type Routes = {
       problems: string[];
       /** The processes that share the store, on PostgreSQL. */
       workers?: {
-        /** Only where the token is given, if one is set. */
+        /** If the server has a token, only for requests with it. */
         name?: string;
         started_at: string;
         takes_sessions: boolean;
         owned_sessions: number;
         actions_under_way: number;
         silent_ms: number;
-        /** For how long a step has kept everything else in the process from running; 0 where none does. */
+        /** How long a step has been blocking the process; 0 if none does. */
         blocked_ms: number;
       }[];
-      /** Why the store cannot be used or written. */
+      /** Why the store cannot be read or written. */
       error?: string;
     };
   };
-  /** The tools that steps can call, and the servers that they come from */
+  /** The tools that steps can call, and their servers */
   "GET /api/tools": {
     query?: { session_id?: string };
     answer: {
@@ -1006,15 +1161,52 @@ export type Routes = {
         read_only: boolean;
         /** A second call with the same arguments changes nothing more. */
         idempotent: boolean;
-        /** May overwrite or delete what is there. */
+        /** May overwrite or delete existing data. */
         destructive: boolean;
         policy: "run" | "ask" | "deny";
       }[];
       servers: {
         name: string;
         status: "ready" | "connecting" | "failed" | "stopped";
-        /** Why it cannot be used; null where it can, or nothing is known yet. */
+        /** Why it cannot be used; null if it can, or if that is not known yet. */
         error: string | null;
+      }[];
+    };
+  };
+  /** Try a read-only tool; any other is refused */
+  "POST /api/tools/try": {
+    body: {
+      /** `<server>/<tool>`, as `GET /api/tools` lists it. */
+      name: string;
+      args?: { [key: string]: unknown };
+    };
+    answer: {
+      /** `ask` and `wait`: in a step, the call would ask people or wait. */
+      kind: "result" | "ask" | "wait";
+      text: string;
+      is_error: boolean;
+      latency_ms: number;
+    };
+  };
+  /** The versions of a moniker that sessions used */
+  "GET /api/monikers/{name}/versions": {
+    path: { name: string };
+    answer: {
+      /** Sessions examined: the 50 most recently updated, or all. */
+      looked_at: number;
+      /** Sessions of the moniker. */
+      total: number;
+      /** False while some of their steps are not read yet: a request reads 20000 of them, the next one goes on. */
+      is_complete: boolean;
+      /** The current one first, then those that were used last. */
+      versions: {
+        /** Null: from before versions were recorded. */
+        version: string | null;
+        is_current: boolean;
+        sessions: number;
+        first_step_at: string | null;
+        last_step_at: string | null;
+        latest_session_id: string | null;
       }[];
     };
   };
@@ -1033,29 +1225,29 @@ export type Routes = {
       };
       queue_depth: number;
       queue_lag_ms: number;
-      /** What runs agents in this process; none where it only serves. */
+      /** The runtimes of this process; none if it only serves. */
       runtimes: {
         worker_id: string;
         pid: number;
         started_at: string;
-        /** Steps under way. */
+        /** Running steps. */
         running_steps: number;
-        /** Steps that wait for a place among the running ones. */
+        /** Steps that wait for a slot. */
         waiting_steps: number;
         max_running_steps: number;
-        /** Whether sessions that were there at the start wait to be released. */
+        /** Whether sessions are held since the start until they are released. */
         holds_sessions: boolean;
       }[];
       /** The processes that share the store, on PostgreSQL. */
       workers?: {
-        /** Only where the token is given, if one is set. */
+        /** If the server has a token, only for requests with it. */
         name?: string;
         started_at: string;
         takes_sessions: boolean;
         owned_sessions: number;
         actions_under_way: number;
         silent_ms: number;
-        /** For how long a step has kept everything else in the process from running; 0 where none does. */
+        /** How long a step has been blocking the process; 0 if none does. */
         blocked_ms: number;
       }[];
       process: {
@@ -1063,7 +1255,7 @@ export type Routes = {
         uptime_s: number;
         memory_bytes: number;
       };
-      /** What this process did in the last half hour, in pieces of five seconds. */
+      /** Throughput of the last half hour in buckets of five seconds, as far back as known. */
       samples: {
         at: string;
         steps: number;
@@ -1073,25 +1265,25 @@ export type Routes = {
       }[];
     };
   };
-  /** What sessions cost, by the day on which they began, by agent or by model */
+  /** What sessions cost, by start date, agent or model */
   "GET /api/costs": {
     query?: { by?: "day" | "agent" | "model"; since?: string };
     answer: {
       by: "day" | "agent" | "model";
       since: string;
-      /** The day of the newest entry in the catalog of prices; what changed later is not in it. */
+      /** The date of the newest entry in the price catalog; later changes are missing. */
       prices_as_of: string;
       total: {
         sessions: number;
         tokens_used: number;
-        /** What has no price counts as nothing. */
+        /** Usage without a known price counts as 0. */
         cost_usd: number;
       };
-      /** By `key`: a day, an agent's id, or a model; null where the sessions had none of their own. */
+      /** By `key`: a day, an agent's id, or a model; null for sessions without a model. */
       costs: {
         sessions: number;
         tokens_used: number;
-        /** What has no price counts as nothing. */
+        /** Usage without a known price counts as 0. */
         cost_usd: number;
         key: string | null;
       }[];
@@ -1099,14 +1291,14 @@ export type Routes = {
   };
   /** One webhook */
   "GET /api/webhooks/{webhook_id}": { path: { webhook_id: string }; answer: Schemas["Webhook"] };
-  /** Add a webhook, which answers its secret once, or change where it leads and what it hears */
+  /** Add a webhook, which returns its secret once, or change its address and events */
   "PUT /api/webhooks/{webhook_id}": {
     path: { webhook_id: string };
     body: {
-      /** http:// or https://, of a public address unless EVERSTEP_WEBHOOK_ALLOW says else. */
+      /** http:// or https://, at a public address unless EVERSTEP_WEBHOOK_ALLOW permits another. */
       url: string;
       events: ("session.asks" | "session.ended" | "session.failed")[];
-      /** Only of this agent's sessions; of all where it is absent. */
+      /** Only for this agent's sessions. Default: all. */
       agent_id?: string;
     };
     answer: {
@@ -1122,7 +1314,7 @@ export type Routes = {
   };
   /** Remove a webhook with all its deliveries */
   "DELETE /api/webhooks/{webhook_id}": { path: { webhook_id: string }; answer: null };
-  /** Give a webhook a new secret, answered once; for a day the former one signs as well */
+  /** Create a new secret, returned once; the previous one also signs for one more day */
   "POST /api/webhooks/{webhook_id}/rotate-secret": {
     path: { webhook_id: string };
     answer: {
@@ -1143,22 +1335,62 @@ export type Routes = {
       webhooks: Schemas["Webhook"][];
     };
   };
-  /** What was sent to a webhook and what is on its way, newest first */
+  /** A webhook's deliveries, newest first */
   "GET /api/webhooks/{webhook_id}/deliveries": {
     path: { webhook_id: string };
     query?: { limit?: number; after?: string };
     answer: {
       deliveries: Schemas["WebhookDelivery"][];
-      /** What the next page is asked for with (`after`); null where this is the last one. */
+      /** Pass as `after` to get the next page; null on the last page. */
       next: string | null;
     };
   };
-  /** Send a delivery again with the same id, or now where it waits for its next attempt */
+  /** Resend a delivery with the same id, or send a waiting one now */
   "POST /api/webhooks/{webhook_id}/deliveries/{delivery_id}/send-again": {
     path: { webhook_id: string; delivery_id: string };
     answer: Schemas["WebhookDelivery"];
   };
-  /** Start the one chat of /agent_ws/ afresh */
+  /** Stage a consistent copy of all data in a folder on the server's machine, for `everstep backup`; agents keep running */
+  "POST /api/backups": {
+    answer: {
+      /** Removed by DELETE, by the next backup and when the server starts. */
+      folder: string;
+    };
+  };
+  /** Remove the staged copy */
+  "DELETE /api/backups": { answer: null };
+  /** The volumes that hold archived history, and the job that this server runs or ran last */
+  "GET /api/archives": {
+    answer: {
+      job: Schemas["ArchiveJob"] | null;
+      /** Oldest first. */
+      volumes: Schemas["Volume"][];
+    };
+  };
+  /** Move the steps and messages of sessions that ended long ago into a volume, bring sessions back, or drop whole volumes; `GET /api/archives` tells how it goes */
+  "POST /api/archives": {
+    body:
+      | {
+          operation: "archive";
+          /** How long ago they ended: 12h, 30d, 8w. */
+          older_than: string;
+          /** Only count. */
+          dry_run?: boolean;
+        }
+      | {
+          operation: "restore";
+          session_ids: string[];
+        }
+      | {
+          operation: "drop";
+          /** How long ago they ended: 12h, 30d, 8w. */
+          older_than: string;
+          /** Only count. */
+          dry_run?: boolean;
+        };
+    answer: Schemas["ArchiveJob"];
+  };
+  /** Reset the chat of /agent_ws/ */
   "POST /reset": {
     answer: {
       status: "reset";

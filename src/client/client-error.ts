@@ -10,15 +10,15 @@ type Details = { status?: number; errors?: FieldError[]; retry_after_s?: number;
 /** What is wrong with one field of a request. */
 export type FieldError = NonNullable<Schemas["Problem"]["errors"]>[number];
 
-/** Why a call brought no answer. `code` says which kind it is, `next` what to do about it. */
+/** Why a call failed. `code` is the kind of failure, `next` what to do about it. */
 export class ClientError extends EverstepError {
-  /** What happened, without the code and the next move: for a refused request the server's own words. */
+  /** What happened, without code and advice; for a refused request the server's own message. */
   readonly what: string;
-  /** The HTTP status; null where there was no answer. */
+  /** The HTTP status; null if there was no response. */
   readonly status: number | null;
-  /** The fields that are wrong, where the server names them. */
+  /** The wrong fields, if the server names them. */
   readonly errors: readonly FieldError[];
-  /** Seconds after which the server asks to be tried again. */
+  /** The delay in seconds that the server asks for before a retry. */
   readonly retry_after_s: number | null;
 
   constructor(code: ClientErrorCode, what: string, next: string, details: Details = {}) {
@@ -29,33 +29,33 @@ export class ClientError extends EverstepError {
     this.retry_after_s = details.retry_after_s ?? null;
   }
 
-  /** Nothing is known of what became of the request: it may have been carried out. */
+  /** Whether the request may have been carried out: its outcome is unknown. */
   get isInDoubt(): boolean {
     return this.code === "server_unreachable" || this.code === "server_timeout" || this.code === "server_failed";
   }
 }
 
-/** An answer that says no, as an error. */
+/** An error response as an error. */
 export function refusal(response: Response, text: string): ClientError {
   const { status } = response;
   const { detail, errors } = problemIn(text);
   const what = detail ?? `the server answered ${status}`;
   const seconds = Number(response.headers.get("retry-after") ?? Number.NaN);
   const details: Details = { status, errors, ...(Number.isFinite(seconds) ? { retry_after_s: seconds } : {}) };
-  if (status >= 500) return new ClientError("server_failed", what, "look at the server's log, then try again", details);
+  if (status >= 500) return new ClientError("server_failed", what, "check the server's log, then try again", details);
   return new ClientError("request_refused", what, nextMove(status, details.retry_after_s), details);
 }
 
 function nextMove(status: number, retry_after_s: number | undefined): string {
   switch (status) {
     case 401:
-      return "give the server's token";
+      return "pass the server's token";
     case 403:
-      return "use the server's loopback address, or set EVERSTEP_TOKEN there and give it here";
+      return "use the server's loopback address, or set EVERSTEP_TOKEN there and pass it here";
     case 404:
-      return "see that the id is right";
+      return "check the id";
     case 409:
-      return "read what is there, then decide again";
+      return "read the current state, then decide again";
     case 429:
       return `try again in ${retry_after_s ?? 60} seconds`;
     default:

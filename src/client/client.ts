@@ -1,5 +1,5 @@
+import { Backoff } from "../concurrency/backoff.ts";
 import type { Routes, Schemas } from "./api-types.ts";
-import { Backoff } from "./backoff.ts";
 import { ClientError } from "./client-error.ts";
 import { EventStream, type FollowOptions } from "./event-stream.ts";
 import type { ServerEvent, SessionEvent } from "./events.ts";
@@ -13,12 +13,12 @@ export type { ServerEvent, SessionEvent, StepDelta } from "./events.ts";
 export type { CallOptions, Query } from "./transport.ts";
 
 export type ClientOptions = {
-  /** `http://127.0.0.1:4180` by default; in a browser the address that the page came from. */
+  /** Default `http://127.0.0.1:4180`; in a browser the page's origin. */
   url?: string;
   token?: TokenSource;
-  /** Milliseconds that a call may take. 30 000 by default; 0: no limit. */
+  /** Time limit of a call in milliseconds. Default 30 000; 0: no limit. */
   timeout_ms?: number;
-  /** How often a call is repeated where no answer came and repeating it does nothing twice. 2 by default. */
+  /** How often a call is retried if no response came and repeating it is safe. Default 2. */
   retries?: number;
 };
 
@@ -39,7 +39,7 @@ type Verb = "pause" | "resume" | "destroy" | "interrupt" | "answer";
 type Request = { user_id?: string; metadata?: { [key: string]: unknown }; [field: string]: unknown };
 
 export type SessionFollowOptions = FollowOptions & {
-  /** The last iteration that is known: -1 for a session's beginning. By default only what is yet to come is told. */
+  /** The last known iteration; -1 for the beginning of a session. By default only new events are delivered. */
   after?: number;
   /** Ends with the session: after its last step and its last row. */
   until_ended?: boolean;
@@ -54,9 +54,9 @@ const PAGE = 500;
 /**
  * A server's API: every call typed by its OpenAPI document, and its events.
  *
- * CLIENT-4  A call is repeated only where that does nothing twice. `create`, `fork` and `say` choose the id that makes them
- *           idempotent; a request to a session carries `metadata.request_id`, by which it is looked for before it is sent again.
- * CLIENT-5  `events` hands out each step once, also attempts that failed, which the server tells again after a reconnection.
+ * CLIENT-4  A call is retried only if that does nothing twice. `create`, `fork` and `say` choose the id that makes them
+ *           idempotent; a request to a session carries `metadata.request_id`, which is looked up before it is sent again.
+ * CLIENT-5  `events` yields each step once, including failed attempts, which the server repeats after a reconnect.
  */
 export class EverstepClient {
   readonly #transport: Transport;
@@ -88,7 +88,7 @@ export class EverstepClient {
     return this.call(route.slice(0, space), filled, { ...options, query, body }) as Promise<Answer<Name>>;
   }
 
-  /** A call by its address, for what no type describes. */
+  /** A call by its path, for what has no type. */
   call(
     method: string,
     path: string,
@@ -102,7 +102,7 @@ export class EverstepClient {
     return this.#repeatable("/api/agents", { ...request, session_id: request.session_id ?? newId() }, options);
   }
 
-  /** A new session that goes on from a step of another. */
+  /** A new session that continues from another's step. */
   fork(
     session_id: string,
     request: Body<"POST /api/sessions/{session_id}/fork">,
@@ -134,7 +134,7 @@ export class EverstepClient {
     return this.act(session_id, "destroy", request);
   }
 
-  /** Gives guidance to the next step; with `mode: "now"` the running one is cut short and runs again with it. */
+  /** Sends guidance to the next step; with `mode: "now"` the running step is aborted and runs again with it. */
   guide(
     session_id: string,
     guidance: unknown,
@@ -151,7 +151,7 @@ export class EverstepClient {
     return this.act(session_id, "answer", { ...request, answer });
   }
 
-  /** CLIENT-4. With a `request_id` of the caller's own among the metadata it does nothing twice across restarts of the caller, too. */
+  /** CLIENT-4. With the caller's own `request_id` in the metadata it also does nothing twice across restarts of the caller. */
   async act(session_id: string, verb: Verb, request: Request, options: CallOptions = {}): Promise<Accepted> {
     const request_id = request.metadata?.["request_id"];
     const id = typeof request_id === "string" ? request_id : newId();
@@ -195,7 +195,7 @@ export class EverstepClient {
     }
   }
 
-  /** What happens to a session, first where it stands, across lost connections and restarts of the server. */
+  /** A session's events, starting with its current row, across lost connections and restarts of the server. */
   async *events(session_id: string, options: SessionFollowOptions = {}): AsyncGenerator<SessionEvent, void, undefined> {
     const { after, until_ended = false, ...follow } = options;
     const once = new StepsOnce(after ?? null);
@@ -221,7 +221,7 @@ export class EverstepClient {
       if (once.isNew(data)) yield { type: "agent_step", data, id: null };
   }
 
-  /** What happens anywhere. `after` is the `id` of the last event that is known; rows around it may come once more. */
+  /** All events of the server. `after` is the `id` of the last known event; rows around it may be repeated. */
   async *allEvents({
     after,
     ...follow
@@ -234,9 +234,9 @@ export class EverstepClient {
 
 /** CLIENT-5. */
 class StepsOnce {
-  /** The last committed iteration; null where none was asked for and none came. */
+  /** The last committed iteration; null if none was requested and none arrived. */
   last: number | null;
-  /** Attempts at the iteration after that. */
+  /** Failed attempts at the iteration after that. */
   readonly #failed = new Set<string>();
 
   constructor(after: number | null) {
@@ -256,7 +256,7 @@ class StepsOnce {
 const sessionPath = (session_id: string, rest: string): string =>
   `/api/sessions/${encodeURIComponent(session_id)}/${rest}`;
 
-/** A page's own origin, where there is a page. */
+/** The page's own origin, if there is a page. */
 function defaultUrl(): string {
   const { location } = globalThis as { location?: { origin: string } };
   return location?.origin ?? "http://127.0.0.1:4180";

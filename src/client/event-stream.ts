@@ -1,5 +1,5 @@
+import { Backoff } from "../concurrency/backoff.ts";
 import type { ErrorCode } from "../domain/errors.ts";
-import { Backoff } from "./backoff.ts";
 import { ClientError } from "./client-error.ts";
 import { type SseBlock, SseParser } from "./sse-parser.ts";
 import type { Query, Transport } from "./transport.ts";
@@ -7,11 +7,11 @@ import type { Query, Transport } from "./transport.ts";
 export type FollowOptions = {
   /** Ends the iteration, without an error. */
   signal?: AbortSignal | undefined;
-  /** Milliseconds without a byte after which a connection counts as lost; the server sends something every 15 s. 45 000 by default. */
+  /** A connection without data for this many milliseconds counts as lost; the server sends something every 15 s. Default 45 000. */
   silence_ms?: number;
-  /** Waits also for the first connection. By default a server that is not there at first is an error. */
+  /** Also retries the first connection. By default an unreachable server is an error at first. */
   wait_for_server?: boolean;
-  /** Told why the connection was lost or could not be made; it is tried again. */
+  /** Called when the connection was lost or could not be made; it is retried. */
   on_disconnect?: (error: Error) => void;
 };
 
@@ -21,12 +21,12 @@ const SILENCE_MS = 45_000;
 const TOO_SLOW: ErrorCode = "reader_too_slow";
 
 /**
- * A stream of server-sent events that outlives its connections.
+ * A stream of server-sent events that survives its connections.
  *
- * CLIENT-1  It goes on after the last id that was handed out, so that no row is lost, whatever happens to a connection.
- * CLIENT-2  What the server refuses (4xx) is thrown: asking again would not help. Anything else is tried again for as long as the
- *           reader wants, with growing waits.
- * CLIENT-3  Whoever leaves the iteration closes the connection.
+ * CLIENT-1  It resumes after the last id it yielded, so that no row is lost, whatever happens to a connection.
+ * CLIENT-2  A refusal (4xx) is thrown: asking again would not help. Anything else is retried with backoff for as long as the
+ *           reader wants.
+ * CLIENT-3  Leaving the iteration closes the connection.
  */
 export class EventStream {
   readonly #transport: Transport;
@@ -53,7 +53,7 @@ export class EventStream {
           wasConnected = true;
           backoff.reset();
           if (block.id !== null) this.#last_event_id = block.id; // CLIENT-1
-          // It says why the server ends the stream; what follows comes over the next connection.
+          // It says why the server ends the stream; the next connection continues.
           if (block.event === TOO_SLOW) continue;
           if (block.data !== null) yield { ...block, data: block.data };
         }
@@ -63,7 +63,7 @@ export class EventStream {
         if (!(error instanceof ClientError) || !isPassing(error) || !wasConnected) throw error; // CLIENT-2
         on_disconnect?.(error);
       }
-      await backoff.wait(signal).catch(() => {});
+      await backoff.wait(signal);
     }
   }
 
@@ -91,7 +91,7 @@ export class EventStream {
     } catch (error) {
       if (signal?.aborted || error instanceof ClientError) throw error;
       const what = leaving.signal.aborted ? `sent nothing for ${silence_ms} ms` : "broke off the stream";
-      throw new ClientError("server_unreachable", `the server ${what}`, "it is tried again", { cause: error });
+      throw new ClientError("server_unreachable", `the server ${what}`, "it is retried", { cause: error });
     } finally {
       signal?.removeEventListener("abort", leave);
       leave(); // CLIENT-3
@@ -101,7 +101,7 @@ export class EventStream {
 
 const isPassing = ({ status }: ClientError): boolean => status === null || status >= 500 || status === 429;
 
-/** Counts only while something is awaited from the server: a reader may take its time. */
+/** Only counts while the server's data is awaited: a reader may take its time. */
 class Silence {
   readonly #ms: number;
   readonly #onSilence: () => void;

@@ -1,6 +1,6 @@
 const ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 
-/** A ULID: ten characters of time and sixteen at random. Made without the packages that a server uses, to be small in a browser. */
+/** A ULID: ten characters of time and sixteen random ones. Without dependencies, to stay small in a browser. */
 export function newId(): string {
   const random = crypto.getRandomValues(new Uint8Array(16));
   let time = Date.now();

@@ -1,9 +1,9 @@
-/** A block of a stream of server-sent events; one without data still says where the stream stands. */
+/** A block of a stream of server-sent events; one without data still moves the cursor. */
 export type SseBlock = { event: string; data: string | null; id: string | null };
 
-/** Cuts text that comes in any pieces into events, as the HTML standard says. Comments are left out. */
+/** Parses text in arbitrary pieces into events, as the HTML standard defines. Comments are ignored. */
 export class SseParser {
-  /** Pieces of the line that has no end yet. */
+  /** Pieces of the unfinished line. */
   #rest: string[] = [];
   #endedWithReturn = false;
   #event = "";
@@ -11,7 +11,7 @@ export class SseParser {
   #id: string | null = null;
 
   push(text: string): SseBlock[] {
-    // A line may end with "\r\n", of which the second half comes with the next piece.
+    // A line may end with "\r\n" whose second half comes with the next piece.
     const piece = this.#endedWithReturn && text.startsWith("\n") ? text.slice(1) : text;
     if (text !== "") this.#endedWithReturn = text.endsWith("\r");
     const [first = "", ...others] = piece.split(/\r\n|\n|\r/);

@@ -1,17 +1,17 @@
+import { Backoff } from "../concurrency/backoff.ts";
 import { redactUrl } from "../domain/redact.ts";
-import { Backoff } from "./backoff.ts";
 import { ClientError, refusal } from "./client-error.ts";
 
-/** The token, or how to get the one of the moment. */
+/** The token, or a function that returns the current one. */
 export type TokenSource = string | undefined | (() => string | null | undefined);
 
 export type TransportOptions = {
-  /** Where the server is, with or without a path before `/api`. */
+  /** The server's address, with or without a path before `/api`. */
   url: string;
   token?: TokenSource;
-  /** Milliseconds that a call may take, all its attempts apart; 0: no limit. */
+  /** Time limit of each attempt in milliseconds; 0: no limit. */
   timeout_ms: number;
-  /** How often a call that is safe to repeat is repeated where no answer came. */
+  /** How often a repeatable call is retried if no response came. */
   retries: number;
 };
 
@@ -20,13 +20,13 @@ type QueryValue = string | number | boolean | undefined;
 
 export type CallOptions = {
   signal?: AbortSignal | undefined;
-  /** Instead of the client's own; 0: no limit. */
+  /** Overrides the client's own; 0: no limit. */
   timeout_ms?: number;
 };
 type Call = CallOptions & {
   query?: Query | undefined;
   body?: unknown;
-  /** Whether it may be sent again where no answer came. GET and PUT always may. */
+  /** Whether it may be sent again if no response came. GET and PUT always may. */
   is_repeatable?: boolean;
 };
 
@@ -34,7 +34,7 @@ const RETRY_MS = 100;
 const LONGEST_RETRY_MS = 2000;
 const REPEATABLE: ReadonlySet<string> = new Set(["GET", "PUT"]);
 
-/** HTTP calls to one server. Nothing but `fetch` is needed, so it runs in Node and in browsers. */
+/** HTTP calls to one server. It needs only `fetch`, so it runs in Node and in browsers. */
 export class Transport {
   readonly #options: TransportOptions;
 
@@ -50,7 +50,7 @@ export class Transport {
     return this.#options.retries;
   }
 
-  /** The parsed answer, null for an empty one. Throws `ClientError`, or the signal's reason. */
+  /** The parsed response, null if empty. Throws `ClientError`, or the signal's reason. */
   async call(method: string, path: string, call: Call = {}): Promise<unknown> {
     const isRepeatable = call.is_repeatable ?? REPEATABLE.has(method);
     const backoff = new Backoff(RETRY_MS, LONGEST_RETRY_MS);
@@ -63,7 +63,7 @@ export class Transport {
       }
   }
 
-  /** A response whose body is still to come. Throws as `call` does. */
+  /** A response whose body is still to come. Throws like `call`. */
   async open(path: string, query: Query, headers: Record<string, string>, signal: AbortSignal): Promise<Response> {
     const response = await this.#fetch(path, query, { headers: { ...this.#headers(), ...headers }, signal }, signal);
     if (response.ok) return response;
@@ -91,7 +91,7 @@ export class Transport {
     } catch (error) {
       if (!limit?.aborted || signal?.aborted) throw error;
       const what = `${redactUrl(this.url)} did not answer within ${limit_ms} ms`;
-      throw new ClientError("server_timeout", what, "try again, or give it more time", { cause: error });
+      throw new ClientError("server_timeout", what, "try again, or allow more time", { cause: error });
     }
   }
 
@@ -105,7 +105,7 @@ export class Transport {
   }
 
   #unreachable(what: string, cause: unknown): ClientError {
-    const next = "see that the server runs there, or name another address";
+    const next = "check that the server runs there, or use another address";
     return new ClientError("server_unreachable", `${redactUrl(this.url)} ${what}`, next, { cause });
   }
 
@@ -113,8 +113,8 @@ export class Transport {
     try {
       return JSON.parse(text);
     } catch (cause) {
-      const what = `${redactUrl(this.url)} answers ${path} with something else than JSON`;
-      throw new ClientError("answer_unreadable", what, "see that it is an Everstep", { cause });
+      const what = `the answer of ${redactUrl(this.url)} to ${path} is not JSON`;
+      throw new ClientError("answer_unreadable", what, "check that it is an Everstep server", { cause });
     }
   }
 
@@ -125,7 +125,7 @@ export class Transport {
   }
 }
 
-/** No answer came, or one that says that the server is not ready. One that took too long is not asked again unasked. */
+/** No response came, or one that says the server is not ready. A timeout is not retried. */
 const isWorthRepeating = (error: unknown): boolean =>
   error instanceof ClientError &&
   (error.code === "server_unreachable" || (error.status !== null && error.status > 501 && error.status < 505));

@@ -1,4 +1,3 @@
-/** Calls everyone who listens. */
 export class Emitter<Event extends unknown[] = []> {
   readonly #listeners = new Set<(...event: Event) => void>();
 

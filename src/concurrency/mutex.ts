@@ -1,13 +1,13 @@
 import { Semaphore } from "./semaphore.ts";
 
-/** Runs one piece of work at a time, in the order of arrival. */
+/** Runs one task at a time, in order of arrival. */
 export class Mutex extends Semaphore {
   constructor() {
     super(1);
   }
 }
 
-/** A mutex for each key. A key costs memory only while somebody works on it or waits for it. */
+/** A mutex per key. A key uses memory only while somebody holds its mutex or waits for it. */
 export class KeyedMutex {
   readonly #mutexes = new Map<string, Mutex>();
 

@@ -1,4 +1,4 @@
-/** Runs so many pieces of work at a time, in the order of arrival. Entering a free one takes no turn of the event loop. */
+/** Runs a limited number of tasks at once, in order of arrival. Entering a free one takes no turn of the event loop. */
 export class Semaphore {
   #free: number;
   readonly #waiting: (() => void)[] = [];
@@ -7,7 +7,7 @@ export class Semaphore {
     this.#free = most;
   }
 
-  /** Work would begin at once. */
+  /** Whether work would start at once. */
   get isFree(): boolean {
     return this.#free > 0;
   }
@@ -18,7 +18,7 @@ export class Semaphore {
     try {
       return await work();
     } finally {
-      // A place that is handed on is never free, so that nobody who arrives now gets in between.
+      // A place that is passed on is never free in between, so that nobody can overtake the queue.
       const next = this.#waiting.shift();
       if (next) next();
       else this.#free += 1;

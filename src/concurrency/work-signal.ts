@@ -2,7 +2,7 @@ import { Emitter } from "./emitter.ts";
 
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
-/** Tells listeners that there may be work: at once when some arrives, and when a retry falls due. */
+/** Notifies listeners that there may be work: when some arrives, and when a retry is due. */
 export class WorkSignal {
   readonly #emitter = new Emitter();
   readonly #nextRetryAt: () => number | null;
@@ -21,7 +21,7 @@ export class WorkSignal {
     this.wait();
   }
 
-  /** Sets the timer for the next retry, if one waits. */
+  /** Sets the timer for the next retry, if there is one. */
   wait(): void {
     clearTimeout(this.#timer);
     const at = this.#nextRetryAt();

@@ -1,8 +1,8 @@
 import { z } from "zod";
 
 /**
- * Every type of action. One that carries guidance brings words for a step: its receipt ends as `consumed` or `bounced`.
- * What a type does is in `src/actions/`, whose table does not compile where one is missing.
+ * Every action type. A type that carries guidance gives a step something to read: its receipt ends as `consumed` or `bounced`.
+ * The behaviour of each type is in `src/actions/`, whose table does not compile if a type is missing.
  */
 const TYPES = {
   agent_create: { carries_guidance: false },

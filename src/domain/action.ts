@@ -21,7 +21,7 @@ export const actionSchema = z.object({
   outcome: outcomeSchema.nullable(),
   error: z.string().nullable(),
   attempts: z.int().min(0),
-  /** Not claimed before this time; null: at once. Set while an attempt that failed waits for the next one. */
+  /** Earliest time to claim the action; null: at once. Set while a failed attempt waits for its retry. */
   run_at: timeSchema.nullable(),
   receipt: receiptSchema,
   consumed_iteration: z.int().min(0).nullable(),

@@ -31,7 +31,7 @@ const arrayField = z.looseObject({
 const fieldSchema = z.discriminatedUnion("type", [stringField, numberField, booleanField, arrayField]);
 type Field = z.infer<typeof fieldSchema>;
 
-/** The JSON Schemas that a question may have: an object of plain fields, as MCP's elicitation has them. */
+/** The JSON Schemas that a question may use: an object of primitive fields, as in MCP elicitation. */
 export const answerFormSchema = z.looseObject({
   type: z.literal("object"),
   properties: z.record(z.string(), fieldSchema),
@@ -41,7 +41,7 @@ export const answerFormSchema = z.looseObject({
 
 export type AnswerProblem = { path: (string | number)[]; message: string };
 
-/** Why an answer does not fit its question; nothing where it does. */
+/** The reasons why an answer does not fit its question; empty if it fits. */
 export function answerProblems({ choices, schema, about }: Question, answer: JsonValue): AnswerProblem[] {
   const problems = choices ? choiceProblems(choices, answer, []) : [];
   const detailed = isObject(about) ? detailedAnswers.get(about["kind"]) : undefined;
@@ -51,11 +51,11 @@ export function answerProblems({ choices, schema, about }: Question, answer: Jso
   }
   if (problems.length > 0) return problems;
   const form = schema === null ? null : answerFormSchema.safeParse(schema);
-  // A question whose schema cannot be read was never asked by a frame: nothing can be held against the answer.
+  // Frames are checked before they are stored, so an unreadable schema cannot come from one; the answer is not checked then.
   return form?.success ? problemsOf(toZod(form.data), answer) : [];
 }
 
-/** What may be said beside the choice, by the kind of what is asked about: a call of a tool, or one that may have happened. */
+/** Fields allowed beside the choice, by the question's kind: a tool call to approve, or a call that may already have run. */
 const detailedAnswers: ReadonlyMap<unknown, z.ZodType> = new Map<unknown, z.ZodType>([
   ["tool", z.strictObject({ choice: jsonSchema, args: jsonObjectSchema.optional(), reason: z.string().optional() })],
   ["in_doubt", z.strictObject({ choice: jsonSchema, result: jsonSchema.optional() })],
@@ -67,8 +67,8 @@ function choiceProblems(
   path: string[],
 ): AnswerProblem[] {
   if (choice !== undefined && choices.some(({ value }) => isSame(value, choice))) return [];
-  const known = choices.map(({ value }) => JSON.stringify(value)).join(", ");
-  return [{ path, message: `must be one of ${known.length > 500 ? `${known.slice(0, 500)}…` : known}` }];
+  const values = choices.map(({ value }) => JSON.stringify(value)).join(", ");
+  return [{ path, message: `must be one of ${values.length > 500 ? `${values.slice(0, 500)}…` : values}` }];
 }
 
 function problemsOf(schema: z.ZodType, answer: JsonValue): AnswerProblem[] {
@@ -77,65 +77,65 @@ function problemsOf(schema: z.ZodType, answer: JsonValue): AnswerProblem[] {
 }
 
 /**
- * What a person typed as an answer: a choice by its value, its label or its number; the fields of a form as `name=value` words or as
- * one JSON object; anything else as text. Whether it fits is told by `answerProblems`.
+ * Parses what a person input as an answer: a choice by its value, label or number; form fields as `name=value` words or one
+ * JSON object; anything else as text. `answerProblems` says whether the result fits.
  */
 export function answerFromText({ choices, schema }: Pick<Question, "choices" | "schema">, text: string): JsonValue {
-  const typed = text.trim();
-  if (choices) return choiceFrom(choices, typed);
+  const input = text.trim();
+  if (choices) return choiceFrom(choices, input);
   const form = schema === null ? null : answerFormSchema.safeParse(schema);
-  return form?.success ? fieldsFrom(form.data, typed) : text;
+  return form?.success ? fieldsFrom(form.data, input) : text;
 }
 
-/** A choice's value as people see and type it. */
+/** A choice's value as people read and type it. */
 export const choiceText = (value: JsonValue): string => (typeof value === "string" ? value : JSON.stringify(value));
 
-/** The fields of a question's form; none where it has no form. */
+/** The field names of a question's form; empty if it has none. */
 export const formFields = (schema: Question["schema"]): string[] =>
   Object.keys((schema?.["properties"] ?? {}) as object);
 
-function choiceFrom(choices: NonNullable<Question["choices"]>, typed: string): JsonValue {
-  const isTyped = (candidate: string | undefined): boolean => candidate?.toLowerCase() === typed.toLowerCase();
+function choiceFrom(choices: NonNullable<Question["choices"]>, input: string): JsonValue {
+  const matchesInput = (candidate: string | undefined): boolean => candidate?.toLowerCase() === input.toLowerCase();
   const choice =
-    choices.find(({ value }) => choiceText(value) === typed) ??
-    choices.find(({ value, label }) => isTyped(choiceText(value)) || isTyped(label)) ??
-    (/^\d{1,3}$/.test(typed) ? choices[Number(typed) - 1] : undefined);
-  return choice ? choice.value : typed;
+    choices.find(({ value }) => choiceText(value) === input) ??
+    choices.find(({ value, label }) => matchesInput(choiceText(value)) || matchesInput(label)) ??
+    (/^\d{1,3}$/.test(input) ? choices[Number(input) - 1] : undefined);
+  return choice ? choice.value : input;
 }
 
-function fieldsFrom({ properties }: z.infer<typeof answerFormSchema>, typed: string): JsonValue {
-  if (typed.startsWith("{"))
+function fieldsFrom({ properties }: z.infer<typeof answerFormSchema>, input: string): JsonValue {
+  if (input.startsWith("{"))
     try {
-      return JSON.parse(typed) as JsonValue;
+      return JSON.parse(input) as JsonValue;
     } catch {
-      return typed;
+      return input;
     }
   const names = Object.keys(properties);
   const [only] = names;
-  // `name=` begins a field only where the form has one of that name, so that values may contain anything else.
-  const starts = [...typed.matchAll(/(?<=^|\s)([^\s=]+)=/g)].filter(([, name]) => names.includes(name as string));
+  // `name=` starts a field only if the form has a field of that name, so values may contain any other `=`.
+  const starts = [...input.matchAll(/(?<=^|\s)([^\s=]+)=/g)].filter(([, name]) => names.includes(name as string));
   if (starts.length === 0)
-    return names.length === 1 && only !== undefined ? { [only]: fieldFrom(properties[only], typed) } : typed;
+    return names.length === 1 && only !== undefined ? { [only]: fieldFrom(properties[only], input) } : input;
   return Object.fromEntries(
     starts.map(({ index, 0: start, 1: name = "" }, at) => {
-      const value = typed.slice(index + start.length, starts[at + 1]?.index).trim();
+      const value = input.slice(index + start.length, starts[at + 1]?.index).trim();
       return [name, fieldFrom(properties[name], value)];
     }),
   );
 }
 
-function fieldFrom(field: Field | undefined, typed: string): JsonValue {
+function fieldFrom(field: Field | undefined, input: string): JsonValue {
   switch (field?.type) {
     case "number":
     case "integer":
-      return typed !== "" && Number.isFinite(Number(typed)) ? Number(typed) : typed;
+      return input !== "" && Number.isFinite(Number(input)) ? Number(input) : input;
     case "boolean":
-      return /^(?:true|yes)$/i.test(typed) ? true : /^(?:false|no)$/i.test(typed) ? false : typed;
+      return /^(?:true|yes)$/i.test(input) ? true : /^(?:false|no)$/i.test(input) ? false : input;
     case "array":
-      return typed.split(",").map((item) => item.trim());
+      return input.split(",").map((item) => item.trim());
     case "string":
     case undefined:
-      return typed;
+      return input;
   }
   return field satisfies never;
 }
@@ -165,9 +165,9 @@ function valueOf(field: Field): z.ZodType {
     case "boolean":
       return z.boolean();
     case "array": {
-      const known = listedIn(field.items);
+      const values = allowedValues(field.items);
       return z
-        .array(z.enum(known))
+        .array(z.enum(values))
         .min(field.minItems ?? 0)
         .max(field.maxItems ?? Number.MAX_SAFE_INTEGER);
     }
@@ -183,23 +183,23 @@ const FORMATS = {
 } as const;
 
 function stringOf({ minLength = 0, maxLength, format, ...field }: z.infer<typeof stringField>): z.ZodType {
-  const known = field.enum ?? (field.oneOf && constantsOf(field.oneOf));
-  if (known) return z.enum(known);
-  // JSON Schema counts characters, JavaScript their halves.
-  const longest = maxLength ?? Number.POSITIVE_INFINITY;
+  const values = field.enum ?? (field.oneOf && constantsOf(field.oneOf));
+  if (values) return z.enum(values);
+  // JSON Schema counts code points, JavaScript counts UTF-16 units.
+  const limit = maxLength ?? Number.POSITIVE_INFINITY;
   return (format ? FORMATS[format] : z.string())
     .refine((text) => Array.from(text).length >= minLength, `must have at least ${minLength} characters`)
-    .refine((text) => Array.from(text).length <= longest, `must have at most ${longest} characters`);
+    .refine((text) => Array.from(text).length <= limit, `must have at most ${limit} characters`);
 }
 
-const listedIn = (items: z.infer<typeof arrayField>["items"]): string[] => {
-  const listed = z.object({ enum: z.array(z.string()) }).safeParse(items);
-  return listed.success ? listed.data.enum : constantsOf(constants.parse(items["anyOf"]));
+const allowedValues = (items: z.infer<typeof arrayField>["items"]): string[] => {
+  const parsed = z.object({ enum: z.array(z.string()) }).safeParse(items);
+  return parsed.success ? parsed.data.enum : constantsOf(constants.parse(items["anyOf"]));
 };
 
 const constantsOf = (list: { const: string }[]): string[] => list.map((item) => item.const);
 
-/** Whether two JSON values are the same, in whatever order their keys are. */
+/** Compares two JSON values; the order of keys does not matter. */
 function isSame(a: JsonValue, b: JsonValue): boolean {
   if (Array.isArray(a) && Array.isArray(b))
     return a.length === b.length && a.every((item, at) => isSame(item, b[at] as JsonValue));

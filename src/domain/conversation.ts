@@ -44,12 +44,12 @@ export const messageSchema = z.object({
   step_token: z.string().nullable(),
   next_step_token: z.string().nullable(),
   notes: z.string().nullable(),
-  /** The actions by which the message was delivered to sessions. */
+  /** The actions that delivered the message to sessions. */
   action_ids: z.array(idSchema),
 });
 export type Message = z.infer<typeof messageSchema>;
 
-/** How far a session that pulls has read a conversation. */
+/** How far a session that polls has read a conversation. */
 const sessionCursorSchema = z.object({
   session_id: idSchema,
   conversation_id: idSchema,

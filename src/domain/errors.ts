@@ -1,12 +1,16 @@
 import { redactUrls } from "./redact.ts";
 
 /**
- * Every error that a person can meet. `docs/errors.md` lists the same codes; a test keeps both equal.
- * The message says what happened, `next` what the reader can do about it.
+ * Every error code that users can see. `docs/errors.md` lists the same codes; a test keeps the two equal. The message says what
+ * happened, `next` what to do about it.
  */
 export const ERROR_CODES = [
   "address_unavailable",
   "answer_unreadable",
+  "archive_busy",
+  "archive_damaged",
+  "archive_unreachable",
+  "backup_unusable",
   "config_invalid",
   "guidance_full",
   "matrix_login_failed",

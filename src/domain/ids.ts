@@ -3,19 +3,28 @@ import { z } from "zod";
 
 const mint = monotonicFactory(pooledRandom());
 
-/** A ULID. Ids minted by one process sort in the order they were minted, also within a millisecond. */
+/** A ULID. Ids made by one process sort in the order they were made, even within a millisecond. */
 export const newId = (): string => mint();
 
-/** Text order of ids equals mint order, so the time now is the one to stamp beside a freshly minted id. */
-export function now(): string {
-  const ms = Date.now();
-  if (ms !== lastTime.ms) lastTime = { ms, text: new Date(ms).toISOString() };
-  return lastTime.text;
-}
-/** Many rows are written within a millisecond, and a time as text takes long to make. */
-let lastTime = { ms: Number.NaN, text: "" };
+/** The current time. Ids sort by creation time, so call this next to `newId` to keep both orders equal. */
+export const now = (): string => lastNow.textOf(Date.now());
 
-/** An id from outside: anything a person may type, but no control characters (they separate keys inside the store). */
+/** Caches the last formatted time: formatting is slow, and many rows are written within a millisecond. */
+export class CachedIsoTime {
+  #ms = Number.NaN;
+  #text = "";
+
+  textOf(ms: number): string {
+    if (ms !== this.#ms) {
+      this.#ms = ms;
+      this.#text = new Date(ms).toISOString();
+    }
+    return this.#text;
+  }
+}
+const lastNow = new CachedIsoTime();
+
+/** An id from a client: any text without control characters, which separate keys inside the store. */
 export const idSchema = z
   .string()
   .min(1)
@@ -26,7 +35,7 @@ export const idSchema = z
 /** ISO 8601 in UTC with milliseconds, so that text order is time order. */
 export const timeSchema = z.iso.datetime({ precision: 3 });
 
-/** Secure random fractions, drawn many at a time: one by one they would cost more than all else about an id. */
+/** Secure random fractions, drawn in bulk: one call per id would dominate the cost of making it. */
 function pooledRandom(): () => number {
   const pool = new Uint32Array(1024);
   let used = pool.length;

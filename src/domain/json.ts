@@ -3,14 +3,14 @@ import { z } from "zod";
 export type JsonValue = null | boolean | number | string | JsonValue[] | JsonObject;
 export type JsonObject = { [key: string]: JsonValue };
 
-/** Any JSON value. What reaches it was parsed from JSON text, so there is nothing left to check. */
+/** Any JSON value. Its input was parsed from JSON text, so there is nothing left to check. */
 export const jsonSchema: z.ZodType<JsonValue> = z.unknown() as never;
 export const jsonObjectSchema = z.record(z.string(), jsonSchema);
 
 export const isObject = (value: unknown): value is JsonObject =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
-/** For text from a file or a database column: a text that is not JSON is returned as the string it is. */
+/** For text from a file or a database column: text that is not JSON is returned as a string. */
 export function parseDefensively(text: string | null): JsonValue {
   if (text === null) return null;
   try {
@@ -20,7 +20,7 @@ export function parseDefensively(text: string | null): JsonValue {
   }
 }
 
-/** A copy that shares nothing with the value, many times faster than `structuredClone`. */
+/** A deep copy, many times faster than `structuredClone`. */
 export function copyJson<Value extends JsonValue>(value: Value): Value {
   if (typeof value !== "object" || value === null) return value;
   if (Array.isArray(value)) return value.map(copyJson) as Value;
@@ -29,7 +29,7 @@ export function copyJson<Value extends JsonValue>(value: Value): Value {
   return copy as Value;
 }
 
-/** Sets a field whatever its name is: assigned to, `__proto__` would be no field. */
+/** Sets a field of any name; plain assignment to `__proto__` would set the prototype instead. */
 export function setOwn(object: JsonObject, key: string, value: JsonValue): void {
   if (key === "__proto__") Object.defineProperty(object, key, { ...OWN, value });
   else object[key] = value;

@@ -1,8 +1,8 @@
-/** Edits that may lie between what was written and what was meant, and the share of the word that they may be. */
+/** The largest edit distance of a suggestion, absolute and relative to the word's length. */
 const MOST_EDITS = 3;
 const LARGEST_SHARE = 0.4;
 
-/** The word that was probably meant: the one with the fewest edits between; undefined where none is near. */
+/** The candidate with the smallest edit distance; undefined if none is close. */
 export function nearestWord(word: string, words: Iterable<string>): string | undefined {
   let nearest: string | undefined;
   let fewest = Math.min(MOST_EDITS, Math.max(1, Math.floor(word.length * LARGEST_SHARE))) + 1;
@@ -13,26 +13,28 @@ export function nearestWord(word: string, words: Iterable<string>): string | und
   return nearest;
 }
 
-/** What to say to somebody who wrote words that are none of these. `kind` has its article: "an option". */
-export function unknownWords(words: readonly string[], kind: string, known: readonly string[]): string {
-  const told = words.slice(0, MOST_TOLD).map((word) => unknownWord(word, kind, known));
-  return words.length <= MOST_TOLD ? told.join("; ") : `${told.join("; ")}; and ${words.length - MOST_TOLD} more`;
+/** The error text for words that are not in the list. `kind` includes its article: "an option". */
+export function unknownWords(words: readonly string[], kind: string, candidates: readonly string[]): string {
+  const messages = words.slice(0, MOST_MESSAGES).map((word) => unknownWord(word, kind, candidates));
+  return words.length <= MOST_MESSAGES
+    ? messages.join("; ")
+    : `${messages.join("; ")}; and ${words.length - MOST_MESSAGES} more`;
 }
 
-/** Whoever sends thousands is not answered with as many lines. */
-const MOST_TOLD = 5;
-const LONGEST_SHOWN = 100;
+/** Bounds the answer to a request with thousands of unknown words. */
+const MOST_MESSAGES = 5;
+const LONGEST_WORD = 100;
 
-function unknownWord(word: string, kind: string, known: readonly string[]): string {
-  const shown = JSON.stringify(word.slice(0, LONGEST_SHOWN)).slice(1, -1);
-  const nearest = nearestWord(word, known);
+function unknownWord(word: string, kind: string, candidates: readonly string[]): string {
+  const shown = JSON.stringify(word.slice(0, LONGEST_WORD)).slice(1, -1);
+  const nearest = nearestWord(word, candidates);
   if (nearest !== undefined) return `${shown} is not ${kind}; did you mean ${nearest}?`;
-  return `${shown} is not ${kind}; there ${known.length === 0 ? "is none" : `are ${known.join(", ")}`}`;
+  return `${shown} is not ${kind}; ${candidates.length === 0 ? "there are none" : `use one of ${candidates.join(", ")}`}`;
 }
 
-/** Letters to add, leave out, change or swap with the next; `enough` where there are that many or more. */
-function editsBetween(one: string, other: string, enough: number): number {
-  if (Math.abs(one.length - other.length) >= enough) return enough;
+/** Damerau–Levenshtein distance, at most `limit`. */
+function editsBetween(one: string, other: string, limit: number): number {
+  if (Math.abs(one.length - other.length) >= limit) return limit;
   let before: number[] = [];
   let above = Array.from({ length: other.length + 1 }, (_, place) => place);
   for (let row = 1; row <= one.length; row++) {
@@ -50,5 +52,5 @@ function editsBetween(one: string, other: string, enough: number): number {
     }
     [before, above] = [above, current];
   }
-  return Math.min(enough, above[other.length] ?? 0);
+  return Math.min(limit, above[other.length] ?? 0);
 }

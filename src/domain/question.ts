@@ -4,19 +4,19 @@ import { isObject, type JsonObject, jsonObjectSchema, jsonSchema } from "./json.
 
 const choiceSchema = z.object({ value: jsonSchema, label: z.string().optional() });
 
-/** What a step asks people, and how they may answer. */
+/** A question that a step asks people, and the answers it allows. */
 export const askSchema = z.object({
   text: z.string().min(1),
-  /** The answers that there are; any where absent. */
+  /** The allowed answers; any answer if absent. */
   choices: z.array(choiceSchema).min(1).optional(),
   /** A flat JSON Schema object: the answer is an object with these fields. */
   schema: jsonObjectSchema.optional(),
-  /** What the question is about, for people to look at. */
+  /** What the question is about, shown to people. */
   about: jsonSchema.optional(),
 });
 export type Ask = z.infer<typeof askSchema>;
 
-/** A question that is open: it closes with the commit of the next step, whatever woke it. */
+/** An open question. The commit of the next step closes it, whatever caused that step. */
 export const questionSchema = z.object({
   question_id: idSchema,
   text: z.string(),
@@ -24,7 +24,7 @@ export const questionSchema = z.object({
   schema: jsonObjectSchema.nullable(),
   about: jsonSchema,
   asked_at: timeSchema,
-  /** Of the step that asked. */
+  /** The iteration of the step that asked. */
   iteration: z.int().min(0),
 });
 export type Question = z.infer<typeof questionSchema>;

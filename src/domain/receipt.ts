@@ -5,13 +5,13 @@ import { now } from "./ids.ts";
 import type { Session } from "./session.ts";
 
 /**
- * What became of a person's word, and the only functions that change it:
+ * What became of a person's request, and the only functions that change it:
  *
- * - `accepted`: the action is in the queue (`newAction`), or waits there for another attempt (`settle` with a retry).
- * - `delivered`: the session has it, or has refused it (`settle`, `deliveredAtOnce`). Without guidance this is the end.
+ * - `accepted`: the action is in the queue (`newAction`), or waits there for a retry (`settle`).
+ * - `delivered`: the session has applied or rejected it (`settle`, `deliveredAtOnce`). Final for an action without guidance.
  * - `consumed`: the step of `consumed_iteration` used the guidance (`consumedBy`).
- * - `bounced`: the guidance came to nothing: the session did not take it (`settle`, `bouncedAtOnce`), or ended before a step
- *   used it (`bouncedFrom`), or it was taken back (`takenBack`). `error` says why.
+ * - `bounced`: no step used the guidance: the session rejected it (`settle`, `bouncedAtOnce`), ended first (`bouncedFrom`), or
+ *   the sender took it back (`takenBack`). `error` says why.
  */
 export const receiptSchema = z.enum(["accepted", "delivered", "consumed", "bounced"]);
 
@@ -22,10 +22,10 @@ export type Verdict =
   | { kind: "failed"; reason: string }
   | { kind: "retry"; reason: string; after_ms: number };
 
-/** Some minutes: while workers die and databases fail a session may change hands many times. */
+/** Enough for some minutes: while workers die and databases fail over, a session may change owners many times. */
 const MOST_ATTEMPTS = 60;
 
-/** The one place where an action of the queue ends, or is put back for another attempt. */
+/** The one place where a queued action ends or is scheduled for a retry. */
 export function settle(action: Action, verdict: Verdict): Action {
   const attempts = action.attempts + 1;
   const ended = { ...action, attempts, processed: true, processed_at: now(), run_at: null };
@@ -58,7 +58,7 @@ export function settle(action: Action, verdict: Verdict): Action {
   return verdict satisfies never;
 }
 
-/** Guidance that is written into its session in the commit that first writes the action. */
+/** For guidance written into its session by the commit that first writes the action. */
 export const deliveredAtOnce = (action: Action): Action => ({
   ...action,
   processed: true,
@@ -67,7 +67,7 @@ export const deliveredAtOnce = (action: Action): Action => ({
   receipt: "delivered",
 });
 
-/** Guidance that is refused in the commit that first writes the action. */
+/** For guidance rejected by the commit that first writes the action. */
 export const bouncedAtOnce = (action: Action, reason: string): Action => ({
   ...action,
   processed: true,
@@ -95,6 +95,6 @@ export const takenBack = (action: Action): Action => ({
   error: "it was taken back before a step used it",
 });
 
-/** A final action never changes again: it is processed, and if it brought guidance, that was consumed or bounced. */
+/** A final action never changes again: it is processed, and its guidance, if any, is consumed or bounced. */
 export const isFinal = (action: Action): boolean =>
   action.processed && !(carriesGuidance(action) && action.outcome === "ok" && action.receipt === "delivered");

@@ -1,21 +1,21 @@
 /**
- * What is printed, logged, stored or answered never carries the credentials of a URL.
+ * Keeps the credentials of URLs out of everything that is printed, logged, stored or sent to a client.
  *
- * REDACT-1  Everything between a scheme and the last `@` of a word is hidden, whether or not it is a well-formed URL: a
- *           password with a slash in it is one that URL parsers take for a path.
- * REDACT-2  So are the values of query parameters whose names speak of a secret.
- * REDACT-3  The work grows with the length of the text, whatever is in it.
+ * REDACT-1  Everything between a scheme and the last `@` of a word is hidden, well-formed URL or not: URL parsers take a
+ *           password that contains a slash for a path.
+ * REDACT-2  So are the values of query parameters whose names suggest a secret.
+ * REDACT-3  The work is linear in the length of the text.
  */
 const HIDDEN = "…";
 const WORD = /[^\s"'`<>()]+/g;
 const SECRET_PARAMETER = /token|key|secret|pass|signature|credential|auth/i;
 
-/** A text with the credentials of every URL in it hidden. */
+/** Hides the credentials of every URL in a text. */
 export const redactUrls = (text: string): string =>
-  // Most texts have neither: they are returned as they are.
+  // Fast path: most texts contain neither.
   text.includes("@") || text.includes("=") ? text.replaceAll(WORD, redactUrl) : text;
 
-/** The same for one value that is known to be meant as a URL, spaces and quotes in it included. */
+/** The same for a single value meant as a URL, including any spaces and quotes in it. */
 export function redactUrl(url: string): string {
   return withoutSecretParameters(withoutUserInfo(url));
 }

@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-/** A step or a message that has every word that was asked for. */
+/** A step or a message that contains every word of the query. */
 export const searchHitSchema = z.object({
   kind: z.enum(["step", "message"]),
   score: z.number(),
@@ -11,3 +11,10 @@ export const searchHitSchema = z.object({
   message_id: z.string().optional(),
 });
 export type SearchHit = z.infer<typeof searchHitSchema>;
+
+export const searchAnswerSchema = z.object({
+  hits: z.array(searchHitSchema),
+  archives_skipped: z
+    .int()
+    .describe("Sessions whose steps are archived, which is not searched, of those that were asked for."),
+});

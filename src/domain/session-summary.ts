@@ -3,7 +3,7 @@ import type { JsonValue } from "./json.ts";
 import { isHeld, isStoppedByLimit, type Session, sessionSchema } from "./session.ts";
 import { folded } from "./words.ts";
 
-/** What a list of sessions shows: a session without its state, parameters and whole result. */
+/** A session as lists show it: without state, parameters and the full result. */
 export const sessionSummarySchema = sessionSchema
   .pick({
     agent_id: true,
@@ -29,7 +29,7 @@ export const sessionSummarySchema = sessionSchema
     ended_at: true,
   })
   .extend({
-    /** The beginning of the last result. */
+    /** The first characters of the last result. */
     text: z.string().nullable(),
   });
 export type SessionSummary = z.infer<typeof sessionSummarySchema>;
@@ -37,17 +37,17 @@ export type SessionSummary = z.infer<typeof sessionSummarySchema>;
 const LONGEST_TEXT = 300;
 
 export function summaryOf(row: Omit<Session, "context" | "params">): SessionSummary {
-  const kept = Object.keys(sessionSummarySchema.shape).filter((key) => key in row);
-  const fields = Object.fromEntries(kept.map((key) => [key, row[key as keyof typeof row]]));
+  const names = Object.keys(sessionSummarySchema.shape).filter((key) => key in row);
+  const fields = Object.fromEntries(names.map((key) => [key, row[key as keyof typeof row]]));
   return { ...fields, text: beginningOf(row.result) } as SessionSummary;
 }
 
-/** Whether a person should look: it asks something, it failed, it is held, or a limit stopped it. */
+/** Whether a person should look at the session: it asks something, it failed, it is held, or a limit stopped it. */
 export const needsPerson = (
   summary: Pick<SessionSummary, "status" | "stop_reason" | "question" | "pause_reason">,
 ): boolean => summary.question !== null || summary.status === "error" || isHeld(summary) || isStoppedByLimit(summary);
 
-/** The text in which `q` is looked for: ids, moniker and the beginning of the last result. */
+/** The text that `q` searches: ids, moniker and the start of the last result. */
 export const searchedText = ({
   session_id,
   agent_id,

@@ -4,7 +4,7 @@ import { idSchema } from "./ids.ts";
 import { jsonObjectSchema, jsonSchema } from "./json.ts";
 import { askSchema } from "./question.ts";
 
-/** StepFrame-v0: all that a moniker knows of the past, and all that it leaves for the future. */
+/** StepFrame-v0: everything a moniker knows about the past, and everything it leaves for the next step. */
 const frameInSchema = z.object({
   step: z.string(),
   state: jsonObjectSchema,
@@ -12,26 +12,26 @@ const frameInSchema = z.object({
 });
 export type FrameIn = z.infer<typeof frameInSchema>;
 
-/** What a frame may say about the step that comes next. */
+/** What a frame may say about the next step. */
 export const directivesSchema = z.object({
-  /** Rest until guidance arrives or the time comes, whichever is first. */
+  /** Rest until guidance arrives or the time is reached, whichever comes first. */
   wait: z.object({ until: z.iso.datetime({ offset: true }).optional() }).optional(),
-  /** Rest likewise, and put a question before people. */
+  /** Rest in the same way, and ask people a question. */
   ask: askSchema.optional(),
-  /** The next step must not run twice unasked: its start is written before it runs. */
+  /** The next step must not run twice without a person's consent: its start is written before it runs. */
   once: z.boolean().optional(),
-  /** The next step of a reactive moniker runs at once, though nobody said anything. */
+  /** The next step of a reactive moniker runs at once, without new guidance. */
   go_on: z.boolean().optional(),
 });
 export type Directives = z.infer<typeof directivesSchema>;
 
-/** What a frame says about the next step; null where it says nothing. */
+/** What a frame says about the next step; null if nothing. */
 export function directivesOf({ wait, ask, once, go_on }: Directives): Directives | null {
   if (!wait && !ask && !once && !go_on) return null;
   return { ...(wait && { wait }), ...(ask && { ask }), ...(once && { once }), ...(go_on && { go_on }) };
 }
 
-/** A request that a step makes; it is written together with the step. */
+/** A request that a step makes; it is committed together with the step. */
 const frameActionSchema = z.object({
   action_type: actionTypeSchema,
   agent_id: idSchema.optional(),
@@ -47,7 +47,7 @@ const frameActionSchema = z.object({
 export type FrameAction = z.infer<typeof frameActionSchema>;
 const MOST_ACTIONS = 1000;
 
-/** A frame that says nothing about the next step and asks for nothing, as most do: it takes less to check. */
+/** Most frames have no directives and no actions; this schema is faster to check. */
 export const plainFrameSchema = z.object({
   step: z.string(),
   next_step: z.string(),

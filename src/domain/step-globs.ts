@@ -1,27 +1,27 @@
 /**
- * Whether a step token fits a pattern: `*` stands for any characters of one part between slashes, `?` for one of them, `**` as
- * a part of its own for any number of parts.
+ * Whether a step token matches a pattern: `*` stands for any characters except a slash, `?` for one of them, and `**` between
+ * slashes for any number of parts.
  */
-export const fitsGlob = (pattern: string, token: string): boolean =>
-  fits(pattern.split("/"), token.split("/"), "**", (part, text) =>
-    fits(Array.from(part), Array.from(text), "*", (sign, character) => sign === "?" || sign === character),
+export const matchesGlob = (pattern: string, token: string): boolean =>
+  matches(pattern.split("/"), token.split("/"), "**", (part, text) =>
+    matches(Array.from(part), Array.from(text), "*", (symbol, character) => symbol === "?" || symbol === character),
   );
 
-/** A star takes as little as it can; where that does not do, only the last star takes more, so that nothing is tried twice. */
-function fits(
+/** A star matches as little as possible; on a mismatch only the last star takes more, so nothing is tried twice. */
+function matches(
   pattern: readonly string[],
   items: readonly string[],
   star: string,
-  isFit: (sign: string, item: string) => boolean,
+  matchesItem: (symbol: string, item: string) => boolean,
 ): boolean {
   let [at, here] = [0, 0];
   let last: { pattern: number; item: number } | null = null;
   while (at < items.length) {
-    const sign = pattern[here];
-    if (sign === star) {
+    const symbol = pattern[here];
+    if (symbol === star) {
       last = { pattern: here, item: at };
       here += 1;
-    } else if (sign !== undefined && isFit(sign, items[at] as string)) {
+    } else if (symbol !== undefined && matchesItem(symbol, items[at] as string)) {
       here += 1;
       at += 1;
     } else if (last !== null) {

@@ -6,31 +6,31 @@ import { directivesSchema } from "./step-frame.ts";
 export const stepStatusSchema = z.enum(["ok", "error"]);
 export type StepStatus = z.infer<typeof stepStatusSchema>;
 
-/** A call of a model or a tool within a step. */
+/** A call to a model or a tool within a step. */
 const stepCallSchema = z.object({
   kind: z.enum(["model", "tool"]),
   /** The model that answered as `provider/model`, or the tool as `server/tool`. */
   name: z.string(),
-  /** What was asked, and what came back; null where that is not kept (`EVERSTEP_KEEP_CALLS=off`). */
+  /** The request and the response; null if they are not kept (`EVERSTEP_KEEP_CALLS=off`). */
   input: jsonSchema,
   output: jsonSchema,
   tokens: z.int().min(0).optional(),
-  /** Of a model; `cached_tokens` are those of `input_tokens` that the provider had kept from an earlier call. */
+  /** Only for models; `cached_tokens` is the part of `input_tokens` that the provider had cached. */
   input_tokens: z.int().min(0).optional(),
   output_tokens: z.int().min(0).optional(),
   cached_tokens: z.int().min(0).optional(),
-  /** The provider gave no figure. */
+  /** The provider reported no usage. */
   estimated: z.boolean().optional(),
-  /** Absent where no price is known. */
+  /** Absent if the price is unknown. */
   cost_usd: z.number().min(0).optional(),
   latency_ms: z.number().min(0),
   error: z.string().optional(),
 });
 export type StepCall = z.infer<typeof stepCallSchema>;
 
-/** What is known of a call beside its row, for a trace. */
+/** Details of a call for tracing that are not in its row. */
 export type CallSpan = {
-  /** Its span, where that was passed on to whoever was called. */
+  /** The call's span, if it was propagated to the callee. */
   traceparent?: string | undefined;
   finish_reason?: string | undefined;
   error_type?: string | undefined;
@@ -49,23 +49,25 @@ export const stepSchema = z.object({
   status: stepStatusSchema,
   text: z.string().nullable(),
   data: jsonSchema,
-  /** The whole state after this step; for an `error` row, the state that the attempt started from. */
+  /** The whole state after this step; for an `error` row, the state the attempt started from. */
   state: jsonObjectSchema,
-  /** What this step consumed, and in `action_ids` who brought it. */
+  /** The guidance this step consumed; `action_ids` are the actions that delivered it. */
   guidance: z.array(jsonSchema),
   notes: z.string().nullable(),
   latency_ms: z.number().min(0),
   tokens_used: z.int().min(0),
   error: z.string().nullable(),
   action_ids: z.array(idSchema),
-  /** Which version of the moniker's code ran; null where that is not known. */
+  /** The version of the moniker's code that ran; null if unknown. */
   moniker_version: z.string().nullable(),
   cost_usd: z.number().min(0),
-  /** Attempts that the step took, this one included. */
+  /** The number of attempts the step took, including this one. */
   attempts: z.int().min(1),
-  /** What it asked models and tools. */
+  /** Attempts that ended because their process died. */
+  crashes: z.int().min(0),
+  /** Its calls to models and tools. */
   calls: z.array(stepCallSchema),
-  /** What its frame said about the step to come; null where it said nothing. */
+  /** What its frame said about the next step; null if nothing. */
   directives: directivesSchema.nullable(),
 });
 export type Step = z.infer<typeof stepSchema>;

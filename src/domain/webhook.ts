@@ -7,67 +7,67 @@ import { isLive, type Session } from "./session.ts";
 export const webhookEventSchema = z.enum(["session.asks", "session.ended", "session.failed"]);
 export type WebhookEvent = z.infer<typeof webhookEventSchema>;
 
-/** Where events are sent to, as everybody may see it. */
+/** A webhook as clients see it. */
 export const webhookSchema = z.object({
   webhook_id: idSchema,
   url: z.string(),
   events: z.array(webhookEventSchema),
-  /** Only of this agent's sessions; null: of all. */
+  /** Only this agent's sessions; null: all sessions. */
   agent_id: idSchema.nullable(),
   created_at: timeSchema,
   updated_at: timeSchema,
 });
 export type Webhook = z.infer<typeof webhookSchema>;
 
-/** A row of the table `webhooks`. Secrets are shown once, when they are made. */
+/** A row of the table `webhooks`. A secret is shown once, when it is created. */
 export type StoredWebhook = Webhook & {
   secret: string;
-  /** Signs as well until that time, so that a receiver can change over. */
+  /** Also signs until that time, so that receivers can switch secrets without a gap. */
   former_secret: string | null;
   former_secret_until: string | null;
 };
 
-/** An event on its way to one webhook, as everybody may see it. */
+/** An event being delivered to one webhook, as clients see it. */
 export const deliverySchema = z.object({
-  /** The header `webhook-id` of every attempt. */
+  /** Sent as the header `webhook-id` with every attempt. */
   delivery_id: idSchema,
   webhook_id: idSchema,
   event: webhookEventSchema,
   session_id: idSchema,
   agent_id: idSchema,
   status: z.enum(["pending", "delivered", "given_up"]),
-  /** How often it was tried, as far as the end of the attempt was written. */
+  /** Attempts whose end was written. */
   attempts: z.int().min(0),
-  /** What the receiver answered last; null where it did not answer. */
+  /** The status of the receiver's last response; null if it did not respond. */
   response_status: z.int().nullable(),
   /** Why the last attempt failed. */
   last_error: z.string().nullable(),
   created_at: timeSchema,
   last_attempt_at: timeSchema.nullable(),
-  /** Null where it is not tried again. */
+  /** Null if there is no further attempt. */
   next_attempt_at: timeSchema.nullable(),
-  /** When it was delivered or given up. */
+  /** When it was delivered or abandoned. */
   ended_at: timeSchema.nullable(),
 });
 export type Delivery = z.infer<typeof deliverySchema>;
 
-/** A row of the table `webhook_deliveries`: with what the session was when it happened, which the payload is made from. */
+/** A row of the table `webhook_deliveries`, with the session as it was at the event; the payload is built from it. */
 export type StoredDelivery = Delivery & {
-  /** It is given up when it fails after this time. */
+  /** A failure after this time abandons the delivery. */
   retry_until: string;
   moniker: string;
   session_status: Session["status"];
   stop_reason: Session["stop_reason"];
   question: Question | null;
   result: JsonValue;
-  /** The result was too large to be sent along. */
+  /** The result was too large for the payload. */
   is_result_left_out: boolean;
   session_error: string | null;
 };
 
-/** How long a delivery is tried, from the event on. */
+/** How long a delivery is retried, counted from the event. */
 export const RETRY_FOR_MS = 24 * 3_600_000;
-/** Characters of JSON that a payload has of a result or a question at the most. */
+/** The largest result or question in a payload, in characters of JSON. */
 const LARGEST_PART = 16_384;
 const LONGEST_TEXT = 4000;
 
@@ -85,19 +85,24 @@ export const toDelivery = (stored: StoredDelivery): Delivery => {
   return Object.fromEntries(fields.map((name) => [name, stored[name]])) as Delivery;
 };
 
-/** What a commit that leads a session from one row to the next is an event of. PostgreSQL tells it by a trigger: both must agree. */
-export function eventOf(last: Session, session: Session): WebhookEvent | null {
+/**
+ * The event, if any, of a commit that creates a session or takes it from one row to the next. On PostgreSQL triggers decide
+ * this; both must agree.
+ */
+export function eventOf(last: Session | null, session: Session): WebhookEvent | null {
+  // A fork of a step that asks a question.
+  if (last === null) return isLive(session.status) && session.question !== null ? "session.asks" : null;
   if (!isLive(session.status)) {
     if (last.status === session.status) return null;
     return session.status === "error" ? "session.failed" : "session.ended";
   }
   if (session.question === null) return null;
   const isNew = last.question?.question_id !== session.question.question_id;
-  // One that a limit stopped still asks when it goes on.
+  // A session that a limit stopped still asks its question when it continues.
   return isNew || !isLive(last.status) ? "session.asks" : null;
 }
 
-/** Whether a webhook is told of an event of an agent's session. */
+/** Whether a webhook subscribes to an event of the session. */
 export const hears = ({ events, agent_id }: Webhook, event: WebhookEvent, session: Session): boolean =>
   events.includes(event) && (agent_id === null || agent_id === session.agent_id);
 
@@ -131,26 +136,22 @@ export function newDelivery(webhook_id: string, event: WebhookEvent, session: Se
 
 const askPayloadSchema = questionSchema
   .pick({ question_id: true, text: true, choices: true, schema: true, about: true, asked_at: true })
-  .describe("`about`, `schema` and `choices` are null, and `text` is cut, where the question is large.");
+  .describe("If the question is large, `about`, `schema` and `choices` are null and `text` is truncated.");
 
-/** The body of a delivery, the same on every attempt. */
+/** The body of a delivery, identical on every attempt. */
 export const webhookPayloadSchema = z.object({
   type: webhookEventSchema,
-  timestamp: timeSchema.describe("When it happened."),
+  timestamp: timeSchema.describe("The time of the event."),
   data: z.object({
     session_id: idSchema,
     agent_id: idSchema,
     moniker: z.string(),
     status: z.string(),
-    stop_reason: z
-      .string()
-      .nullable()
-      .optional()
-      .describe("Of a session that ended: why, unless it was done by itself."),
+    stop_reason: z.string().nullable().optional().describe("Why the session ended; null if it finished its task."),
     ask: askPayloadSchema.optional(),
     error: z.string().nullable().optional(),
     result: jsonSchema.optional(),
-    is_truncated: z.literal(true).optional().describe("Something was too large to be sent along; the API has it."),
+    is_truncated: z.literal(true).optional().describe("Part of the payload was too large; the API has the full value."),
   }),
 });
 export type WebhookPayload = z.infer<typeof webhookPayloadSchema>;

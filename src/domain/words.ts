@@ -1,27 +1,27 @@
 /**
- * A text as search compares it: lower case, without diacritics, in any script (é is e, ё is е).
+ * Normalizes a text for search: lower case, without diacritics, in any script (é becomes e, ё becomes е).
  *
- * Marks are left out before the text is decomposed as well: decomposing puts a run of marks in order, in quadratic time.
+ * Marks are removed before decomposing as well: decomposing sorts a run of marks in quadratic time.
  */
 export const folded = (text: string): string => withoutMarks(decomposed(withoutMarks(text))).toLowerCase();
 
-// A pattern that takes a run of any length keeps a stack as long as the run, and that overflows.
+// Bounded: an unbounded quantifier needs a stack as deep as the run and overflows.
 const withoutMarks = (text: string): string => text.replaceAll(/\p{M}{1,1000}/gu, "");
 
-/** The one letter that is a phrase, of 18 letters where the next longest has 8: a text full of it would become six times as large. */
-const PHRASE = "\ufdfa";
-/** No character, and not changed by decomposing: stands for the phrase meanwhile. */
-const STAND_IN = "\ufdd0";
+/** A ligature that decomposes to 18 letters (the next longest to 8): a text full of it would grow sixfold. */
+const LIGATURE = "\ufdfa";
+/** A noncharacter that decomposing leaves alone; a placeholder for the ligature. */
+const PLACEHOLDER = "\ufdd0";
 
-/** The phrase stays the letter that it is. */
+/** Keeps the ligature as it is. */
 const decomposed = (text: string): string =>
-  text.includes(PHRASE)
-    ? text.replaceAll(PHRASE, STAND_IN).normalize("NFKD").replaceAll(STAND_IN, PHRASE)
+  text.includes(LIGATURE)
+    ? text.replaceAll(LIGATURE, PLACEHOLDER).normalize("NFKD").replaceAll(PLACEHOLDER, LIGATURE)
     : text.normalize("NFKD");
 
 /**
- * The words of a text as search compares them. Plain ASCII has nothing to fold but its case, and is found faster. What is longer
- * than any word is several: see `withoutMarks`.
+ * Splits a text into normalized words. Plain ASCII only needs lower case and takes a faster path. A run longer than any word is
+ * split: see `withoutMarks`.
  */
 export const words = (text: string): string[] =>
   (ASCII.test(text) ? text.toLowerCase().match(/[a-z0-9]{1,1000}/g) : folded(text).match(/[\p{L}\p{N}]{1,1000}/gu)) ??

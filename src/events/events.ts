@@ -5,17 +5,17 @@ import type { Store, Topic } from "../store/store.ts";
 
 export type RuntimeEvent = CommittedEvent | { kind: "delta"; delta: StepDelta };
 
-/** Deltas that wait for a slow reader, and their characters; older ones are dropped first, since the step's own text follows. */
+/** The most deltas and characters buffered for a slow reader; the oldest are dropped first, since the step's full text follows. */
 const MOST_DELTAS = 1000;
 const MOST_DELTA_TEXT = 1024 * 1024;
-/** Sessions whose last step a reader's deltas are held against. */
+/** How many sessions' last steps are remembered to filter out late deltas. */
 const MOST_SESSIONS = 1000;
 
 type Listener = (delta: StepDelta) => void;
 
 /**
- * What just happened, followable from a cursor: committed rows from the store (none lost, none twice), and between them
- * the text of steps that are running now.
+ * Live events, followable from a cursor: committed rows from the store (none lost, none twice), and between them partial text
+ * of running steps.
  */
 export class Events {
   readonly #store: Store;
@@ -23,29 +23,29 @@ export class Events {
 
   constructor(store: Store) {
     this.#store = store;
-    store.onDelta?.((delta) => this.#tell(delta));
+    store.onDelta?.((delta) => this.#deliver(delta));
   }
 
   publishDelta(session: Session, delta: Omit<StepDelta, "session_id" | "conversation_id">): void {
     const { session_id, conversation_id } = session;
     const whole = { session_id, conversation_id, ...delta };
-    this.#tell(whole);
+    this.#deliver(whole);
     this.#store.publishDelta?.(whole);
   }
 
-  #tell(delta: StepDelta): void {
+  #deliver(delta: StepDelta): void {
     for (const { topic, listener } of this.#listeners) if (concerns(topic, delta)) listener(delta);
   }
 
-  /** Listens from the call on, until the signal aborts or the reader leaves. What waits for the reader counts towards its budget. */
+  /** Listens from the call on, until the signal aborts or the reader leaves. Buffered rows count towards the reader's budget. */
   follow(topic: Topic, signal: AbortSignal, budget?: ReaderBudget): AsyncGenerator<RuntimeEvent> {
-    const deltas = new WaitingDeltas();
-    const news = { told: () => {} };
+    const deltas = new DeltaBuffer();
+    const arrival = { notify: () => {} };
     const entry = {
       topic,
       listener(delta: StepDelta) {
         deltas.push(delta);
-        news.told();
+        arrival.notify();
       },
     };
     this.#listeners.add(entry);
@@ -57,14 +57,14 @@ export class Events {
     if (signal.aborted) leave();
     else signal.addEventListener("abort", leave, { once: true });
     const rows = this.#store.follow(topic, leaving.signal, budget)[Symbol.asyncIterator]();
-    return merged(rows, deltas, news, () => {
+    return merged(rows, deltas, arrival, () => {
       signal.removeEventListener("abort", leave);
       leave();
     });
   }
 }
 
-class WaitingDeltas {
+class DeltaBuffer {
   readonly #deltas: StepDelta[] = [];
   #characters = 0;
 
@@ -83,28 +83,28 @@ class WaitingDeltas {
 }
 
 /**
- * Deltas first: they were told before the step that they belong to was committed. Where rows and deltas come from another process,
- * the step may come first all the same; then its text is known, and its deltas are left out.
+ * Deltas first: they were published before their step was committed. If rows and deltas come from another process, the step may
+ * still arrive first; then its deltas are dropped.
  */
 async function* merged(
   rows: AsyncIterator<CommittedEvent>,
-  deltas: WaitingDeltas,
-  news: { told: () => void },
+  deltas: DeltaBuffer,
+  arrival: { notify: () => void },
   leave: () => void,
 ): AsyncGenerator<RuntimeEvent> {
-  const over = new Map<string, number>();
+  const lastSteps = new Map<string, number>();
   try {
     let nextRow = rows.next();
     for (;;) {
       const delta = new Promise<"delta">((resolve) => {
-        news.told = () => resolve("delta");
+        arrival.notify = () => resolve("delta");
       });
-      yield* taken(deltas, over);
+      yield* drain(deltas, lastSteps);
       const row = await Promise.race([nextRow, delta]);
       if (row === "delta") continue;
       if (row.done) return;
-      yield* taken(deltas, over);
-      noteEnd(row.value, over);
+      yield* drain(deltas, lastSteps);
+      noteEnd(row.value, lastSteps);
       yield row.value;
       nextRow = rows.next();
     }
@@ -114,19 +114,19 @@ async function* merged(
   }
 }
 
-/** Keeps the last step of each session that came to its end; where there are very many sessions it begins anew. */
-function noteEnd(event: CommittedEvent, over: Map<string, number>): void {
-  const ended = event.kind === "step" && event.step.status === "ok" ? event.step : null;
-  const said = event.kind === "message" ? event.message : null;
-  const { session_id, iteration } = ended ?? said ?? { session_id: null, iteration: null };
+/** Remembers each session's last finished step; forgets them all after very many sessions. */
+function noteEnd(event: CommittedEvent, lastSteps: Map<string, number>): void {
+  const step = event.kind === "step" && event.step.status === "ok" ? event.step : null;
+  const message = event.kind === "message" ? event.message : null;
+  const { session_id, iteration } = step ?? message ?? { session_id: null, iteration: null };
   if (session_id === null || iteration === null) return;
-  if (over.size >= MOST_SESSIONS) over.clear();
-  over.set(session_id, iteration);
+  if (lastSteps.size >= MOST_SESSIONS) lastSteps.clear();
+  lastSteps.set(session_id, iteration);
 }
 
-function* taken(deltas: WaitingDeltas, over: ReadonlyMap<string, number>): Generator<RuntimeEvent> {
+function* drain(deltas: DeltaBuffer, lastSteps: ReadonlyMap<string, number>): Generator<RuntimeEvent> {
   for (let delta = deltas.shift(); delta; delta = deltas.shift())
-    if (delta.iteration > (over.get(delta.session_id) ?? -1)) yield { kind: "delta", delta };
+    if (delta.iteration > (lastSteps.get(delta.session_id) ?? -1)) yield { kind: "delta", delta };
 }
 
 const concerns = (topic: Topic, { session_id, conversation_id }: StepDelta): boolean =>

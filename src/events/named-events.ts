@@ -2,10 +2,10 @@ import type { StepDelta } from "../domain/event.ts";
 import type { Topic } from "../store/store.ts";
 import type { RuntimeEvent } from "./events.ts";
 
-/** An event as clients get it, over whatever they are connected by. */
+/** An event as clients receive it, over any transport. */
 export type NamedEvent = { name: string; payload: object };
 
-/** What those who follow a topic are told of an event. */
+/** The events that followers of a topic receive. */
 export function namedEvents(topic: Topic, event: RuntimeEvent): NamedEvent[] {
   switch (event.kind) {
     case "session":

@@ -2,12 +2,12 @@ import { chmodSync, existsSync, mkdirSync, readdirSync, statSync } from "node:fs
 import { homedir } from "node:os";
 import { join, resolve, sep } from "node:path";
 
-/** What others on the machine may do with a folder or a file. */
+/** The permission bits of other users. */
 const OTHERS = 0o077;
 
 /**
- * Makes a folder that only its owner can enter, with everything in it. One that exists is closed to others as well, where it is
- * plainly ours: it is empty, or has the named file, and is not a folder that other things live in. Otherwise a warning says so.
+ * Creates a folder that only its owner can enter. An existing one is closed to others too if it is clearly ours: it is empty or
+ * has the named file, and is not a folder with other contents such as the home folder. Otherwise a warning says so.
  */
 export function makePrivateFolder(folder: string, ourFile: string): void {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
@@ -30,7 +30,7 @@ function isTightened(folder: string): boolean {
   try {
     chmodSync(folder, 0o700);
   } catch {
-    // It belongs to somebody else, or the file system is read-only: what that means for the store is told by its first write.
+    // It belongs to somebody else, or the file system is read-only: the store's first write reports what that means.
   }
   return (statSync(folder).mode & OTHERS) === 0;
 }

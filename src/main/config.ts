@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { z } from "zod";
 import { DEFAULT_GUIDANCE_LIMIT } from "../actions/guidance-limit.ts";
+import { DURATION } from "../domain/duration.ts";
 import { EverstepError } from "../domain/errors.ts";
 import { isSigningSecret } from "../signing/request-signer.ts";
 import { isLoopback } from "../surfaces/access.ts";
@@ -19,7 +20,7 @@ const listSchema = z
       .filter((item) => item !== ""),
   );
 
-/** As OpenTelemetry has it: anything but `true` is false. */
+/** As in OpenTelemetry: anything but `true` is false. */
 const flag = z
   .string()
   .optional()
@@ -28,6 +29,8 @@ const receiver = z.url({ protocol: /^https?$/, message: "must be an http:// or h
 
 const configSchema = z.object({
   EVERSTEP_STORE: z.string().min(1).default("lancedb:./data"),
+  EVERSTEP_ARCHIVE: z.string().min(1).optional(),
+  EVERSTEP_ARCHIVE_AFTER: z.string().regex(DURATION, "must be hours, days or weeks: 12h, 30d, 8w").optional(),
   EVERSTEP_POSTGRES_POOL: z.coerce.number().int().min(1).max(100).default(4),
   EVERSTEP_HOST: z.string().min(1).default("127.0.0.1"),
   EVERSTEP_PORT: z.coerce.number().int().min(0).max(65_535).default(4180),
@@ -95,10 +98,10 @@ const configSchema = z.object({
 });
 export type Config = z.infer<typeof configSchema>;
 
-/** An empty variable counts as one that is not set, as in a copied .env file. */
+/** An empty variable counts as unset, as in a copied .env file. */
 export function readConfig(environment: NodeJS.ProcessEnv): Config {
-  const given = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== ""));
-  const parsed = configSchema.safeParse(given);
+  const variables = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== ""));
+  const parsed = configSchema.safeParse(variables);
   if (parsed.success) return parsed.data;
   const [issue] = parsed.error.issues;
   throw new EverstepError(
@@ -110,7 +113,7 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
 
 const MONIKERS = "./monikers";
 
-/** The same with the folder of monikers that is in the working folder, where none is named. */
+/** Defaults to the folder of monikers in the working folder, if there is one. */
 export const withProjectFolder = (config: Config): Config =>
   config.EVERSTEP_MONIKERS === undefined && existsSync(MONIKERS) ? { ...config, EVERSTEP_MONIKERS: MONIKERS } : config;
 

@@ -13,7 +13,7 @@ import { Models } from "./models.ts";
 
 const OLDEST_NODE = 24;
 const MEGABYTE = 1024 * 1024;
-/** Below the first nothing can be stored for long; below the second it is time to look. */
+/** Below the first little can be stored; below the second it is time to act. */
 const LEAST_MEGABYTES = 100;
 const FEW_MEGABYTES = 1024;
 const REQUEST_MS = 10_000;
@@ -29,7 +29,7 @@ export function checkNode(): Finding {
 
 const folderOf = ({ EVERSTEP_STORE }: Config): string | undefined => /^lancedb:(.+)$/.exec(EVERSTEP_STORE)?.[1];
 
-/** The folders that are written to: whether that is allowed, and how much space there is. */
+/** The folders that are written to: permissions and free space. */
 export function checkFolders(config: Config): Finding[] {
   const data = folderOf(config);
   return [...(data === undefined ? [] : [data]), config.EVERSTEP_WORKSPACE].map((folder) =>
@@ -43,11 +43,11 @@ function checkFolder(folder: string): Finding {
   try {
     accessSync(existing, constants.W_OK | constants.X_OK);
   } catch {
-    return { state: "broken", text: `${existing} cannot be written`, next: "change its owner, or name another folder" };
+    return { state: "broken", text: `${existing} cannot be written`, next: "change its owner, or use another folder" };
   }
   const { bavail, bsize } = statfsSync(existing);
   const megabytes = Math.floor((bavail * bsize) / MEGABYTE);
-  const text = `${folder}${existing === folder ? "" : " (made at the first start)"}, ${megabytes} MB free`;
+  const text = `${folder}${existing === folder ? "" : " (created at the first start)"}, ${megabytes} MB free`;
   if (megabytes < LEAST_MEGABYTES) return { state: "broken", text, next: "free some disk space" };
   return megabytes < FEW_MEGABYTES
     ? { state: "note", text, next: "free some disk space before it runs out" }
@@ -62,7 +62,7 @@ export async function checkStore(config: Config): Promise<Finding[]> {
   return [
     {
       state: "broken",
-      text: `EVERSTEP_STORE=${describeStore(EVERSTEP_STORE)} names no store`,
+      text: `EVERSTEP_STORE=${describeStore(EVERSTEP_STORE)} is not a store`,
       next: "use lancedb:FOLDER or postgres://USER:PASSWORD@HOST/DATABASE",
     },
   ];
@@ -71,9 +71,9 @@ export async function checkStore(config: Config): Promise<Finding[]> {
 async function checkEmbedded(folder: string): Promise<Finding> {
   const { inspectFolder } = await import("../store/embedded/journal-file.ts");
   try {
-    const found = inspectFolder(folder);
-    if (found === null) return ok(`lancedb:${folder} is empty`);
-    const { format, newest } = found;
+    const info = inspectFolder(folder);
+    if (info === null) return ok(`lancedb:${folder} is empty`);
+    const { format, newest } = info;
     if (format === newest) return ok(`lancedb:${folder} opens (format ${format})`);
     return {
       state: "note",
@@ -98,11 +98,11 @@ export async function checkModel(config: Config, isOnline: boolean): Promise<Fin
     return [
       {
         state: "note",
-        text: "none is set, so agents answer offline",
+        text: "not set, so agents answer offline",
         next: "set EVERSTEP_MODEL=provider/model and the provider's key: docs/providers/README.md",
       },
     ];
-  if (!isOnline) return [ok(`${model.name}, its settings are there; --online asks it something`)];
+  if (!isOnline) return [ok(`${model.name} is configured; --online tests it`)];
   const llm = await new Models(config).for({});
   const call = { signal: AbortSignal.timeout(MODEL_MS), emit() {} };
   try {
@@ -113,20 +113,20 @@ export async function checkModel(config: Config, isOnline: boolean): Promise<Fin
       {
         state: "broken",
         text: `${model.name}: ${(error as Error).message}`,
-        next: "look at the key, the model's name and the connection: docs/providers/README.md",
+        next: "check the key, the model's name and the connection: docs/providers/README.md",
       },
     ];
   }
 }
 
-/** Files of one's own are loaded as at a start. */
+/** Loads the user's files as a start would. */
 export async function checkMonikers(config: Config): Promise<Finding[]> {
   const { EVERSTEP_MONIKERS } = config;
   const { catalog } = await MonikerLoader.open(EVERSTEP_MONIKERS);
   const tools = await (await OwnTools.open(config.EVERSTEP_TOOLS)).server.tools();
   const own = catalog.size - BUILT_IN.length;
   if (own === 0 && tools.length === 0)
-    return [{ state: "note", text: "none of your own", next: "`npx everstep init` makes a project with one" }];
+    return [{ state: "note", text: "none of your own", next: "`npx everstep init` creates a project with one" }];
   return [ok(`${own} in ${EVERSTEP_MONIKERS ?? "no folder"}, ${tools.length} tools of your own; all load`)];
 }
 
@@ -155,21 +155,21 @@ export async function checkMcpServers(config: Config): Promise<Finding[]> {
   );
 }
 
-/** Only where a homeserver is named: the bot is a command of its own. */
+/** Only if a homeserver is configured: the bot is a separate command. */
 export async function checkHomeserver(environment: NodeJS.ProcessEnv): Promise<Finding[]> {
   if (!environment["MATRIX_HOMESERVER"]) return [];
   const { readMatrixConfig } = await import("../surfaces/matrix/config.ts");
   const { MATRIX_HOMESERVER, MATRIX_ACCESS_TOKEN, MATRIX_USER_ID } = readMatrixConfig(environment);
   const ask = (path: string, headers: Record<string, string> = {}): Promise<Response> =>
     fetch(new URL(path, MATRIX_HOMESERVER), { headers, signal: AbortSignal.timeout(REQUEST_MS) });
-  const next = "look at MATRIX_HOMESERVER and the connection: docs/matrix.md";
+  const next = "check MATRIX_HOMESERVER and the connection: docs/matrix.md";
   const versions = await ask("/_matrix/client/versions").catch((error: Error) => error);
   if (versions instanceof Error || !versions.ok) {
     const reason =
       versions instanceof Error
         ? ((versions.cause as Error | undefined) ?? versions).message
         : `HTTP ${versions.status}`;
-    return [{ state: "broken", text: `${MATRIX_HOMESERVER} is no homeserver that answers (${reason})`, next }];
+    return [{ state: "broken", text: `${MATRIX_HOMESERVER} does not answer as a homeserver (${reason})`, next }];
   }
   if (MATRIX_ACCESS_TOKEN === undefined) return [ok(`${MATRIX_HOMESERVER} answers; the bot logs in with its password`)];
   const whoami = await ask("/_matrix/client/v3/account/whoami", { authorization: `Bearer ${MATRIX_ACCESS_TOKEN}` });
@@ -183,16 +183,16 @@ export async function checkPort(config: Config): Promise<Finding[]> {
   requireTokenOffLoopback(config);
   const { EVERSTEP_HOST: host, EVERSTEP_PORT: port } = config;
   const place = `${host}:${port}`;
-  const problem = await new Promise<NodeJS.ErrnoException | null>((tell) => {
-    const server = createServer().once("error", tell);
-    server.listen({ host, port }, () => server.close(() => tell(null)));
+  const problem = await new Promise<NodeJS.ErrnoException | null>((settle) => {
+    const server = createServer().once("error", settle);
+    server.listen({ host, port }, () => server.close(() => settle(null)));
   });
   if (!problem) return [ok(`${place} is free`)];
   const isOurs = await fetch(`http://${place}/health`, { signal: AbortSignal.timeout(REQUEST_MS) }).then(
     (answer) => answer.ok,
     () => false,
   );
-  if (isOurs) return [ok(`${place} is where Everstep runs already`)];
+  if (isOurs) return [ok(`Everstep is already running at ${place}`)];
   const text = `${place} cannot be listened on (${problem.code ?? problem.message})`;
   return [{ state: "broken", text, next: "stop what uses it, or set EVERSTEP_PORT" }];
 }

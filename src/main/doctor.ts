@@ -15,7 +15,10 @@ type NamedFinding = Finding & { name: string };
 
 type DoctorOptions = { online?: boolean; json?: boolean };
 
-/** Looks at everything that a start needs and prints what it finds; something broken makes the exit code 1. Nothing is started or changed. */
+/**
+ * Checks everything a start needs and prints the results; the exit code is 1 if something is broken. Starts and changes
+ * nothing.
+ */
 export async function doctor({ online = false, json = false }: DoctorOptions): Promise<void> {
   const findings: NamedFinding[] = [];
   for await (const finding of findingsOf(online)) {
@@ -26,7 +29,7 @@ export async function doctor({ online = false, json = false }: DoctorOptions): P
   if (isBroken) process.exitCode = 1;
   if (json) console.log(JSON.stringify({ ok: !isBroken, findings }));
   else console.log(isBroken ? "\nSomething is broken." : "\nReady: npx everstep");
-  // What a moniker's file keeps open does not keep the process.
+  // Handles that a moniker's file keeps open must not keep the process alive.
   process.exit();
 }
 
@@ -48,10 +51,10 @@ async function* findingsOf(isOnline: boolean): AsyncGenerator<NamedFinding> {
     ["Matrix", () => checkHomeserver(process.env)],
     ["port", () => checkPort(config)],
   ];
-  for (const [name, check] of checks) for (const finding of await found(check)) yield { name, ...finding };
+  for (const [name, check] of checks) for (const finding of await findingsFrom(check)) yield { name, ...finding };
 }
 
-async function found(check: () => Finding[] | Promise<Finding[]>): Promise<Finding[]> {
+async function findingsFrom(check: () => Finding[] | Promise<Finding[]>): Promise<Finding[]> {
   try {
     return await check();
   } catch (error) {

@@ -3,7 +3,7 @@ import { EverstepError } from "../domain/errors.ts";
 
 const FILE = ".env";
 
-/** Reads `.env` of the working folder into the environment. What the environment has already wins. Answers what is wrong with it. */
+/** Loads `.env` of the working folder. Variables already set win. Returns what is wrong with the file. */
 export function loadEnvFile(): EverstepError | null {
   if (!existsSync(FILE)) return null;
   try {

@@ -1,10 +1,10 @@
 import { isatty } from "node:tty";
 
-/** Tells a SIGHUP that somebody sent from the one that a terminal sends as it closes. */
+/** Distinguishes a SIGHUP that somebody sent from one that a closing terminal sends. */
 export class HangUp {
   readonly #terminals = [0, 1, 2].filter((descriptor) => isatty(descriptor));
 
-  /** Whether a terminal that was there at the start is gone. */
+  /** Whether a terminal that existed at the start is gone. */
   isReal(): boolean {
     return this.#terminals.some((descriptor) => !isatty(descriptor));
   }

@@ -1,9 +1,27 @@
 import { setFlagsFromString } from "node:v8";
 
-/** Percent of what is alive that may come to it before V8 collects the old generation. It lets three times as much come by default. */
+/**
+ * How much the old generation may grow, as a percentage of live memory, before V8 collects it. V8's default is three times as
+ * much.
+ */
 const GROWTH_PERCENT = 50;
 
-/** For this process and its threads. V8 reads it after each collection, so that it may be set while it runs. */
+/** For this process and its threads. V8 reads the flag after each collection, so it can be set at run time. */
 export function limitHeapGrowth(): void {
   setFlagsFromString(`--heap-growing-percent=${GROWTH_PERCENT}`);
+}
+
+/**
+ * For a program that does little and should take little memory: the young generation does not grow, V8 prefers size to speed, and WebAssembly is
+ * not compiled a second time with optimizations, whose working memory stays with the process.
+ */
+export function keepHeapSmall(): void {
+  limitHeapGrowth();
+  for (const flag of [
+    "--semi-space-growth-factor=1",
+    "--optimize-for-size",
+    "--no-wasm-tier-up",
+    "--no-wasm-dynamic-tiering",
+  ])
+    setFlagsFromString(flag);
 }

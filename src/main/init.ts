@@ -5,35 +5,35 @@ import { EverstepError } from "../domain/errors.ts";
 import { DEVELOPMENT, projectFiles, SCRIPTS } from "./init-files.ts";
 
 const SETTINGS = new URL("../../.env.example", import.meta.url);
-/** Files that a project may have before; they are left as they are. */
-const KEPT = ["package.json", ".gitignore"];
+/** Files that a project may already have; they are left unchanged. */
+const MAY_EXIST = ["package.json", ".gitignore"];
 
-/** Makes a project in a folder and says what to do next. */
+/** Creates a project in a folder and prints the next steps. */
 export async function init(named: string): Promise<void> {
   const folder = resolve(named);
   const files = { ...projectFiles(packageName(folder)), ".env.example": await readFile(SETTINGS, "utf8") };
   const present = Object.keys(files).filter((path) => existsSync(join(folder, path)));
-  const taken = present.filter((path) => !KEPT.includes(path));
-  if (taken.length > 0)
+  const conflicts = present.filter((path) => !MAY_EXIST.includes(path));
+  if (conflicts.length > 0)
     throw new EverstepError(
       "project_exists",
-      `${folder} has ${taken.join(", ")} already, and nothing was written`,
-      "name another folder: everstep init FOLDER",
+      `${folder} already has ${conflicts.join(", ")}; nothing was written`,
+      "choose another folder: everstep init FOLDER",
     );
   for (const [path, text] of Object.entries(files)) {
     if (present.includes(path)) continue;
     await mkdir(dirname(join(folder, path)), { recursive: true });
-    // `wx`: what appeared meanwhile is not overwritten either.
+    // `wx`: a file created meanwhile is not overwritten either.
     await writeFile(join(folder, path), text, { flag: "wx" });
-    console.log(`made  ${path}`);
+    console.log(`created  ${path}`);
   }
-  for (const path of present) console.log(`kept  ${path}`);
+  for (const path of present) console.log(`kept     ${path}`);
   console.log(
     `\nNext:\n${(await nextMoves(folder, present.includes("package.json"))).map((move) => `  ${move}`).join("\n")}`,
   );
 }
 
-/** A name that npm takes. */
+/** A valid npm package name. */
 const packageName = (folder: string): string =>
   basename(folder)
     .toLowerCase()

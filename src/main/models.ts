@@ -5,7 +5,7 @@ import { type Model, readNamedModel, requireProvider } from "../monikers/llm/mod
 import type { ModelParts } from "../monikers/llm/model-calls.ts";
 import type { Config } from "./config.ts";
 
-/** Combinations of model, settings and fallbacks that are kept at hand. */
+/** The most cached combinations of model, settings and fallbacks. */
 const MOST_OPEN = 64;
 
 type Choice = Pick<SessionOptions, "model" | "model_settings" | "fallback_models">;
@@ -14,7 +14,7 @@ type Loaded = {
   newLlm: (models: readonly [Model, ...Model[]], settings: Choice["model_settings"]) => Llm;
 };
 
-/** The language models of this process, by what sessions ask for. Code that only models need is loaded with the first of them. */
+/** The language models of this process, by session options. Code that only models need is loaded on first use. */
 export class Models {
   readonly #config: Config;
   readonly #open = new Map<string, Llm>();
@@ -25,13 +25,13 @@ export class Models {
     this.#config = config;
   }
 
-  /** The model for a session with these options; null where neither they nor the configuration name one. */
+  /** The model for a session with these options; null if neither they nor the configuration name one. */
   for({ model, model_settings, fallback_models }: Choice): Llm | null | Promise<Llm | null> {
     const name = model ?? this.#config.EVERSTEP_MODEL;
     if (name === undefined) return null;
     const key = JSON.stringify([name, model_settings, fallback_models]);
-    const known = this.#open.get(key);
-    if (known) return known;
+    const cached = this.#open.get(key);
+    if (cached) return cached;
     const setting = model === undefined ? "EVERSTEP_MODEL=" : "";
     const models = [
       readNamedModel(name, this.#config, setting),
@@ -50,12 +50,12 @@ export class Models {
     return this.#config.EVERSTEP_MODEL ?? null;
   }
 
-  /** The day of the catalog's newest price. */
+  /** The date of the catalog's newest price. */
   async pricesAsOf(): Promise<string> {
     return (await this.#load()).parts.prices.as_of;
   }
 
-  /** Why no session can have these options; null where one can. */
+  /** Why no session can have these options; null if one can. */
   problemOf(options: Choice): { path: string; message: string } | null {
     return problemIn(options, (name) => readNamedModel(name, this.#config));
   }
@@ -67,7 +67,7 @@ export class Models {
   }
 }
 
-/** The same for a process that runs no steps: its workers have the keys of models, and here is known only which providers there are. */
+/** The same for a process that runs no steps: only workers have the models' keys; here only the provider can be checked. */
 export const unknownModel = (options: Choice): { path: string; message: string } | null =>
   problemIn(options, requireProvider);
 

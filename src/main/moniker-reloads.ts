@@ -4,26 +4,26 @@ import type { MonikerLoader, ReloadReport } from "../monikers/catalog.ts";
 import type { OwnTools } from "../tools/own/own-tools.ts";
 import { HangUp } from "./hang-up.ts";
 
-/** Milliseconds without a further change after which a watched folder is loaded: an editor or git writes several files. */
+/** A watched folder is reloaded after this many milliseconds without a change: editors and git write several files. */
 const DEBOUNCE_MS = 200;
 
-/** Loads changed monikers and tools when asked to: by a request, by SIGHUP, or by a change in their folders. */
+/** Reloads monikers and tools on a request, on SIGHUP, or on a change in their folders. */
 export class MonikerReloads {
   readonly #loader: MonikerLoader;
   readonly #log: Logger;
   readonly #unwatch: (() => void)[] = [];
   #tools: Pick<OwnTools, "reload"> | undefined;
-  /** Failures that the log has: a worker that is tried again and again is told of once. */
-  #lastTold = new Set<string>();
+  /** Failures already logged: a worker that is retried repeatedly is reported once. */
+  #lastReported = new Set<string>();
 
   constructor(loader: MonikerLoader, log: Logger) {
     this.#loader = loader;
     this.#log = log;
-    this.#tell({ monikers: [], failed: [...(loader.catalog.failed ?? [])] });
-    loader.onChange((report) => this.#tell(report));
+    this.#report({ monikers: [], failed: [...(loader.catalog.failed ?? [])] });
+    loader.onChange((report) => this.#report(report));
   }
 
-  /** From now on these are loaded with the monikers, and where those are watched, watched too. */
+  /** Reloads these tools with the monikers, and watches them if those are watched. */
   addTools(tools: OwnTools): void {
     this.#tools = tools;
     if (this.#unwatch.length > 0 && existsSync(tools.folder)) this.watch(tools.folder);
@@ -31,36 +31,36 @@ export class MonikerReloads {
 
   readonly reload = async (): Promise<ReloadReport> => {
     const report = await this.#loader.reload();
-    this.#lastTold.clear();
-    this.#tell(report);
+    this.#lastReported.clear();
+    this.#report(report);
     const tools = ((await this.#tools?.reload()) ?? []).map(({ file, error: { message: error } }) => ({ file, error }));
     for (const { file, error } of tools)
-      this.#log.error({ file, reason: error }, "a tool could not be loaded; what was loaded before goes on");
+      this.#log.error({ file, reason: error }, "a tool could not be loaded; its last good version stays in use");
     return { ...report, failed: [...report.failed, ...tools.map((failure) => ({ ...failure, moniker: null }))] };
   };
 
-  #tell({ monikers, failed }: ReloadReport): void {
+  #report({ monikers, failed }: ReloadReport): void {
     for (const { name, version, change } of monikers)
       if (change !== "unchanged") this.#log.info({ moniker: name, version }, `a moniker was ${change}`);
     for (const { file, moniker, error } of failed) {
       const key = JSON.stringify([file, moniker, error]);
-      if (this.#lastTold.has(key)) continue;
-      // A worker that is not there yet is no fault of what was written.
+      if (this.#lastReported.has(key)) continue;
+      // An unreachable worker is not an error in the code.
       const level = error.startsWith("remote_gone") ? "warn" : "error";
       this.#log[level](
         { file, moniker, reason: error },
-        "a moniker could not be loaded; what was loaded before goes on",
+        "a moniker could not be loaded; its last good version stays in use",
       );
     }
-    this.#lastTold = new Set(failed.map(({ file, moniker, error }) => JSON.stringify([file, moniker, error])));
+    this.#lastReported = new Set(failed.map(({ file, moniker, error }) => JSON.stringify([file, moniker, error])));
   }
 
-  /** SIGHUP is a request to reload, unless it tells that the terminal is gone. What is returned ends the listening. */
+  /** SIGHUP requests a reload, unless it means that the terminal is gone. The returned function stops listening. */
   onHangUp(): () => void {
     const hangUp = new HangUp();
     const listener = () => {
-      if (!hangUp.isReal()) return this.#reloadUnasked();
-      // Nothing can be written to the log any more, so the process ends as it would without a listener.
+      if (!hangUp.isReal()) return this.#reloadInBackground();
+      // The log is gone too, so the process ends as it would without a listener.
       process.off("SIGHUP", listener);
       process.kill(process.pid, "SIGHUP");
     };
@@ -73,9 +73,9 @@ export class MonikerReloads {
     let timer: NodeJS.Timeout | undefined;
     const watcher = watch(folder, { recursive: true, ignore: ["**/node_modules/**", "**/.git/**"] }, () => {
       clearTimeout(timer);
-      timer = setTimeout(() => this.#reloadUnasked(), DEBOUNCE_MS);
+      timer = setTimeout(() => this.#reloadInBackground(), DEBOUNCE_MS);
     });
-    watcher.on("error", (error) => this.#log.error({ err: error, folder }, "a folder cannot be watched any more"));
+    watcher.on("error", (error) => this.#log.error({ err: error, folder }, "a folder can no longer be watched"));
     this.#unwatch.push(() => {
       clearTimeout(timer);
       watcher.close();
@@ -86,7 +86,7 @@ export class MonikerReloads {
     for (const end of this.#unwatch.splice(0)) end();
   }
 
-  #reloadUnasked(): void {
+  #reloadInBackground(): void {
     this.reload().catch((error: unknown) => this.#log.error({ err: error }, "the monikers could not be reloaded"));
   }
 }

@@ -8,12 +8,12 @@ import { ProgramRemote } from "../monikers/remote/program-remote.ts";
 import type { RemoteFinder } from "../monikers/remote/remote-monikers.ts";
 import type { Config } from "./config.ts";
 
-/** The client for Python: a program need not install it. */
+/** The Python client, so that programs need not install it. */
 const PYTHON_CLIENT = fileURLToPath(new URL("../../clients/python", import.meta.url));
-/** What every program gets of the environment: nothing that is a secret. */
+/** Variables passed to every program: none of them is secret. */
 const PASSED = ["PATH", "HOME", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR"];
 
-/** The workers of the configuration: programs in the folder of monikers, then addresses. */
+/** The configured workers: programs in the folder of monikers, then addresses. */
 export function remoteFinder(config: Config, log: Logger): RemoteFinder {
   const { EVERSTEP_MONIKERS, EVERSTEP_REMOTE_MONIKERS, EVERSTEP_REMOTE_SECRET } = config;
   const settings = {
@@ -23,7 +23,7 @@ export function remoteFinder(config: Config, log: Logger): RemoteFinder {
   };
   return async () => {
     const folder = EVERSTEP_MONIKERS === undefined ? null : resolve(EVERSTEP_MONIKERS);
-    // A folder that cannot be read is told of by those who look for files of TypeScript in it.
+    // An unreadable folder is reported where its TypeScript files are loaded.
     const programs = folder === null ? [] : await programsIn(folder).catch(() => []);
     return [
       ...programs.map((name) => ({ name, open: () => new ProgramRemote(name, settings) })),
@@ -52,7 +52,7 @@ const LONGEST_TEXT = 2000;
 const MOST_PER_PERIOD = 50;
 const PERIOD_MS = 10_000;
 
-/** What programs write to their standard error, as far as a log should have it. */
+/** Logs what programs write to standard error, rate-limited. */
 function boundedLog(log: Logger): (file: string, text: string) => void {
   let since = 0;
   let count = 0;
@@ -61,9 +61,6 @@ function boundedLog(log: Logger): (file: string, text: string) => void {
     if (now - since > PERIOD_MS) [since, count] = [now, 0];
     count++;
     if (count > MOST_PER_PERIOD) return;
-    log.info(
-      { file, text: text.slice(0, LONGEST_TEXT).trimEnd() },
-      "a program of monikers wrote to its standard error",
-    );
+    log.info({ file, text: text.slice(0, LONGEST_TEXT).trimEnd() }, "a moniker program wrote to standard error");
   };
 }

@@ -19,40 +19,40 @@ import { newToolRegistry } from "./tools.ts";
 
 export type RuntimeOptions = {
   store: Store;
-  /** Told of what happens, for figures and logs. */
+  /** Notified of events, for metrics and logs. */
   observer?: RunnerObserver;
-  /** Told when a step begins; what is returned is called at its end. */
+  /** Called when a step begins; the returned function is called at its end. */
   watch?: RunnerDependencies["watch"];
   catalog: Catalog;
-  /** The folder that agents' files are in. */
+  /** The folder of the agents' files. */
   workspace: string;
-  /** The tools of each step; by default those that are always there. */
+  /** The tools of each step; default: the built-in ones. */
   tools?: ToolFactory;
-  /** The language model of sessions with such options; without one their monikers work offline. */
+  /** The language model for sessions with these options; without one monikers work offline. */
   llm?: RunnerDependencies["llm"];
   /** Which options sessions cannot have here. */
   checkOptions?: CheckOptions;
-  /** Whether steps' rows keep what models and tools were asked and answered. True by default. */
+  /** Whether steps' rows keep the contents of model and tool calls. Default true. */
   keep_calls?: boolean;
-  /** What bounds the guidance that no step used yet. */
+  /** Bounds unused guidance. */
   limit?: GuidanceLimit;
-  /** Steps that may run at once. 500 by default. */
+  /** The most steps that run at once. Default 500. */
   max_running_steps?: number;
-  /** Whether sessions that are there already run no step until they are released. False by default. */
+  /** Whether existing sessions run no step until they are released. Default false. */
   start_held?: boolean;
-  /** Makes spans of turns, steps, calls and requests; without it nothing is traced. */
+  /** Creates spans of turns, steps, calls and requests; without it tracing is off. */
   tracer?: Tracer | undefined;
-  /** Milliseconds that a destroyed session's step may take to finish. 5,000 by default. */
+  /** How long a destroyed session's step may take to finish, in milliseconds. Default 5,000. */
   destroy_grace_ms?: number;
-  /** Milliseconds that running steps may take to finish when the runtime stops. 10,000 by default. */
+  /** How long running steps may take to finish when the runtime stops, in milliseconds. Default 10,000. */
   shutdown_grace_ms?: number;
 };
 
-/** The parts that make agents live, put together: requests in through the queue, news out through events. */
+/** Wires the parts that run agents: requests enter through the queue, events go out. */
 export class Runtime {
   readonly queue: ActionQueue;
   readonly events: Events;
-  /** How this worker is doing. */
+  /** This worker's state. */
   readonly describe: () => { worker_id: string; pid: number; started_at: string } & StepSlots["load"] & {
       /** Whether sessions are held since the start. */
       holds_sessions: boolean;
@@ -105,7 +105,7 @@ export class Runtime {
     });
   }
 
-  /** Sessions that were alive go on; then actions are taken. Answers how many sessions came back. */
+  /** Resumes live sessions, then handles actions. Returns how many sessions were resumed. */
   async start(): Promise<number> {
     const count = await this.#registry.rehydrate();
     this.#dispatcher.start();
@@ -113,20 +113,20 @@ export class Runtime {
     return count;
   }
 
-  /** Lets sessions go on that are held since the start. Answers how many go on in this process. */
+  /** Releases sessions that are held since the start. Returns how many continue in this process. */
   release(release: SessionRelease): Promise<number> {
-    return this.#registry.goOnReleased(this.#hold.release(release));
+    return this.#registry.wakeReleased(this.#hold.release(release));
   }
 
-  /** Claims nothing more, lets running steps finish, gives up every session. The store stays open. */
+  /** Claims nothing more, lets running steps finish, releases every session. The store stays open. */
   stop(): Promise<void> {
     this.#stopping ??= this.#stop();
     return this.#stopping;
   }
 
   async #stop(): Promise<void> {
-    // First of all: a step that cannot be written would keep the actions of its session waiting.
-    this.#registry.startNoMore();
+    // First: a step that cannot be committed would block the actions of its session.
+    this.#registry.stopStarting();
     await Promise.all([this.#dispatcher.stop(), this.#wakeTimer.stop()]);
     await this.#registry.stop(this.#shutdown_grace_ms);
   }

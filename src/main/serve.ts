@@ -4,6 +4,9 @@ import { type Logger, pino } from "pino";
 import { ActionQueue } from "../actions/action-queue.ts";
 import { Conversations } from "../actions/conversations.ts";
 import { GuidanceLimit } from "../actions/guidance-limit.ts";
+import { Archives } from "../archive/archives.ts";
+import { locationOf } from "../archive/location.ts";
+import { durationOf } from "../domain/duration.ts";
 import { EverstepError } from "../domain/errors.ts";
 import { redactUrls } from "../domain/redact.ts";
 import { Events } from "../events/events.ts";
@@ -43,27 +46,27 @@ import { Watchdog } from "./watchdog.ts";
 
 const CONSOLE = fileURLToPath(new URL("../../console/dist", import.meta.url));
 
-/** `serve` is both in one process, the only way on the embedded store. */
+/** `serve` is both in one process, the only option on the embedded store. */
 export type Role = "serve" | "worker" | "server";
 
-/** Runs until SIGINT, SIGTERM or a fatal error; then everything is left in the store. */
+/** Runs until SIGINT, SIGTERM or a fatal error; everything is then in the store. */
 export async function serve(role: Role, config: Config, options: ServeOptions): Promise<void> {
   await serveUntilStopped(role, config, options);
-  // All is in order: what somebody else keeps open does not keep the process.
+  // Done: handles kept open elsewhere must not keep the process alive.
   process.exit();
 }
 
-/** What the store tells unasked, of an upgrade or of something that goes wrong: once there is a log it goes there. */
+/** Notices of the store, such as upgrades and problems; they go to the log once there is one. */
 export type StoreNotices = { tell: (text: string) => void };
 
 type ServeOptions = {
   opening: Promise<Store>;
   notices: StoreNotices;
-  /** Whether the monikers' folder is loaded again when something in it changes. */
+  /** Whether changes in the monikers' folder trigger a reload. */
   watch: boolean;
 };
 
-/** What is to be done when the process stops, the last first. */
+/** Registers a cleanup for when the process stops; the last one runs first. */
 type AtStop = (what: string, stop: () => unknown) => void;
 
 async function serveUntilStopped(role: Role, config: Config, { opening, notices, watch }: ServeOptions): Promise<void> {
@@ -80,47 +83,74 @@ async function serveUntilStopped(role: Role, config: Config, { opening, notices,
       await stop();
     });
   void stopped.then((limit_ms) => leaveWithin(limit_ms, log, () => awaited));
-  // A database may be waited for without end; a folder is opened soon, and then left in order.
+  // Waiting for a database may take forever; a folder opens soon and must then be closed properly.
   const store = await (isShared(config.EVERSTEP_STORE) ? Promise.race([opening, stopped.then(() => null)]) : opening);
   if (!store) return;
   atStop("the store", () => store.close());
+  const archives = openArchives(config, { store, log }, atStop);
   const loader = await openMonikers(config, log, atStop);
   const { catalog } = loader;
   const reloads = reloadable(loader, { folder: config.EVERSTEP_MONIKERS, watch, log }, atStop);
   const metrics = new Metrics(store);
-  const limit = new GuidanceLimit(store, {
-    count: config.EVERSTEP_MAX_PENDING_GUIDANCE,
-    bytes: config.EVERSTEP_MAX_PENDING_GUIDANCE_BYTES,
-  });
+  const limit = newGuidanceLimit(config, store);
   const tracer = await openTracing(config, { log, metrics }, atStop);
-  const watchdog = newWatchdog(config);
-  atStop("the watchdog", () => watchdog.stop());
+  const watchdog = newWatchdog(config, atStop);
   const models = new Models(config);
   const parts = { store, catalog, limit, metrics, log, watchdog, models, tracer };
-  if (role !== "server") await models.for({}); // A model that cannot be had is told now, and not by every step.
+  if (role !== "server") await models.for({}); // Reports a missing model now, not in every step.
   const tools = await openTools(config, { ...parts, observer: metrics.toolCalled }, { atStop, reloads });
   const runtime = role === "server" ? null : newRuntime(config, { ...parts, tools });
-  atStop("the work under way", () => runtime?.stop());
+  atStop("the work in progress", () => runtime?.stop());
   const { queue, events } = runtime ?? { queue: newQueue(parts), events: new Events(store) };
   const { webhooks, deliverer } = newWebhooks(config, parts);
-  atStop("deliveries of webhooks", () => deliverer.stop());
+  atStop("webhook deliveries", () => deliverer.stop());
   const { rerun } = newRerunner({ ...parts, tools });
   const runtimes = () => (runtime ? [runtime.describe()] : []);
   const release = releasing(store, runtime);
-  const served = { ...parts, runtimes, queue, events, rerun, release, webhooks, reloadMonikers: reloads.reload };
+  const served = {
+    ...parts,
+    archives,
+    runtimes,
+    queue,
+    events,
+    rerun,
+    release,
+    webhooks,
+    reloadMonikers: reloads.reload,
+  };
   const address = role === "worker" ? null : await listen(config, { ...served, tools: tools.registry }, atStop);
   process.send?.(UP);
   if (runtime) for (const service of [tools, deliverer]) service.start();
-  // Only now: a step that holds up or ends the process must not keep it from being reached, nor from being started again.
+  // Only now: a step that blocks or crashes the process must not keep it from being reachable or restarted.
   const revived = await Promise.race([runtime?.start() ?? 0, stopped.then(() => 0)]);
-  console.log(greeting(address, config, { revived, monikers: catalog.size - BUILT_IN.length, ...tools.found }));
-  // Now, and not only at the end: the end may come at any moment.
+  console.log(greeting(address, config, { revived, monikers: catalog.size - BUILT_IN.length, ...tools.summary }));
+  // Now, not at the end, which may come at any moment.
   flushCompileCache();
   await stopped;
   store.prepareToStop?.();
 }
 
-/** Lets sessions go on that are held since the start, here and in every other process. */
+const newGuidanceLimit = (config: Config, store: Store): GuidanceLimit =>
+  new GuidanceLimit(store, {
+    count: config.EVERSTEP_MAX_PENDING_GUIDANCE,
+    bytes: config.EVERSTEP_MAX_PENDING_GUIDANCE_BYTES,
+  });
+
+/** Every process reads volumes; one that runs agents archives by itself where it is told to. */
+function openArchives(config: Config, { store, log }: { store: Store; log: Logger }, atStop: AtStop): Archives {
+  const folder = /^lancedb:(.+)$/.exec(config.EVERSTEP_STORE)?.[1] ?? null;
+  const files = async () => new (await import("../archive/volume-files.ts")).VolumeFiles(folder);
+  const archives = new Archives(store, files, locationOf(config.EVERSTEP_ARCHIVE, folder));
+  const { EVERSTEP_ARCHIVE_AFTER: after } = config;
+  if (after !== undefined)
+    archives.schedule(durationOf(after, "EVERSTEP_ARCHIVE_AFTER"), (why) =>
+      log.error(`history was not archived: ${why}`),
+    );
+  atStop("the archive job", () => archives.stop());
+  return archives;
+}
+
+/** Releases sessions that are held since the start, here and in every other process. */
 function releasing(store: Store, runtime: Runtime | null): ServerContext["release"] {
   store.onRelease?.((release) => void runtime?.release(release).catch(() => {}));
   return async (release) => {
@@ -129,7 +159,7 @@ function releasing(store: Store, runtime: Runtime | null): ServerContext["releas
   };
 }
 
-/** What hangs must not keep a process that is to stop: what was acknowledged is in the store. */
+/** A hanging task must not keep a stopping process alive: everything acknowledged is in the store. */
 function leaveWithin(limit_ms: number, log: Logger, awaited: () => string): void {
   log.info("stopping");
   setTimeout(() => {
@@ -138,25 +168,22 @@ function leaveWithin(limit_ms: number, log: Logger, awaited: () => string): void
   }, limit_ms).unref();
 }
 
-/** What a step left behind ends that step; once it is over, the log is the only place to tell. */
+/** An error that a step left behind fails that step; if the step is over, it is only logged. */
 function isOfStep(error: unknown, log: Logger): boolean {
   const step = currentStep();
   if (!step) return false;
   if (!step.fail(error)) {
     const { session_id, iteration } = step;
-    log.error({ err: error, session_id, iteration }, "a step that is over left an error behind that it did not catch");
+    log.error({ err: error, session_id, iteration }, "a finished step caused an error that it did not catch");
   }
   return true;
 }
 
-/** An error of no step that comes from a moniker's file: of a timer that it set when it was loaded, say. */
+/** An error outside any step that comes from a moniker's file, for example from a timer it set while loading. */
 function isOfMoniker(error: unknown, log: Logger): boolean {
   const file = ownFileOf(error);
   if (file === null) return false;
-  log.error(
-    { err: error, file, running_steps: runningSteps() },
-    "a moniker's file left an error behind outside any step",
-  );
+  log.error({ err: error, file, running_steps: runningSteps() }, "a moniker's file caused an error outside any step");
   return true;
 }
 
@@ -176,15 +203,18 @@ function reloadable(loader: MonikerLoader, { folder, watch, log }: ReloadOptions
     throw new EverstepError(
       "config_invalid",
       "--watch has nothing to watch",
-      "make a folder ./monikers, or name one in EVERSTEP_MONIKERS",
+      "create a folder ./monikers, or set EVERSTEP_MONIKERS",
     );
   atStop("the watch over the monikers", () => reloads.unwatch());
   reloads.watch(folder);
   return reloads;
 }
 
-function newWatchdog({ EVERSTEP_BLOCKED_LIMIT_S, EVERSTEP_LOG_LEVEL }: Config): Watchdog {
-  return new Watchdog({ limit_ms: EVERSTEP_BLOCKED_LIMIT_S * 1000, is_silent: EVERSTEP_LOG_LEVEL === "silent" });
+function newWatchdog({ EVERSTEP_BLOCKED_LIMIT_S, EVERSTEP_LOG_LEVEL }: Config, atStop: AtStop): Watchdog {
+  const is_silent = EVERSTEP_LOG_LEVEL === "silent";
+  const watchdog = new Watchdog({ limit_ms: EVERSTEP_BLOCKED_LIMIT_S * 1000, is_silent });
+  atStop("the watchdog", () => watchdog.stop());
+  return watchdog;
 }
 
 type RuntimeParts = Required<Pick<RuntimeOptions, "store" | "catalog" | "limit">> & {
@@ -212,9 +242,9 @@ function newRuntime(config: Config, { metrics, log, models, watchdog, tools, ...
       committed: (ms) => metrics.committed(ms),
       retried(session, error) {
         metrics.retried();
-        // The message only: what stands behind it may quote a prompt.
+        // Only the message: the cause may quote a prompt.
         const reason = error instanceof Error ? error.message : String(error);
-        log.warn({ session_id: session.session_id, reason }, "a step failed and is tried again");
+        log.warn({ session_id: session.session_id, reason }, "a step failed and will be retried");
       },
     },
   });
@@ -226,8 +256,8 @@ function newWebhooks(config: Config, { store, metrics, log }: WebhookParts) {
   const addresses = new DeliveryAddresses(config.EVERSTEP_WEBHOOK_ALLOW);
   const deliverer = new Deliverer(store.webhooks, {
     addresses,
-    attempted: metrics.deliveryAttempted,
-    troubled: (error) => log.warn({ err: error }, "deliveries of webhooks wait for the store"),
+    onAttempt: metrics.deliveryAttempted,
+    onError: (error) => log.warn({ err: error }, "webhook deliveries wait for the store"),
   });
   return { webhooks: new Webhooks(store.webhooks, addresses), deliverer };
 }
@@ -244,7 +274,7 @@ function newRerunner({ store, catalog, watchdog, tools, models }: RerunParts): R
   });
 }
 
-/** Of a process that runs no steps. */
+/** For a process that runs no steps. */
 const newQueue = ({ store, catalog, limit, tracer }: Pick<RuntimeParts, "store" | "catalog" | "limit" | "tracer">) =>
   new ActionQueue(store, catalog, {
     limit,
@@ -258,7 +288,7 @@ type ServerParts = Omit<ServerContext, "chat" | "conversations" | "stall_ms"> & 
   tracer: RuntimeOptions["tracer"];
 };
 
-/** Everything that listens, on one port. What is taken in ends before the runtime does. */
+/** Starts all listeners, on one port. They stop before the runtime does. */
 async function listen(config: Config, { log, limit, tracer, ...parts }: ServerParts, atStop: AtStop): Promise<string> {
   const { store, queue, events } = parts;
   const chat = new DefaultChat(store, queue, events);
@@ -285,7 +315,7 @@ async function listen(config: Config, { log, limit, tracer, ...parts }: ServerPa
   const options = { token: config.EVERSTEP_TOKEN, token_check, stall_ms };
   const sockets = new SocketServer(app.server, events, options, log);
   const agentSockets = new AgentSocketServer(app.server, chat, options, log);
-  // Undone in reverse: nothing more is taken in, running steps finish, the store is left in order.
+  // Undone in reverse: nothing more is accepted, running steps finish, the store is closed.
   atStop("the server", () => app.close());
   atStop("sockets", () => sockets.stop());
   atStop("the chat's sockets", () => agentSockets.stop());

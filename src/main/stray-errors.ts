@@ -1,16 +1,16 @@
 import type { Logger } from "pino";
 
 type StrayOrigin = "uncaughtException" | "unhandledRejection";
-/** Answers whether the error was its own, so that nobody else needs to care. */
+/** Returns whether it handled the error. */
 type StrayHandler = (error: unknown, origin: StrayOrigin) => boolean;
 
 /**
- * The last line of defence: errors that nobody caught.
+ * Handles errors that nobody caught.
  *
- * STRAY-1  An error of a connection ends nothing but that: the surfaces hold no state that others depend on.
- * STRAY-2  One that a handler knows as its own (a step's, say) is the handler's.
- * STRAY-3  After any other the process is in an unknown state: it is logged with its origin and with the steps that ran, and the
- *          process is to stop.
+ * STRAY-1  An error of a connection only ends that connection: surfaces hold no state that others depend on.
+ * STRAY-2  An error that a handler claims (a step's, say) is left to the handler.
+ * STRAY-3  After any other error the process is in an unknown state: it is logged with its origin and the running steps, and
+ *          the process stops.
  */
 export class StrayErrors {
   readonly #log: Logger;
@@ -18,12 +18,12 @@ export class StrayErrors {
   readonly #handlers = new Set<StrayHandler>();
   readonly #fatal = Promise.withResolvers<void>();
 
-  /** `running` answers what ran, for the log. */
+  /** `running` returns the running steps, for the log. */
   constructor(log: Logger, running: () => unknown = () => []) {
     this.#log = log;
     this.#running = running;
-    process.on("uncaughtException", (error) => this.#take(error, "uncaughtException"));
-    process.on("unhandledRejection", (error) => this.#take(error, "unhandledRejection"));
+    process.on("uncaughtException", (error) => this.#handle(error, "uncaughtException"));
+    process.on("unhandledRejection", (error) => this.#handle(error, "unhandledRejection"));
   }
 
   /** Resolves at the first error after which the process must stop. */
@@ -31,18 +31,15 @@ export class StrayErrors {
     return this.#fatal.promise;
   }
 
-  /** A handler is asked in the asynchronous context of what failed. */
+  /** Handlers are called in the asynchronous context of the failure. */
   onStray(handler: StrayHandler): void {
     this.#handlers.add(handler);
   }
 
-  #take(error: unknown, origin: StrayOrigin): void {
+  #handle(error: unknown, origin: StrayOrigin): void {
     if ([...this.#handlers].some((handler) => handler(error, origin))) return;
     if (isOfConnection(error)) return this.#log.error({ err: error, origin }, "a connection failed");
-    this.#log.fatal(
-      { err: error, origin, running_steps: this.#running() },
-      "an error that nobody caught; the process stops",
-    );
+    this.#log.fatal({ err: error, origin, running_steps: this.#running() }, "an uncaught error; the process stops");
     this.#fatal.resolve();
   }
 }
@@ -59,7 +56,7 @@ const LOST_CONNECTION = new Set([
   "ERR_STREAM_PREMATURE_CLOSE",
   "ERR_STREAM_WRITE_AFTER_END",
 ]);
-/** Code that works on one connection: our surfaces, and the packages that carry them. */
+/** Code that works on one connection: our surfaces and the packages beneath them. */
 const CONNECTION_CODE =
   /\/src\/surfaces\/(?:http|socket|agent-ws)\/|\/node_modules\/(?:ws|engine\.io|engine\.io-parser|socket\.io|socket\.io-parser|socket\.io-adapter|fastify)\//;
 

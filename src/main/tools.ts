@@ -16,12 +16,12 @@ import type { MonikerReloads } from "./moniker-reloads.ts";
 
 type ToolParts = { store: Store; catalog: Catalog; limit: GuidanceLimit };
 
-/** The tools that are always there. */
+/** The built-in tools. */
 export const newToolRegistry = ({ workspace, ...parts }: ToolParts & { workspace: string }): ToolRegistry =>
-  new ToolRegistry({ workspace, servers: alwaysThere(parts) });
+  new ToolRegistry({ workspace, servers: builtIn(parts) });
 
-function alwaysThere({ store, catalog, limit }: ToolParts): ToolServer[] {
-  // Only to check what a frame would ask for: it writes nothing.
+function builtIn({ store, catalog, limit }: ToolParts): ToolServer[] {
+  // Only checks a frame's actions: it writes nothing.
   const queue = new ActionQueue(store, catalog, { limit });
   return builtInServers({
     store,
@@ -36,9 +36,9 @@ function alwaysThere({ store, catalog, limit }: ToolParts): ToolServer[] {
 /** Every tool of this process. */
 export type Tools = {
   registry: ToolRegistry;
-  /** How many there are that Everstep did not bring. */
-  found: { tools: number; mcp_servers: number };
-  /** Begins to connect to servers; without it they are connected to when they are first asked. */
+  /** How many are not built in. */
+  summary: { tools: number; mcp_servers: number };
+  /** Starts connecting to servers; otherwise they are connected on first use. */
   start(): void;
 };
 
@@ -54,7 +54,7 @@ export async function openTools(
   const onProblem = (file: string, reason: string) => log.warn({ file, reason }, "a skill cannot be used");
   const skills = new Skills({ folder, workspace, onProblem });
   const own = await OwnTools.open(config.EVERSTEP_TOOLS);
-  const here = [...alwaysThere(parts), new SkillsServer(skills), own.server];
+  const here = [...builtIn(parts), new SkillsServer(skills), own.server];
   const taken = here.map(({ name }) => name);
   const mcp = await readMcpConfig({ path: config.EVERSTEP_MCP, environment: process.env, taken });
   const servers = await mcpServers(mcp.servers, log);
@@ -69,14 +69,14 @@ export async function openTools(
   });
   return {
     registry,
-    found: { tools: (await own.server.tools()).length, mcp_servers: servers.length },
+    summary: { tools: (await own.server.tools()).length, mcp_servers: servers.length },
     start() {
       for (const server of servers) server.start();
     },
   };
 }
 
-/** The client is large: it is loaded only where there are servers. */
+/** The client is large: loaded only if there are servers. */
 async function mcpServers(configs: McpServerConfig[], log: Logger) {
   if (configs.length === 0) return [];
   const { McpServer } = await import("../tools/mcp/mcp-server.ts");

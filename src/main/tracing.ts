@@ -4,7 +4,7 @@ import type { Config } from "./config.ts";
 
 type TracingParts = { log: Logger; metrics: { spansDropped(count: number): void } };
 
-/** The tracer of this process; undefined where no receiver is configured, and then nothing of OpenTelemetry is loaded. */
+/** The tracer of this process; undefined if no receiver is configured, and then OpenTelemetry is not loaded. */
 export async function openTracing(
   config: Config,
   { log, metrics }: TracingParts,

@@ -5,32 +5,29 @@ import { SLOT_BYTES, type WatchdogOrder } from "./watchdog.ts";
 
 const { limit_ms, is_silent, turns, slots } = workerData as WatchdogOrder;
 
-const LOOKS = 60;
+const CHECKS = 60;
 const MOST_NAMED = 20;
-const look_ms = Math.min(1000, limit_ms / LOOKS);
+const check_ms = Math.min(1000, limit_ms / CHECKS);
 
-let known = Atomics.load(turns, 0);
-/** Counted in looks, not by the clock: a process that was frozen, or whose machine slept, was not blocked. */
+let lastTurn = Atomics.load(turns, 0);
+/** Counted in checks, not by the clock: a frozen process or a sleeping machine is not blocked. */
 let missed = 0;
 
 setInterval(() => {
   const now = Atomics.load(turns, 0);
-  missed = now === known ? missed + 1 : 0;
-  known = now;
-  const blocked_ms = missed * look_ms;
-  const isHalfway = blocked_ms >= limit_ms / 2 && blocked_ms - look_ms < limit_ms / 2;
-  if (isHalfway) log(40, `nothing else has run for ${seconds(blocked_ms)} s: a step computes without a pause`);
+  missed = now === lastTurn ? missed + 1 : 0;
+  lastTurn = now;
+  const blocked_ms = missed * check_ms;
+  const isHalfway = blocked_ms >= limit_ms / 2 && blocked_ms - check_ms < limit_ms / 2;
+  if (isHalfway) log(40, `nothing else has run for ${seconds(blocked_ms)} s: a step blocks the event loop`);
   if (blocked_ms < limit_ms) return;
-  log(
-    60,
-    `nothing else has run for ${seconds(blocked_ms)} s: a step computes without a pause; the process ends itself`,
-  );
+  log(60, `nothing else has run for ${seconds(blocked_ms)} s: a step blocks the event loop; the process ends itself`);
   process.kill(process.pid, "SIGKILL");
-}, look_ms);
+}, check_ms);
 
 const seconds = (ms: number): number => Math.round(ms / 1000);
 
-/** A line as the program's own log has them. That log is out of reach: its thread is the one that does nothing. */
+/** Writes a line in the format of the program's log, which is unavailable: its thread is the blocked one. */
 function log(level: number, msg: string): void {
   if (is_silent) return;
   const running = sessions();
@@ -47,10 +44,10 @@ function log(level: number, msg: string): void {
 }
 
 function sessions(): string[] {
-  const found: string[] = [];
+  const ids: string[] = [];
   for (let start = 0; start < slots.length; start += SLOT_BYTES) {
     const bytes = slots[start] ?? 0;
-    if (bytes > 0) found.push(Buffer.from(slots.subarray(start + 1, start + 1 + bytes)).toString());
+    if (bytes > 0) ids.push(Buffer.from(slots.subarray(start + 1, start + 1 + bytes)).toString());
   }
-  return found;
+  return ids;
 }

@@ -1,6 +1,6 @@
 import { Worker } from "node:worker_threads";
 
-/** Sessions whose step runs, in memory that another thread can read: how many bytes its id has, then the id. */
+/** Sessions with a running step, in shared memory: the length of the id in bytes, then the id. */
 const SLOTS = 512;
 export const SLOT_BYTES = 256;
 const TURN_MS = 200;
@@ -8,17 +8,17 @@ const RESOURCES = { maxYoungGenerationSizeMb: 1, maxOldGenerationSizeMb: 32 };
 
 export type WatchdogOrder = {
   limit_ms: number;
-  /** Whether anything may be written to the log. */
+  /** Whether to log nothing. */
   is_silent: boolean;
-  /** Counts up while the program's own thread turns. */
+  /** Increases while the program's main thread is responsive. */
   turns: Int32Array<SharedArrayBuffer>;
   slots: Uint8Array<SharedArrayBuffer>;
 };
 
 /**
- * Ends the process when a step has kept its thread for too long: nothing else runs then, no request is answered, and nothing in that
- * thread can notice. A thread of its own notices, names the sessions whose steps were running, and kills the process, so that
- * whoever supervises it starts it again.
+ * Ends the process when a step has blocked its thread for too long: nothing else runs then, no request is answered, and nothing
+ * in that thread can notice. A separate thread notices, logs the sessions with running steps, and kills the process, so that
+ * its supervisor restarts it.
  */
 export class Watchdog {
   readonly #slots: Uint8Array<SharedArrayBuffer>;
@@ -39,7 +39,7 @@ export class Watchdog {
     this.#turning = setInterval(() => Atomics.add(turns, 0, 1), TURN_MS).unref();
   }
 
-  /** A step of the session begins; what is returned is called at its end. */
+  /** Called when a step of the session begins; the returned function is called at its end. */
   readonly watch = (session_id: string): (() => void) => {
     const slot = this.#free.pop();
     if (slot === undefined) return () => {};

@@ -2,12 +2,12 @@ import { Tokenizer, type Tokens } from "marked";
 import { listCost } from "./lexing-costs.ts";
 import type { WorkBudget } from "./work-budget.ts";
 
-/** Quotes inside each other that are shown as such. */
+/** The deepest nesting of quotes that is rendered. */
 export const MOST_QUOTES = 10;
 
 /**
- * Marked's tokenizer with bounds where it goes through the same text again without its lexer: in quotes, lists and
- * tables. Tags are text, so that who writes of `Array<T>` or in `<thinking>` is read as written.
+ * Marked's tokenizer with bounds where it rescans text outside its lexer: in quotes, lists and tables. HTML tags are text, so
+ * that `Array<T>` and `<thinking>` show as written.
  */
 export class BoundedTokenizer extends Tokenizer {
   readonly #budget: WorkBudget;
@@ -46,7 +46,7 @@ function quotesBefore(line: string): number {
   return quotes;
 }
 
-/** Whether the second line can be the one below a table's headings: where it is, Marked looks through all that follows. */
+/** Whether the second line may separate a table's headings from its rows: if so, Marked scans everything after it. */
 function hasTableRuler(src: string): boolean {
   const headings = src.indexOf("\n") + 1;
   if (headings === 0) return false;

@@ -1,8 +1,8 @@
-/** Estimates of what Marked's rules cost at worst, in characters that they look at. */
+/** Worst-case estimates for Marked's rules, in characters scanned. */
 
 type Kind = "word" | "space" | "mark";
 
-/** Each mark may look for its partner in all of the text; a run may be looked through again from each of its characters. */
+/** Each mark may search the whole text for its partner; a run may be rescanned from each of its characters. */
 export function inlineCost(text: string): number {
   let marks = 0;
   let ofRuns = 0;
@@ -30,10 +30,10 @@ function kindOf(code: number): Kind {
 }
 
 const ITEM = /^(?:[*+-]|\d{1,9}[.)])(?:[ \t]|$)/;
-/** Looking through lines is that much cheaper than matching marks. */
+/** Scanning lines is this much cheaper than matching marks. */
 const CHARACTERS_PER_UNIT = 8;
 
-/** Each line that continues an item looks through all that follows it. */
+/** Each line that continues an item scans everything after it. */
 export function listCost(text: string): number {
   let lines = 0;
   let mostLines = 0;
@@ -44,7 +44,7 @@ export function listCost(text: string): number {
     const end = newline < 0 ? text.length : newline;
     const line = text.slice(at, end);
     const isItem = ITEM.test(line);
-    // What is not indented after a blank line is not of the list.
+    // An unindented line after a blank one ends the list.
     if (isAfterBlank && !isItem && line !== "" && line[0] !== " " && line[0] !== "\t") break;
     lines = isItem ? 0 : lines + 1;
     mostLines = Math.max(mostLines, lines);

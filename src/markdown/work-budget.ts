@@ -1,4 +1,4 @@
-/** What may be spent on one text, in characters looked at. */
+/** The work allowed for one text, in characters scanned. */
 export class WorkBudget {
   #left: number;
 
@@ -6,14 +6,14 @@ export class WorkBudget {
     this.#left = most;
   }
 
-  /** False, and nothing is spent, where it is more than is left. */
+  /** Returns false, and spends nothing, if the cost exceeds what is left. */
   trySpend(cost: number): boolean {
     if (cost > this.#left) return false;
     this.#left -= cost;
     return true;
   }
 
-  /** For what cannot be left out. */
+  /** For work that cannot be skipped. */
   spend(cost: number): void {
     if (!this.trySpend(cost)) throw new Error("this text takes too long to be formatted");
   }

@@ -9,8 +9,8 @@ const DEEPEST = 500;
 const LARGEST_BYTES = 32 * 1024 * 1024;
 
 /**
- * What a moniker returned, checked: a frame of JSON values that the moniker cannot change any more. Fields that are undefined count
- * as absent. What is as it was in `before` is shared with that, so that the difference of two states costs what has changed.
+ * Checks what a moniker returned and copies it, so that the moniker cannot change it later. Undefined fields count as absent.
+ * Parts equal to `before` are shared with it, so that comparing two states costs only what changed.
  */
 export function checkFrame(returned: unknown, before: JsonObject = {}): FrameOut {
   const schema: z.ZodType<FrameOut> = isPlain(returned) ? plainFrameSchema : frameOutSchema;
@@ -43,7 +43,7 @@ function checkAsk(ask: Ask): Ask {
   return ask;
 }
 
-/** Bytes that may still come, and where in the frame the walk is. */
+/** The bytes left, and the current path in the frame. */
 type Walk = { left: number; path: (string | number)[] };
 
 function fieldToJson(name: string | number, value: unknown, before: JsonValue | undefined, walk: Walk): JsonValue {
@@ -53,7 +53,7 @@ function fieldToJson(name: string | number, value: unknown, before: JsonValue | 
   return json;
 }
 
-/** A copy without undefined fields, or `before` itself where they are the same to the letter. */
+/** A copy without undefined fields, or `before` itself if they are identical. */
 function toJson(value: unknown, before: JsonValue | undefined, walk: Walk): JsonValue {
   if (walk.path.length > DEEPEST + 1)
     throw badFrame(`${pathText(walk).slice(0, 100)}…: nested more than ${DEEPEST} deep`);

@@ -5,12 +5,12 @@ import { isObject, type JsonObject, type JsonValue } from "../domain/json.ts";
 import { bouncedAtOnce } from "../domain/receipt.ts";
 import type { RunnerDependencies } from "./runner-dependencies.ts";
 
-/** How often an agent's word may be passed on from agent to agent before it stops, counted from the last person's word. */
+/** How many times a message may pass from agent to agent, counted from the last message of a person. */
 const MOST_HOPS = 4;
 
 /**
- * What an agent says is heard by another agent only where that one joined the conversation with the role `listener`,
- * and only so many hops from a person: two agents cannot talk each other into a loop.
+ * Agents hear each other only in a conversation they joined with the role `listener`, and only for a few hops after a person's
+ * message: two agents cannot talk each other into a loop.
  */
 export async function deliverToAgents(
   { store, limit }: Pick<RunnerDependencies, "store" | "limit">,
@@ -45,7 +45,7 @@ export async function deliverToAgents(
       metadata: { message_id, conversation_id, ...(traceparent !== undefined && { traceparent }) },
     });
     const room = await limit.take(action.session_id, jsonBytes(guidanceForOthers));
-    // A listener that has no room for more is not told, and the action says so; the message is in the conversation.
+    // A listener without room does not get the message, and its action says so; the conversation has it anyway.
     actions.push(room.kind === "full" ? bouncedAtOnce(action, room.detail) : action);
     if (room.kind === "room") room.written();
   }

@@ -2,7 +2,7 @@ import type { Action } from "../domain/action.ts";
 import { isFinal } from "../domain/receipt.ts";
 import type { Store } from "../store/store.ts";
 
-/** The actions whose guidance a session has and no step used yet: their receipts change with the step that does. */
+/** Caches the actions whose guidance a session has and no step has used: the step that uses it changes their receipts. */
 export class DeliveredGuidance {
   readonly #store: Store;
   readonly #actions = new Map<string, Action>();
@@ -11,7 +11,7 @@ export class DeliveredGuidance {
     this.#store = store;
   }
 
-  /** Takes in actions as they were just committed. */
+  /** Records actions that were just committed. */
   update(actions: Action[]): void {
     for (const action of actions) {
       if (action.processed && !isFinal(action)) this.#actions.set(action.action_id, action);
@@ -19,11 +19,11 @@ export class DeliveredGuidance {
     }
   }
 
-  /** In the order of the ids. */
+  /** In the order of `ids`. */
   async get(ids: string[]): Promise<Action[]> {
     if (ids.length === 0) return [];
-    const unknown = ids.filter((id) => !this.#actions.has(id));
-    const read = unknown.length > 0 ? await this.#store.getActions(unknown) : [];
+    const missing = ids.filter((id) => !this.#actions.has(id));
+    const read = missing.length > 0 ? await this.#store.getActions(missing) : [];
     const byId = new Map(read.map((action) => [action.action_id, action]));
     return ids.flatMap((id) => this.#actions.get(id) ?? byId.get(id) ?? []);
   }

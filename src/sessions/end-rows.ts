@@ -5,18 +5,18 @@ import type { Store } from "../store/store.ts";
 const PAGE = 500;
 
 /**
- * What the end of a session brings about in others, written in the commit that ends it.
+ * The effects of a session's end on other sessions, written in the commit that ends it.
  *
- * END-1  The session whose step started it is told how it ended: guidance that the ordinary queue delivers, to whoever owns that
- *        session, exactly once. One that has ended itself lets it bounce.
- * END-2  A session that was destroyed takes the live ones that it started along, but for those that are to outlive it. They are
- *        looked up in that commit's turn, when it can start no more.
+ * END-1  The session that started it learns how it ended, as guidance through the ordinary queue: exactly once, whoever owns
+ *        that session. If that one has ended itself, the guidance bounces.
+ * END-2  Destroying a session destroys the live sessions it started, except those with `outlives_parent`. They are looked up
+ *        under the lock of that commit, when no more can be started.
  */
 export async function endRows(
   store: Store,
   before: Session,
   after: Session,
-  /** Of the last step, where steps are traced. */
+  /** The last step's span, if steps are traced. */
   traceparent?: string,
 ): Promise<Action[]> {
   const actions: Action[] = [];
@@ -66,7 +66,7 @@ async function destroyChildren(store: Store, { session_id, iteration }: Session)
             action_type: "agent_destroy",
             agent_id: child.agent_id,
             session_id: child.session_id,
-            payload: { reason: `session ${session_id}, which started it, was destroyed` },
+            payload: { reason: `its parent session ${session_id} was destroyed` },
             metadata: { sent_by: { session_id, iteration } },
           }),
         );

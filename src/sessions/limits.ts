@@ -11,12 +11,12 @@ export function reachedLimit(session: Session, nowMs: number): StopReason | null
   return null;
 }
 
-/** Milliseconds until `max_runtime_s` after the session's creation is over. */
+/** Milliseconds until the session reaches `max_runtime_s`, counted from its creation. */
 export function runtimeLeftMs({ options, created_at }: Pick<Session, "options" | "created_at">, nowMs: number): number {
   if (options.max_runtime_s === undefined) return Number.POSITIVE_INFINITY;
   return Date.parse(created_at) + options.max_runtime_s * 1000 - nowMs;
 }
 
-/** No wait outlasts `max_runtime_s`; the little more makes sure that the limit is reached by then. */
+/** Caps a wait at `max_runtime_s`, plus a little so that the limit is reached when the wait ends. */
 export const waitWithin = (session: Session, ms: number): number =>
   Math.min(ms, Math.max(0, runtimeLeftMs(session, Date.now())) + 2);

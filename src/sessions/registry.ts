@@ -8,16 +8,16 @@ import type { ListPlace, OwnedSession } from "../store/store.ts";
 import type { RunnerDependencies } from "./runner-dependencies.ts";
 import { SessionRunner } from "./session-runner.ts";
 
-/** How many sessions that rest keep their runner. A runner is made again when it is needed. */
+/** How many idle sessions keep their runner. A runner is recreated when it is needed. */
 const MOST_IDLE = 1000;
 const CLAIM_PAGE = 500;
 const STORE_RETRY_MS = 500;
 
 /**
- * The sessions that this worker owns. A session that works has a runner; one that rests needs none.
+ * The sessions that this worker owns. A session at work has a runner; an idle one needs none.
  *
- * REGISTRY-1  A session has one runner at a time, whoever asks for it and wherever its row comes from: a row is adopted only if
- *             no runner of the same ownership exists and none is being acquired. One of an older ownership ends first.
+ * REGISTRY-1  A session has at most one runner, whoever asks for it and wherever its row comes from: a row is adopted only if
+ *             no runner of the same ownership exists or is being acquired. A runner of an older ownership ends first.
  */
 export class SessionRegistry {
   readonly #worker: string;
@@ -25,8 +25,8 @@ export class SessionRegistry {
   readonly #dependencies: RunnerDependencies;
   readonly #runners = new Map<string, SessionRunner>();
   readonly #acquiring = new Map<string, Promise<SessionRunner | null>>();
-  /** Sessions whose runner is lent out, with how many times. */
-  readonly #lent = new Map<string, number>();
+  /** Reference counts of the runners in use by `withRunner`. */
+  readonly #inUse = new Map<string, number>();
   readonly #handingOver = new Set<Promise<void>>();
   #unlisten = () => {};
   #rehydrating: Promise<number> | undefined;
@@ -39,33 +39,33 @@ export class SessionRegistry {
     this.#dependencies = dependencies;
   }
 
-  /** The runner that a session has now, if any. */
+  /** The session's current runner, if any. */
   peek(session_id: string): SessionRunner | null {
     const runner = this.#runners.get(session_id);
     return runner && !runner.isOver ? runner : null;
   }
 
   /**
-   * Lends the runner of a session, whatever its status; null where the session is unknown or another worker has it.
-   * It is not forgotten while it is lent: a session must never have two (REGISTRY-1).
+   * Calls `work` with the session's runner, whatever its status; with null if the session is unknown or another worker owns it.
+   * The runner is not evicted meanwhile: a session must never have two (REGISTRY-1).
    */
   async withRunner<Result>(
     session_id: string,
     work: (runner: SessionRunner | null) => Promise<Result>,
   ): Promise<Result> {
-    this.#lent.set(session_id, (this.#lent.get(session_id) ?? 0) + 1);
+    this.#inUse.set(session_id, (this.#inUse.get(session_id) ?? 0) + 1);
     const present = this.peek(session_id);
     let runner = present;
     try {
       runner ??= await this.#acquire(session_id);
       return await work(runner);
     } finally {
-      // Whatever became of the action, a session that was taken up for it goes on.
+      // Whatever the outcome of the action, a session claimed for it continues.
       if (!present) runner?.wake();
-      const left = (this.#lent.get(session_id) ?? 1) - 1;
-      if (left > 0) this.#lent.set(session_id, left);
-      else this.#lent.delete(session_id);
-      this.#forgetIdle();
+      const left = (this.#inUse.get(session_id) ?? 1) - 1;
+      if (left > 0) this.#inUse.set(session_id, left);
+      else this.#inUse.delete(session_id);
+      this.#evictIdle();
     }
   }
 
@@ -78,11 +78,11 @@ export class SessionRegistry {
     return acquiring;
   }
 
-  /** Takes up live sessions that nobody owns, now and whenever there are some. Those with work go on at once. */
+  /** Claims live sessions without an owner, now and whenever there are some. Those with work continue at once. */
   async rehydrate(): Promise<number> {
     const { store } = this.#dependencies;
     const unlisten = [
-      store.onFreeSessions?.(() => this.#takeUp()),
+      store.onFreeSessions?.(() => this.#claimFree()),
       store.onSurplus?.((session_ids) => this.#handOver(session_ids)),
     ];
     this.#unlisten = () => {
@@ -91,12 +91,12 @@ export class SessionRegistry {
     this.#rehydrating = this.#rehydrate();
     return this.#rehydrating.catch((error: unknown) => {
       if (!(error instanceof EverstepError)) throw error;
-      this.#takeUpLater(); // The store is out of reach.
+      this.#claimFreeLater(); // The store is unreachable.
       return 0;
     });
   }
 
-  #takeUp(): void {
+  #claimFree(): void {
     this.#again = true;
     const before = this.#rehydrating?.catch(() => {}) ?? Promise.resolve();
     this.#rehydrating = before.then(() => {
@@ -104,32 +104,32 @@ export class SessionRegistry {
       this.#again = false;
       return this.#rehydrate();
     });
-    // The store is out of reach: what it claimed all the same is known after the next claim only.
-    this.#rehydrating.catch(() => this.#takeUpLater());
+    // The store is unreachable: whether it claimed any shows only at the next claim.
+    this.#rehydrating.catch(() => this.#claimFreeLater());
   }
 
-  #takeUpLater(): void {
-    setTimeout(() => this.#takeUp(), STORE_RETRY_MS).unref();
+  #claimFreeLater(): void {
+    setTimeout(() => this.#claimFree(), STORE_RETRY_MS).unref();
   }
 
-  /** Lets their running steps finish, then gives them up. One that an action works on right now stays. */
+  /** Lets their running steps finish, then releases them. A session that an action is working on stays. */
   #handOver(session_ids: string[]): void {
-    const free = session_ids.filter((id) => !this.#lent.has(id) && !this.#acquiring.has(id));
+    const free = session_ids.filter((id) => !this.#inUse.has(id) && !this.#acquiring.has(id));
     const [busy, resting] = [[] as string[], [] as string[]];
     for (const id of free) (this.#runners.get(id)?.isIdle === false ? busy : resting).push(id);
-    const work = Promise.all([resting, ...busy.map((id) => [id])].map((ids) => this.#giveUp(ids))).then(() => {
+    const work = Promise.all([resting, ...busy.map((id) => [id])].map((ids) => this.#release(ids))).then(() => {
       this.#handingOver.delete(work);
     });
     this.#handingOver.add(work);
   }
 
-  async #giveUp(session_ids: string[]): Promise<void> {
+  async #release(session_ids: string[]): Promise<void> {
     const runners = session_ids.flatMap((id) => this.#runners.get(id) ?? []);
     for (const runner of runners) runner.shutDown(false);
     await Promise.all(runners.map((runner) => runner.quiet()));
     for (const runner of runners) {
       const { session_id } = runner.session;
-      // Only this one: the session may have been given up and taken again meanwhile.
+      // Only this runner: the session may have been released and claimed again meanwhile.
       if (this.#runners.get(session_id) === runner) this.#runners.delete(session_id);
     }
     const { store } = this.#dependencies;
@@ -137,7 +137,7 @@ export class SessionRegistry {
       try {
         return await store.releaseSessions({ worker: this.#worker, session_ids });
       } catch {
-        // Out of reach: nobody runs these until they are given up.
+        // Unreachable store: nobody runs these sessions until they are released.
         await wait(STORE_RETRY_MS);
       }
     }
@@ -148,30 +148,31 @@ export class SessionRegistry {
     for (;;) {
       const claimed = await this.#dependencies.store.claimSessions({ worker: this.#worker, limit: CLAIM_PAGE });
       if (this.#stopped) return count;
-      for (const owned of claimed) this.#goOn(owned);
-      this.#forgetIdle();
+      for (const owned of claimed) this.#continue(owned);
+      this.#evictIdle();
       count += claimed.length;
       if (claimed.length < CLAIM_PAGE) return count;
     }
   }
 
-  /** A claimed session that has work takes it up. */
-  #goOn(owned: OwnedSession): void {
+  /** A claimed session that has work continues. */
+  #continue(owned: OwnedSession): void {
     const { session_id, status } = owned.session;
     const isHeld = this.#dependencies.hold.holds(owned.session);
+    this.#endOlder(owned);
     if (status !== "stopping" && (status !== "running" || isHeld)) return;
     const acquiring = this.#acquiring.get(session_id);
     if (!acquiring) return this.#adopt(owned).wake();
-    // REGISTRY-1. Who acquires it wakes it, unless they asked the store before it was claimed here.
+    // REGISTRY-1. Whoever acquires it wakes it, unless their request reached the store before it was claimed here.
     void acquiring
       .then(async (runner) => {
         if (!runner) await this.withRunner(session_id, async () => {});
       })
-      .catch(() => this.#takeUpLater());
+      .catch(() => this.#claimFreeLater());
   }
 
-  /** Looks again at sessions that run and were held until now. Answers how many of them go on here. */
-  async goOnReleased(isReleased: (session: SessionSummary) => boolean): Promise<number> {
+  /** Wakes running sessions whose start hold was just lifted. Returns how many of them continue here. */
+  async wakeReleased(isReleased: (session: SessionSummary) => boolean): Promise<number> {
     const { store } = this.#dependencies;
     let count = 0;
     for (let after: ListPlace | undefined; !this.#stopped; ) {
@@ -194,14 +195,14 @@ export class SessionRegistry {
   }
 
   /** From now on no step starts. */
-  startNoMore(): void {
+  stopStarting(): void {
     this.#stopped = true;
     for (const runner of this.#runners.values()) runner.shutDown(false);
   }
 
-  /** Lets running steps finish for a while, cuts the others short, and gives up every session. */
+  /** Lets running steps finish within the grace period, cuts the others short, and releases every session. */
   async stop(grace_ms: number): Promise<void> {
-    this.startNoMore();
+    this.stopStarting();
     this.#unlisten();
     await this.#rehydrating?.catch(() => {});
     const runners = [...this.#runners.values()];
@@ -213,7 +214,7 @@ export class SessionRegistry {
     clearTimeout(timer);
     await Promise.all(this.#handingOver);
     await this.#dependencies.store.releaseSessions({ worker: this.#worker }).catch((error: unknown) => {
-      // Out of reach: a worker that is gone owns nothing, however it went.
+      // Unreachable store: a worker that is gone owns nothing, released or not.
       if (!(error instanceof EverstepError)) throw error;
     });
   }
@@ -225,10 +226,10 @@ export class SessionRegistry {
 
   /** REGISTRY-1. */
   #adopt(owned: OwnedSession): SessionRunner {
-    const { session, owner } = owned;
+    const { session } = owned;
+    this.#endOlder(owned);
     const present = this.peek(session.session_id);
-    if (present?.epoch === owner.epoch) return present;
-    present?.fence();
+    if (present) return present;
     const { moniker } = session;
     const currentMoniker = () => this.#catalog.get(moniker) ?? missingMoniker(moniker, this.#catalog);
     const runner = new SessionRunner(owned, currentMoniker, this.#dependencies);
@@ -237,17 +238,23 @@ export class SessionRegistry {
     return runner;
   }
 
-  /** A runner that was just made is idle too, so this comes after it has got its work. */
-  #forgetIdle(): void {
+  /** REGISTRY-1. Also for an idle session: the runner's row dates from before others owned it. */
+  #endOlder({ session: { session_id }, owner }: OwnedSession): void {
+    const present = this.peek(session_id);
+    if (present && present.epoch < owner.epoch) present.fence();
+  }
+
+  /** A new runner is idle too, so call this only after it got its work. */
+  #evictIdle(): void {
     if (this.#runners.size <= MOST_IDLE) return;
     for (const [id, runner] of this.#runners) {
       if (this.#runners.size <= MOST_IDLE) return;
-      if (runner.isIdle && !this.#lent.has(id)) this.#runners.delete(id);
+      if (runner.isIdle && !this.#inUse.has(id)) this.#runners.delete(id);
     }
   }
 }
 
-/** Stands in for a moniker that this worker does not have, so that its sessions can still be stopped. */
+/** Placeholder for a moniker that this worker does not have, so that its sessions can still be stopped. */
 const missingMoniker = (name: string, { awaited = [] }: Catalog): Moniker => ({
   name,
   kind: "finite",
@@ -256,7 +263,7 @@ const missingMoniker = (name: string, { awaited = [] }: Catalog): Moniker => ({
   step() {
     if (awaited.length === 0)
       throw new StepError("unknown_moniker", `no moniker is named ${name} here`, { retryable: false });
-    const why = `no moniker is named ${name} here, and ${awaited.join(", ")} has not said yet what it has; see that it runs`;
+    const why = `no moniker is named ${name} here, and ${awaited.join(", ")} has not reported its monikers yet; check that it runs`;
     throw new StepError("remote_gone", why, { retryable: true, outage: true });
   },
 });

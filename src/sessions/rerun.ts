@@ -15,37 +15,36 @@ import { runStep, type StepOutcome } from "./run-step.ts";
 import type { RunnerDependencies } from "./runner-dependencies.ts";
 import { stateVersion } from "./state-version.ts";
 
-/** Steps that may run again at once. */
+/** The most reruns at once. */
 const MOST_AT_ONCE = 16;
 const MOST_MESSAGES = 500;
 
 export type RerunDependencies = Pick<RunnerDependencies, "watch" | "llm"> & {
   store: Store;
   catalog: Catalog;
-  /** They leave no trace in a step that runs again. */
+  /** Tools whose calls leave no trace in a rerun. */
   tools: ToolFactory;
 };
 
-/** What is known of a step that is to run again. */
+/** What is known about the step to rerun. */
 type Recorded = {
   step: Step;
   previous: Step | null;
   owner: Session;
   state: JsonObject;
-  /** The version that made the state; undefined where none did. */
+  /** The version that produced the state; undefined if no version did. */
   state_version: string | null | undefined;
   guidance: JsonValue[];
 };
 
 /**
- * Runs recorded steps once more on today's code.
+ * Runs recorded steps again on the current code.
  *
- * RERUN-1  Nothing is written and nothing is told: no row, no file of the workspace, no event. Tools that would change something
- *          else refuse to (TOOLS-3 in `tool-registry.ts`). What the moniker does to the world beyond its tools it does again,
- *          unless it heeds `is_rerun`.
- * RERUN-2  The step gets what it got when it was recorded, save for what the request replaces: the token, the state of the step
- *          before, the guidance, the parameters, the messages that had come since the step before.
- * RERUN-3  It runs beside the session, whatever that does meanwhile.
+ * RERUN-1  Nothing is written or published: no row, no workspace file, no event. Tools with side effects refuse to run (TOOLS-3
+ *          in `tool-registry.ts`). Side effects of the moniker outside its tools happen again, unless it checks `is_rerun`.
+ * RERUN-2  The step gets what it got when it was recorded, except what the request replaces: the token, the state before it,
+ *          its guidance, the parameters, and the messages that had arrived since the step before.
+ * RERUN-3  It runs beside the session and does not affect it.
  */
 export class Rerunner {
   readonly #dependencies: RerunDependencies;
@@ -83,19 +82,23 @@ export class Rerunner {
   #run(
     { step, previous, owner, state, state_version, guidance }: Recorded,
     request: RerunRequest,
-    { moniker, options: wanted, signal }: { moniker: VersionedMoniker; options: SessionOptions; signal: AbortSignal },
+    {
+      moniker,
+      options: allOptions,
+      signal,
+    }: { moniker: VersionedMoniker; options: SessionOptions; signal: AbortSignal },
   ): Promise<StepOutcome> {
     const { store, watch, llm, tools } = this.#dependencies;
-    const given = request.guidance === undefined ? guidance : [request.guidance].flat();
-    // RERUN-2. Its session may have reached its end long ago; the step is given its own time.
-    const { max_runtime_s: _, ...options } = wanted;
+    const newGuidance = request.guidance === undefined ? guidance : [request.guidance].flat();
+    // RERUN-2. The session may have reached its time limit long ago; the rerun gets a fresh one.
+    const { max_runtime_s: _, ...options } = allOptions;
     const session: Session = {
       ...owner,
       options,
       iteration: step.iteration - 1,
       next_step_token: step.step_token,
       context: request.state ?? state,
-      pending_guidance: given,
+      pending_guidance: newGuidance,
       pending_action_ids: [],
     };
     const messages = messagesBetween(store, owner, previous, step);
@@ -109,9 +112,9 @@ export class Rerunner {
       watch,
       keep_calls: false,
       unreadMessages,
-      // A state that somebody gave is as they want it.
+      // A state from the request needs no migration.
       stateVersion: async () => (request.state === undefined ? state_version : undefined),
-      onShown() {},
+      onOutput() {},
       is_rerun: true,
     });
     if (signal.aborted) running.cut("interrupted");
@@ -120,14 +123,14 @@ export class Rerunner {
   }
 }
 
-/** Asked for one model, no other one is to answer. */
+/** If a model is requested, no fallback may answer instead. */
 function withModel(options: SessionOptions, model: string | undefined): SessionOptions {
   if (model === undefined) return options;
   const { fallback_models: _, ...others } = options;
   return { ...others, model };
 }
 
-/** RERUN-2. An attempt that failed is taken where no later one succeeded. */
+/** RERUN-2. A failed attempt is used if no later one succeeded. */
 async function readRecorded(store: Store, session: Session, iteration: number): Promise<Recorded | null> {
   const { session_id } = session;
   const rows = (status: Step["status"]): Promise<Step[]> =>
@@ -148,14 +151,14 @@ async function readRecorded(store: Store, session: Session, iteration: number): 
   const owner = step.session_id === session_id ? session : await store.getSession(step.session_id);
   if (!owner) return null;
   const state = (await forkedState(store, owner, iteration)) ?? previous?.state ?? {};
-  // What a failed attempt was given is still there for the next one.
+  // The guidance of a failed attempt is still pending.
   const guidance =
     step.status === "ok" ? step.guidance : session.iteration === iteration - 1 ? session.pending_guidance : [];
   const before = { ...owner, iteration: iteration - 1 };
   return { step, previous, owner, state, state_version: await stateVersion(store, before), guidance };
 }
 
-/** A fork's first step starts from the state that the fork was given, if any. */
+/** A fork's first step starts from the state in the fork request, if any. */
 async function forkedState(store: Store, owner: Session, iteration: number): Promise<JsonObject | null> {
   if (owner.parent_iteration !== iteration - 1) return null;
   const [action] = await store.getActions([owner.created_action_id]);
@@ -163,7 +166,7 @@ async function forkedState(store: Store, owner: Session, iteration: number): Pro
   return isObject(payload) && isObject(payload["state"]) ? payload["state"] : null;
 }
 
-/** Others' messages that had come between two steps, read once they are asked for. */
+/** Other participants' messages between the two steps, read on first use. */
 function messagesBetween(
   store: Store,
   { conversation_id, session_id }: Session,
@@ -188,15 +191,15 @@ function compared(recorded: Step, outcome: StepOutcome) {
     const differences = recorded.status === "error" ? ["error"] : differencesFrom(recorded, frame);
     return { frame, error: null, latency_ms, tokens_used, differs: differences.length > 0, differences };
   }
-  const error = outcome.kind === "failed" ? describeError(outcome.error) : "the request was given up";
+  const error = outcome.kind === "failed" ? describeError(outcome.error) : "the request was cancelled";
   const latency_ms = outcome.kind === "failed" ? outcome.latency_ms : 0;
   const differs = recorded.error !== error;
   return { frame: null, error, latency_ms, tokens_used, differs, differences: differs ? ["error"] : [] };
 }
 
-/** The fields in which a frame differs from the row of the step that was run again. */
+/** The fields in which a frame differs from the recorded step. */
 function differencesFrom(recorded: Step, frame: FrameOut): string[] {
-  // As it would be stored: `once: false` says nothing.
+  // As it would be stored: `once: false` is the same as absent.
   const now = JSON.parse(JSON.stringify({ ...frame, once: frame.once || undefined })) as Record<string, JsonValue>;
   return Object.entries(recordedFrame(recorded))
     .filter(([field, value]) => !isDeepStrictEqual(now[field] ?? null, JSON.parse(JSON.stringify(value))))

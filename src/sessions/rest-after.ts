@@ -6,18 +6,18 @@ import type { Directives } from "../domain/step-frame.ts";
 type Rest = Pick<Session, "question" | "wake_at" | "rests_since" | "started_attempt">;
 
 /**
- * How a step leaves its session: what it asks, until when it waits, and whether the next step may run twice unasked.
- * `alsoAsked` is what is asked without waiting for it.
+ * What a step leaves for its session: its question, how long to wait, and whether the next step may be repeated without asking.
+ * `stateAsk` is a question that the session does not wait for.
  */
 export function restAfter(
   directives: Directives | null,
   { at, iteration }: { at: string; iteration: number },
-  alsoAsked: Ask | null = null,
+  stateAsk: Ask | null = null,
 ): Rest {
   const { wait, ask, once, go_on } = directives ?? {};
-  const asked = ask ?? alsoAsked;
+  const openAsk = ask ?? stateAsk;
   return {
-    question: asked && questionOf(asked, { question_id: newId(), asked_at: at, iteration }),
+    question: openAsk && questionOf(openAsk, { question_id: newId(), asked_at: at, iteration }),
     wake_at: wait?.until === undefined ? null : new Date(wait.until).toISOString(),
     rests_since: wait || ask ? at : null,
     started_attempt:

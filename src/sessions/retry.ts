@@ -4,17 +4,17 @@ import type { EarlierAttempts } from "./attempts.ts";
 
 const DEFAULT_RETRY = { max_attempts: 3, backoff_ms: 500, outage_s: 900 };
 const LONGEST_ERROR = 10_000;
-/** Milliseconds between two attempts while an outage lasts, unless the provider asks for more. */
+/** The longest delay between two attempts during an outage, in milliseconds, unless the provider asks for more. */
 const LONGEST_OUTAGE_WAIT_MS = 60_000;
 const MOST_DOUBLINGS = 20;
 
-/** Whether a failure says that something is out of reach for a while, and the session waits that out. */
+/** Whether an error is an outage that the session waits out. */
 export function isOutage({ retry }: SessionOptions, error: unknown): boolean {
   const { outage_s = DEFAULT_RETRY.outage_s } = retry ?? {};
   return error instanceof StepError && error.outage && outage_s > 0;
 }
 
-/** What is known of attempts once one more has failed. An outage uses up none, and any other failure shows that it is over. */
+/** The attempts after one more failure. An outage uses up no attempt; any other failure shows that the outage is over. */
 export function afterFailure(earlier: EarlierAttempts, options: SessionOptions, error: unknown): EarlierAttempts {
   if (!isOutage(options, error)) return { ...earlier, failures: earlier.failures + 1, ...NO_OUTAGE };
   const { outage_since, outage_tries } = earlier;
@@ -22,7 +22,7 @@ export function afterFailure(earlier: EarlierAttempts, options: SessionOptions, 
 }
 const NO_OUTAGE = { outage_since: null, outage_tries: 0 };
 
-/** Milliseconds to wait before the next attempt; null where none is left, or where the error says that it cannot help. */
+/** Delay before the next attempt in milliseconds; null if none is left, or if a retry cannot help. */
 export function nextAttemptIn(options: SessionOptions, error: unknown, earlier: EarlierAttempts): number | null {
   const { max_attempts, backoff_ms, outage_s } = { ...DEFAULT_RETRY, ...options.retry };
   const helps = !(error instanceof StepError) || error.retryable;
@@ -44,11 +44,11 @@ export function describeError(error: unknown): string {
   return text.slice(0, LONGEST_ERROR);
 }
 
-/** Anything can be thrown, also what has no text of its own. */
+/** Anything can be thrown, even a value that cannot be converted to text. */
 function textOf(thrown: unknown): string {
   try {
     return String(thrown);
   } catch {
-    return `something without a text was thrown (${typeof thrown})`;
+    return `a value that cannot be shown as text was thrown (${typeof thrown})`;
   }
 }

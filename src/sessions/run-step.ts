@@ -1,11 +1,12 @@
 import type { SessionCursor } from "../domain/conversation.ts";
 import { EverstepError } from "../domain/errors.ts";
 import type { StepDelta } from "../domain/event.ts";
+import { CachedIsoTime } from "../domain/ids.ts";
 import { copyJson, type JsonObject } from "../domain/json.ts";
 import { DEFAULT_STEP_TIMEOUT_S, type Session } from "../domain/session.ts";
 import type { FrameIn, FrameOut } from "../domain/step-frame.ts";
 import type { VersionedMoniker } from "../monikers/catalog.ts";
-import type { StepContext, StepNews } from "../monikers/moniker.ts";
+import type { StepContext, StepProgress } from "../monikers/moniker.ts";
 import { StepError } from "../monikers/moniker.ts";
 import type { ToolFactory } from "../tools/tool.ts";
 import type { StepSpan } from "../tracing/agent-spans.ts";
@@ -13,11 +14,14 @@ import { checkFrame } from "./check-frame.ts";
 import { firstSlice, type GuidanceSlice } from "./guidance-slice.ts";
 import { runtimeLeftMs } from "./limits.ts";
 import type { RunnerDependencies } from "./runner-dependencies.ts";
-import { addCall, addCost, costOf, keptCall, nothingSpent, type Spending, tokenCount } from "./spending.ts";
+import { addCall, addCost, costOf, noSpending, type Spending, storedCall, tokenCount } from "./spending.ts";
 import { countRunning, inStepScope, outsideStepScope, type StepScope } from "./step-scope.ts";
 import type { UnreadMessages } from "./unread-messages.ts";
 
-/** Why a step was cut short from outside; none of these is the step's own failure. */
+/** A step that runs longer than this, in milliseconds, counts as long. */
+const LONG_STEP_MS = 200;
+
+/** Why a step was cut short from outside; none of these counts as a failure of the step. */
 type CutReason = "interrupted" | "destroyed" | "shutdown" | "out_of_time";
 
 export type StepOutcome =
@@ -38,16 +42,18 @@ export type StepEnvironment = Pick<StepContext, "attempt"> &
   Pick<RunnerDependencies, "llm" | "watch" | "keep_calls"> & {
     tools: ToolFactory;
     unreadMessages: Pick<UnreadMessages, "unread" | "cursor">;
-    onShown: (shown: Shown) => void;
-    /** Which version made the state; undefined where it needs no migration. */
+    onOutput: (output: StepOutput) => void;
+    /** Called once after the step has run for `LONG_STEP_MS`. */
+    onLong?: () => void;
+    /** The version that produced the state; undefined if it needs no migration. */
     stateVersion: () => Promise<string | null | undefined>;
     is_rerun?: true;
-    /** Where steps are traced. */
+    /** Set if steps are traced. */
     trace?: Pick<StepSpan, "traceparent" | "called"> | undefined;
   };
 
-/** What a step shows while it runs: text, or the name of a tool, and whose guidance it has. */
-type Shown = Pick<StepDelta, "text" | "tool" | "action_ids">;
+/** What a step shows while it runs: text or a tool's name, and the actions whose guidance it has. */
+type StepOutput = Pick<StepDelta, "text" | "tool" | "action_ids">;
 
 class Cut extends Error {
   readonly reason: CutReason;
@@ -57,7 +63,10 @@ class Cut extends Error {
   }
 }
 
-/** Runs a session's next step once, with as much guidance as it takes. It ends when the moniker ends or the signal aborts, whichever comes first. */
+/**
+ * Runs one attempt at a session's next step, with as much guidance as it takes. It ends when the moniker returns or the signal
+ * aborts.
+ */
 export function runStep(session: Session, moniker: VersionedMoniker, environment: StepEnvironment): RunningStep {
   const run = new StepRun(session, environment);
   return { outcome: run.start(moniker), cut: (reason) => run.abort(new Cut(reason)) };
@@ -68,11 +77,13 @@ class StepRun {
   readonly #environment: StepEnvironment;
   readonly #slice: GuidanceSlice;
   readonly #controller = new AbortController();
-  readonly #aborted = Promise.withResolvers<never>();
+  /** The moniker's result, or the reason of the abort, whichever comes first. */
+  readonly #returned = Promise.withResolvers<unknown>();
   readonly #started = performance.now();
-  readonly #spent = nothingSpent();
+  readonly #spent = noSpending();
   #hasModel = false;
   #deadline: string | undefined;
+  #timer: NodeJS.Timeout | undefined;
   #isOver = false;
 
   constructor(session: Session, environment: StepEnvironment) {
@@ -84,12 +95,12 @@ class StepRun {
   abort(reason: Error): void {
     if (this.#isOver) return;
     this.#controller.abort(reason);
-    this.#aborted.reject(reason);
+    this.#returned.reject(reason);
   }
 
   async start(moniker: VersionedMoniker): Promise<StepOutcome> {
     const { watch, unreadMessages } = this.#environment;
-    const timer = this.#setDeadline(moniker);
+    this.#setTimer(moniker);
     const unwatch = watch(this.#session.session_id);
     const scope = this.#scope();
     const uncount = countRunning(scope);
@@ -101,15 +112,17 @@ class StepRun {
           ? this.#prepareAndStep(moniker, llm)
           : moniker.step(this.#frame(), this.#context(llm)),
       );
-      const returned = await Promise.race([this.#aborted.promise, step]);
+      const { promise, resolve, reject } = this.#returned;
+      Promise.resolve(step).then(resolve, reject);
+      const returned = await promise;
       const latency_ms = this.#latency();
       const frame = checkFrame(returned, this.#session.context);
       const { cursor } = unreadMessages;
       return { kind: "done", frame, slice: this.#slice, latency_ms, spent: this.#spent, cursor };
     } catch (error) {
       const { signal } = this.#controller;
-      // A model that is cut off tells what it cost a moment later.
-      if (this.#hasModel && signal.aborted) await settled(step, LAST_WORDS_MS);
+      // An aborted model call reports its cost a moment later.
+      if (this.#hasModel && signal.aborted) await settled(step, USAGE_GRACE_MS);
       const cause: unknown = signal.aborted ? signal.reason : error;
       if (cause instanceof Cut) return { kind: "cut", reason: cause.reason, spent: this.#spent };
       return { kind: "failed", error: cause, latency_ms: this.#latency(), spent: this.#spent };
@@ -117,11 +130,11 @@ class StepRun {
       this.#isOver = true;
       unwatch();
       uncount();
-      clearTimeout(timer);
+      clearTimeout(this.#timer);
     }
   }
 
-  /** A model that cannot be had will not be there the next time either. */
+  /** A missing model is not worth a retry. */
   #llm(): ReturnType<StepEnvironment["llm"]> {
     const cannot = (error: unknown): never => {
       if (!(error instanceof EverstepError)) throw error;
@@ -147,7 +160,7 @@ class StepRun {
     return moniker.step({ ...frame, state }, this.#context(llm));
   }
 
-  /** The moniker gets a copy of the state: what it does to it in place must not reach the stored one. */
+  /** The moniker gets a copy of the state, so that changes in place do not reach the stored one. */
   #frame(): FrameIn {
     const { guidance } = this.#slice;
     const frame: FrameIn = { step: this.#session.next_step_token, state: copyJson(this.#session.context) };
@@ -165,7 +178,7 @@ class StepRun {
       signal: this.#controller.signal,
       ids: { agent_id, session_id, conversation_id, iteration: iteration + 1 },
       ...(this.#deadline !== undefined && { deadline: this.#deadline }),
-      emit: (progress: StepNews) => this.#emit(progress),
+      emit: (progress: StepProgress) => this.#emit(progress),
       ...(is_rerun && { is_rerun }),
       ...(trace && { traceparent: trace.traceparent }),
     };
@@ -179,21 +192,26 @@ class StepRun {
     };
   }
 
-  #setDeadline({ remote }: VersionedMoniker): NodeJS.Timeout | undefined {
-    const { options } = this.#session;
-    const { step_timeout_s = DEFAULT_STEP_TIMEOUT_S } = options;
+  /** Most steps are short, so they get one timer: a limit further away is set when that one fires. */
+  #setTimer({ remote }: VersionedMoniker): void {
+    const { step_timeout_s = DEFAULT_STEP_TIMEOUT_S } = this.#session.options;
     const nowMs = Date.now();
     const stepMs = step_timeout_s * 1000;
     const leftMs = runtimeLeftMs(this.#session, nowMs);
-    const soonest = Math.min(stepMs, leftMs);
-    if (soonest > LONGEST_TIMER_MS) return undefined;
-    this.#deadline = new Date(nowMs + soonest).toISOString();
-    // Made only when it is needed: an error takes its stack along, and most steps are in time.
-    const reason = (): Error => (leftMs <= stepMs ? new Cut("out_of_time") : tookTooLong(step_timeout_s, remote));
-    return setTimeout(() => this.abort(reason()), soonest);
+    const limitMs = Math.min(stepMs, leftMs);
+    const isLimited = limitMs <= LONGEST_TIMER_MS;
+    if (isLimited) this.#deadline = lastDeadline.textOf(nowMs + limitMs);
+    const abort = (): void =>
+      this.abort(leftMs <= stepMs ? new Cut("out_of_time") : tookTooLong(step_timeout_s, remote));
+    if (limitMs <= LONG_STEP_MS) this.#timer = setTimeout(abort, limitMs);
+    else
+      this.#timer = setTimeout(() => {
+        if (isLimited) this.#timer = setTimeout(abort, limitMs - LONG_STEP_MS);
+        this.#environment.onLong?.();
+      }, LONG_STEP_MS);
   }
 
-  #emit(progress: StepNews): void {
+  #emit(progress: StepProgress): void {
     if (this.#isOver) return;
     if (progress.kind === "usage") {
       this.#spent.tokens += tokenCount(progress.tokens);
@@ -201,14 +219,14 @@ class StepRun {
       return;
     }
     if (progress.kind === "call") {
-      addCall(this.#spent, keptCall(progress.call, this.#environment.keep_calls));
+      addCall(this.#spent, storedCall(progress.call, this.#environment.keep_calls));
       this.#environment.trace?.called(progress.call, progress.span);
       return;
     }
     const { action_ids } = this.#slice;
-    const { onShown } = this.#environment;
-    const shown = progress.kind === "tool" ? { text: "", tool: progress.name } : { text: progress.text };
-    outsideStepScope(() => onShown({ ...shown, action_ids }));
+    const { onOutput } = this.#environment;
+    const output = progress.kind === "tool" ? { text: "", tool: progress.name } : { text: progress.text };
+    outsideStepScope(() => onOutput({ ...output, action_ids }));
   }
 
   #scope(): StepScope {
@@ -224,14 +242,14 @@ class StepRun {
   }
 }
 
-/** With the stack, since nothing else tells where in the moniker it came from. */
+/** With the stack: nothing else shows where in the moniker it came from. */
 const strayError = (error: unknown): StepError => {
   const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
-  const message = `the step left an error behind that it did not catch: ${text}`;
+  const message = `the step caused an error that it did not catch: ${text}`;
   return new StepError("stray_error", message, { retryable: true, cause: error });
 };
 
-/** A state as today's version of the moniker has it. What it makes of the same state once, it makes again: so it is not retried. */
+/** Migrates the state to the moniker's current version. The outcome would be the same every time, so a failure is not retried. */
 async function migrate(moniker: VersionedMoniker, state: JsonObject, from: string | null): Promise<JsonObject> {
   try {
     const migrated = await moniker.migrate?.(state, from);
@@ -248,10 +266,10 @@ function tookTooLong(limit_s: number, remote: string | undefined): StepError {
   return new StepError("timeout", `the step took longer than ${limit_s} s${who}`, { retryable: true });
 }
 
-/** Milliseconds that a step has after it was cut short to report the tokens it used. */
-const LAST_WORDS_MS = 100;
+/** How long a step that was cut short may take to report its token usage, in milliseconds. */
+const USAGE_GRACE_MS = 100;
 
-/** Waits until work has ended either way, but not longer. */
+/** Waits until the work has settled, at most `most_ms`. */
 async function settled(work: unknown, most_ms: number): Promise<void> {
   const limit = Promise.withResolvers<void>();
   const timer = setTimeout(limit.resolve, most_ms);
@@ -260,3 +278,4 @@ async function settled(work: unknown, most_ms: number): Promise<void> {
 }
 
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
+const lastDeadline = new CachedIsoTime();

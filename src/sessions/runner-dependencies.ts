@@ -11,7 +11,7 @@ import type { Tracer } from "../tracing/tracer.ts";
 import type { StartHold } from "./start-hold.ts";
 import type { StepSlots } from "./step-slots.ts";
 
-/** Told of what happens, for figures and logs. */
+/** Notified of events, for metrics and logs. */
 export type RunnerObserver = {
   stepCommitted(step: Step): void;
   /** How long a commit took, in milliseconds. */
@@ -19,39 +19,39 @@ export type RunnerObserver = {
   retried(session: Session, error: unknown): void;
 };
 
-/** Rows that are written with a step. `written` is called once they are in the store, or never will be. */
+/** Rows written together with a step. Call `written` once they are in the store or their write failed. */
 export type StepRows = { sessions: Session[]; actions: Action[]; participants: Participant[]; written: () => void };
 
 export type RunnerDependencies = {
   store: Store;
   slots: StepSlots;
-  /** One slot, for steps that may have brought the process down. */
+  /** A single slot, for steps that may have crashed the process. */
   probation: StepSlots;
-  /** The language model of a session with these options. An error says why it can have none. */
+  /** The language model for a session with these options. Throws if there is none. */
   llm: (options: SessionOptions) => StepContext["llm"] | Promise<StepContext["llm"]>;
   tools: ToolFactory;
   onDelta: (delta: Omit<StepDelta, "session_id" | "conversation_id"> & { session: Session }) => void;
   observer: RunnerObserver;
-  /** Takes room for guidance that a session is told, until it is written. */
+  /** Reserves room for a session's guidance until it is written. */
   limit: {
     take(
       session_id: string,
       bytes: number,
     ): Promise<{ kind: "room"; written: () => void } | { kind: "full"; detail: string }>;
   };
-  /** The rows of what a frame asks for beside its step. Throws a `StepError` where that cannot be done. */
+  /** The rows for a frame's actions. Throws a `StepError` if an action is impossible. */
   prepareActions(
     requests: readonly FrameAction[],
     sender: Pick<Session, "agent_id" | "session_id"> & { iteration: number; traceparent?: string | undefined },
   ): Promise<StepRows>;
-  /** Sessions that are to run no step yet. */
+  /** Sessions that may not run a step yet. */
   hold: Pick<StartHold, "holds">;
-  /** A step of the session begins; what is returned is called at its end. */
+  /** Called when a step of the session begins; the returned function is called at its end. */
   watch: (session_id: string) => () => void;
-  /** Whether a step's row keeps what models and tools were asked and answered, not only that they were. */
+  /** Whether a step's row keeps the contents of model and tool calls, not only that they happened. */
   keep_calls: boolean;
-  /** Absent where nothing is traced. */
+  /** Absent if tracing is off. */
   tracer?: Tracer | undefined;
-  /** Milliseconds that a destroyed session's step may take to finish. */
+  /** How long a destroyed session's step may take to finish, in milliseconds. */
   destroy_grace_ms: number;
 };

@@ -10,9 +10,9 @@ import type { Tracer } from "../tracing/tracer.ts";
 import { firstSlice } from "./guidance-slice.ts";
 import { describeError } from "./retry.ts";
 
-/** Steps of one turn at most, so that no trace grows without end: a turn ends at multiples of this. */
+/** The most steps in a turn, so that no trace grows without end: a turn ends at multiples of this. */
 const LONGEST_TURN = 200;
-/** Milliseconds between two steps from which on each is a turn of its own. */
+/** Steps at least this far apart, in milliseconds, are a turn each. */
 const LONG_INTERVAL_MS = 10_000;
 const PAGE = 50;
 
@@ -21,28 +21,28 @@ type EarlierTurn = { first_iteration: number; at: number; last: Step };
 /**
  * The spans of one session.
  *
- * TRACE-1  Where a turn begins is told by rows alone: with the first step, with one that was told something, with one that follows a
- *          rest, and now and then in a long run. So a process that takes a session over goes on with the same turn, whose ids
- *          follow from it.
- * TRACE-2  A turn is exported once, by whoever ends it. One that was under way when its process died is exported by the next owner.
+ * TRACE-1  The rows alone decide where a turn begins: at the first step, at a step with guidance, at a step after a rest, and
+ *          at intervals in a long run. A process that takes over a session therefore continues the same turn, whose ids derive
+ *          from it.
+ * TRACE-2  A turn is exported once, by the process that ends it. A turn interrupted by a crash is exported by the next owner.
  * TRACE-3  Nothing here fails a step.
  */
 export class SessionTrace {
   readonly #tracer: Tracer;
   readonly #store: Store;
   #turn: TurnSpan | null = null;
-  #wasUnderWay: boolean;
-  /** Whether the last committed step let the session rest; undefined until that is looked up. */
+  #wasRunning: boolean;
+  /** Whether the last committed step let the session rest; undefined until looked up. */
   #hasRested: boolean | undefined;
   #step: StepSpan | null = null;
 
   constructor(tracer: Tracer, store: Store, session: Session, after_crash: boolean) {
     this.#tracer = tracer;
     this.#store = store;
-    this.#wasUnderWay = after_crash && session.status === "running";
+    this.#wasRunning = after_crash && session.status === "running";
   }
 
-  /** The step under way, or the one that was last. */
+  /** The running step, or the last one. */
   get step(): StepSpan | null {
     return this.#step;
   }
@@ -63,7 +63,7 @@ export class SessionTrace {
     this.#step?.failed(errorType(error), describeError(error));
   }
 
-  /** The step is stored, with the actions that were written along with it. */
+  /** The step was committed, together with these actions. */
   committed(step: Step, actions: readonly Action[]): void {
     if (step.status !== "ok") return;
     this.#hasRested = restsAfter(step);
@@ -74,7 +74,7 @@ export class SessionTrace {
     );
   }
 
-  /** Nothing of the session runs any more. */
+  /** The session has stopped running. */
   rest(session: Session): void {
     this.#turn?.end(session);
   }
@@ -84,17 +84,17 @@ export class SessionTrace {
     const iteration = session.iteration + 1;
     if (this.#turn?.first_iteration === iteration) return this.#turn;
     const first = firstIteration(session);
-    if (!this.#turn && iteration > first && (this.#wasUnderWay || !isCertainStart(session))) {
+    if (!this.#turn && iteration > first && (this.#wasRunning || !isCertainStart(session))) {
       const earlier = await earlierTurn(this.#store, session, first);
       if (earlier) {
         const { first_iteration, at, last } = earlier;
         const parent = first_iteration === first ? await this.#startedBy(session) : null;
-        const is_owed = this.#wasUnderWay; // TRACE-2
+        const is_owed = this.#wasRunning; // TRACE-2
         this.#turn = new TurnSpan(this.#tracer, session, { first_iteration, parent, at, is_owed, guidance: [] });
         this.#hasRested = restsAfter(last);
       }
     }
-    this.#wasUnderWay = false;
+    this.#wasRunning = false;
     const begins = !this.#turn || iteration === first || isCertainStart(session) || this.#hasRested === true;
     if (this.#turn && !begins) return this.#turn;
     this.#turn?.end(session);
@@ -107,7 +107,7 @@ export class SessionTrace {
     return new TurnSpan(this.#tracer, session, { first_iteration, parent, is_owed: true, guidance });
   }
 
-  /** The span of the request or of the step that made the session. */
+  /** The span of the request or step that created the session. */
   async #startedBy({ created_action_id }: Session): Promise<string | null> {
     const [action] = await this.#store.getActions([created_action_id]);
     const place = readTraceparent(action?.metadata["traceparent"]);
@@ -117,7 +117,7 @@ export class SessionTrace {
 
 const firstIteration = ({ parent_iteration }: Session): number => (parent_iteration ?? -1) + 1;
 
-/** Whether the session's next step begins a turn, as far as its row tells. */
+/** Whether the session's next step certainly begins a turn, judging by its row. */
 const isCertainStart = (session: Session): boolean =>
   session.pending_guidance.length > 0 || (session.iteration + 1) % LONGEST_TURN === 0 || isSlow(session);
 

@@ -2,18 +2,18 @@ import { type JsonValue } from "../domain/json.ts";
 import type { Session } from "../domain/session.ts";
 import type { StepCall } from "../domain/step.ts";
 
-/** What attempts at a step used: tokens, money, and the calls of models and tools that they made. */
+/** What attempts at a step used: tokens, money, and calls to models and tools. */
 export type Spending = { tokens: number; cost_usd: number; calls: StepCall[] };
 
-/** Bytes of JSON that are kept of a call's input, and of its output. */
+/** The most that is kept of a call's input and of its output, in bytes of JSON. */
 const LARGEST_PART = 64 * 1024;
-/** The same for all calls of one step: those of a step that was tried many times would make its row large. */
+/** The most that is kept of all calls of one step: after many retries they would make its row large. */
 const LARGEST_ROW = 512 * 1024;
-/** Calls that one step keeps; the first and the last of more. */
+/** The most calls kept per step; of more, the first and the latest. */
 const MOST_CALLS = 200;
 const LONGEST_ERROR = 2000;
 
-export const nothingSpent = (): Spending => ({ tokens: 0, cost_usd: 0, calls: [] });
+export const noSpending = (): Spending => ({ tokens: 0, cost_usd: 0, calls: [] });
 
 export const addSpending = (one: Spending, other: Spending): Spending => ({
   tokens: one.tokens + other.tokens,
@@ -21,23 +21,23 @@ export const addSpending = (one: Spending, other: Spending): Spending => ({
   calls: rowCalls([...one.calls, ...other.calls]),
 });
 
-/** To a billionth of a dollar, so that sums of many small amounts read well. */
+/** Rounded to a billionth of a dollar, so that sums of many small amounts stay readable. */
 export const addCost = (one: number, other: number): number => Math.round((one + other) * 1e9) / 1e9;
 
-/** The session with what was spent on it. */
+/** The session with the spending added. */
 export const charged = (session: Session, { tokens, cost_usd }: Omit<Spending, "calls">): Session => ({
   ...session,
   tokens_used: session.tokens_used + tokens,
   cost_usd: addCost(session.cost_usd, cost_usd),
 });
 
-/** A moniker is not checked by a compiler; a value that is no count must not spoil the sum. */
+/** Monikers may be plain JavaScript: a value that is not a count must not spoil the sum. */
 export const tokenCount = (tokens: number): number => (Number.isFinite(tokens) && tokens > 0 ? Math.round(tokens) : 0);
 export const costOf = (cost_usd: number | null | undefined): number =>
   typeof cost_usd === "number" && Number.isFinite(cost_usd) && cost_usd > 0 ? cost_usd : 0;
 
-/** A call as it is kept: what was said only where that is wanted, and no more of it than a row bears. */
-export function keptCall(call: StepCall, keeps_content: boolean): StepCall {
+/** A call as it is stored: contents only if wanted, and truncated to fit a row. */
+export function storedCall(call: StepCall, keeps_content: boolean): StepCall {
   const { tokens, input_tokens, output_tokens, cached_tokens, cost_usd, latency_ms } = call;
   const counts = Object.entries({ tokens, input_tokens, output_tokens, cached_tokens });
   return {
@@ -53,40 +53,40 @@ export function keptCall(call: StepCall, keeps_content: boolean): StepCall {
   };
 }
 
-/** Adds a call, and forgets those that no row would keep. */
+/** Adds a call and drops calls that no row would keep. */
 export function addCall({ calls }: Spending, call: StepCall): void {
   calls.push(call);
   if (calls.length > 2 * MOST_CALLS) calls.splice(1, MOST_CALLS);
 }
 
-/** The calls of a row. Of more than a row bears, the last ones keep what was said. */
+/** The calls for a row. If they are too large, only the latest ones keep their contents. */
 export function rowCalls(calls: readonly StepCall[]): StepCall[] {
   if (calls.length === 0) return [];
-  const kept = calls.length <= MOST_CALLS ? calls : [...calls.slice(0, 1), ...calls.slice(1 - MOST_CALLS)];
+  const selected = calls.length <= MOST_CALLS ? calls : [...calls.slice(0, 1), ...calls.slice(1 - MOST_CALLS)];
   let room = LARGEST_ROW;
-  return kept
+  return selected
     .toReversed()
     .map((call) => {
       room -= sizeOf(call.input) + sizeOf(call.output);
-      return room >= 0 ? call : { ...call, input: LEFT_OUT, output: LEFT_OUT };
+      return room >= 0 ? call : { ...call, input: OMITTED, output: OMITTED };
     })
     .toReversed();
 }
 
-const LEFT_OUT = "… (left out: the calls of this step are too large to be kept whole)";
+const OMITTED = "… (omitted: this step's calls are too large to keep in full)";
 
 function cut(value: JsonValue | undefined): JsonValue {
   const text = JSON.stringify(value) as string | undefined;
   if (text === undefined) return null;
-  // A copy: the moniker may go on with its own.
+  // A copy: the moniker may still change its own.
   if (Buffer.byteLength(text) <= LARGEST_PART) return JSON.parse(text) as JsonValue;
   const whole = typeof value === "string" ? value : text;
   const bytes = Buffer.byteLength(whole);
-  const kept = Buffer.from(whole)
+  const start = Buffer.from(whole)
     .subarray(0, LARGEST_PART)
     .toString("utf8")
     .replace(/\uFFFD+$/, "");
-  return `${kept}… (cut here: ${LARGEST_PART} of ${bytes} bytes are kept)`;
+  return `${start}… (truncated: ${LARGEST_PART} of ${bytes} bytes)`;
 }
 
 const sizeOf = (value: JsonValue): number => (value === null ? 0 : JSON.stringify(value).length);

@@ -4,8 +4,8 @@ import type { SessionRelease } from "../store/store.ts";
 type HeldSession = Pick<Session, "session_id" | "agent_id" | "created_at">;
 
 /**
- * Keeps sessions that were there when the process started from running steps, until they are released. Everything else works:
- * they can be looked at, told something, paused and destroyed.
+ * Keeps sessions that existed when the process started from running steps until they are released. Everything else works: they
+ * can be read, guided, paused and destroyed.
  */
 export class StartHold {
   #isHolding: boolean;
@@ -27,7 +27,7 @@ export class StartHold {
     return !this.#session_ids.has(session_id) && !this.#agent_ids.has(agent_id);
   }
 
-  /** Answers which sessions this lets go on: they were held until now, and are not any more. */
+  /** Returns a test for the sessions that this call releases. */
   release({ session_ids = [], agent_id, all }: SessionRelease): (session: HeldSession) => boolean {
     const before = new StartHold(this.#isHolding, this.#since);
     before.#session_ids = this.#session_ids;

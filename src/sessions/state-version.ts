@@ -3,8 +3,8 @@ import type { Session } from "../domain/session.ts";
 import type { Store } from "../store/store.ts";
 
 /**
- * Which version of its moniker made the state that a session's next step gets: null where that was not recorded, undefined where
- * no version of the moniker made it, because there is no step yet, or because a fork was given its state or its moniker.
+ * The moniker version that produced the state of a session's next step: null if not recorded, undefined if no version produced
+ * it, because there is no step yet or because a fork set its state or moniker.
  */
 export async function stateVersion(store: Store, session: Session): Promise<string | null | undefined> {
   const { session_id, iteration, parent_iteration, created_action_id } = session;

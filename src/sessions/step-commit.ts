@@ -6,7 +6,7 @@ import type { Step } from "../domain/step.ts";
 import { directivesOf, type FrameOut } from "../domain/step-frame.ts";
 import type { VersionedMoniker } from "../monikers/catalog.ts";
 import type { MonikerKind } from "../monikers/moniker.ts";
-import { attemptAfter, type EarlierAttempts } from "./attempts.ts";
+import { attemptAfter, type EarlierAttempts, startedAttempt } from "./attempts.ts";
 import type { GuidanceSlice } from "./guidance-slice.ts";
 import { reachedLimit } from "./limits.ts";
 import { restAfter } from "./rest-after.ts";
@@ -24,7 +24,7 @@ export type StepFailure = { error: string; latency_ms: number; spent: Spending; 
 
 export type StepCommit = { session: Session; step: Step; message: Message | null };
 
-/** The rows of a step that succeeded, and where its session stands after it. */
+/** The rows of a successful step and the session after it. */
 export function stepCommit(
   session: Session,
   moniker: VersionedMoniker,
@@ -53,7 +53,7 @@ export function stepCommit(
     next_step_token: frame.next_step,
     result: frame.text ?? frame.data ?? session.result,
     context: frame.state,
-    // Guidance that arrived while the step ran stays for the next one.
+    // Guidance that arrived during the step stays for the next one.
     pending_guidance: session.pending_guidance.slice(slice.guidance.length),
     pending_action_ids: session.pending_action_ids.slice(slice.action_ids.length),
     last_error: null,
@@ -68,18 +68,18 @@ export function stepCommit(
     updated_at: at,
   };
   const next = ended(frame, advanced) ?? { status: restingStatus(advanced, moniker.kind), stop_reason: null };
-  const isTold = advanced.pending_guidance.length > 0;
+  const hasGuidance = advanced.pending_guidance.length > 0;
   return {
-    session: changeStatus(isTold ? toldAlready(advanced) : advanced, next.status, next.stop_reason, at),
+    session: changeStatus(hasGuidance ? withoutWait(advanced) : advanced, next.status, next.stop_reason, at),
     step,
     message: messageOf(session, step),
   };
 }
 
-/** What came while the step ran is what it would wait for. */
-const toldAlready = (session: Session): Session => ({ ...session, wake_at: null, rests_since: null });
+/** Guidance that arrived during the step ends the wait at once. */
+const withoutWait = (session: Session): Session => ({ ...session, wake_at: null, rests_since: null });
 
-/** The rows of a step that failed for good. The guidance it was given stays for when the session is resumed. */
+/** The rows of a step that failed for good. Its guidance stays pending until the session is resumed. */
 export function errorCommit(
   session: Session,
   moniker: VersionedMoniker,
@@ -124,6 +124,7 @@ const stepBase = (
   tokens_used: spent.tokens,
   cost_usd: spent.cost_usd,
   attempts,
+  crashes: startedAttempt(session)?.attempts ?? 0,
   calls: rowCalls(spent.calls),
   directives: null,
 });
@@ -135,7 +136,7 @@ function ended(frame: FrameOut, session: Session): { status: SessionStatus; stop
   return limit && { status: "stopped", stop_reason: limit };
 }
 
-/** A session whose step said so waits, and a reactive one with nothing to do. What it was told meanwhile ends that at once. */
+/** A session waits if its step said so, or if it is reactive with nothing to do. Pending guidance ends that at once. */
 function restingStatus(session: Session, kind: MonikerKind): SessionStatus {
   const mayWait = (kind === "reactive" && !session.started_attempt?.is_due) || session.rests_since !== null;
   return mayWait && session.status === "running" && session.pending_guidance.length === 0 ? "waiting" : session.status;

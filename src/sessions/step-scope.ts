@@ -1,11 +1,11 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 
-/** The step on whose behalf code runs. */
+/** The step that code runs for. */
 export type StepScope = {
   session_id: string;
   iteration: number;
   moniker: string;
-  /** Ends the step as failed; answers false where it is over already. */
+  /** Fails the step; returns false if it is already over. */
   fail(error: unknown): boolean;
 };
 
@@ -13,16 +13,16 @@ const scope = new AsyncLocalStorage<StepScope>();
 
 const MOST_NAMED = 20;
 /**
- * Each in the place that its predecessor left. Not a set: with steps coming and going a set makes its table anew all the time, and
- * tables that it left behind keep what they held from being freed early.
+ * Slots are reused. Not a Set: with steps coming and going it would rebuild its table constantly, and the tables left behind
+ * keep their entries from being collected early.
  */
 const running: (StepScope | undefined)[] = [];
 const freePlaces: number[] = [];
 
-/** Runs a step so that whatever it starts and leaves behind is known as its own. */
+/** Runs a step so that whatever it starts and leaves behind is attributed to it. */
 export const inStepScope = <Result>(step: StepScope, work: () => Result): Result => scope.run(step, work);
 
-/** A step begins to run; what is returned is called at its end. */
+/** Called when a step begins; the returned function is called at its end. */
 export function countRunning(step: StepScope): () => void {
   const place = freePlaces.pop() ?? running.length;
   running[place] = step;
@@ -32,15 +32,15 @@ export function countRunning(step: StepScope): () => void {
   };
 }
 
-/** Some of the steps that run now, for a log. */
+/** Some of the running steps, for a log. */
 export const runningSteps = (): Pick<StepScope, "session_id" | "iteration" | "moniker">[] =>
   running
     .filter((step) => step !== undefined)
     .slice(0, MOST_NAMED)
     .map(({ session_id, iteration, moniker }) => ({ session_id, iteration, moniker }));
 
-/** Runs what a step calls but does not answer for. */
+/** Runs code that a step triggers but is not responsible for. */
 export const outsideStepScope = <Result>(work: () => Result): Result => scope.exit(work);
 
-/** The step that the running code belongs to, if any. */
+/** The step that the current code belongs to, if any. */
 export const currentStep = (): StepScope | undefined => scope.getStore();

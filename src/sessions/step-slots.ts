@@ -1,14 +1,14 @@
-/** A place among the running steps: asked for, granted, given back. */
+/** A place among the running steps: requested, granted, released. */
 export type Slot = {
-  /** Resolves when it is this one's turn, or when it was cancelled. */
+  /** Resolves when it is granted or cancelled. */
   granted: Promise<void>;
   readonly isGranted: boolean;
-  /** Stops waiting. A slot that was granted already stays so until it is released. */
+  /** Stops waiting. A granted slot stays granted until it is released. */
   cancel(): void;
   release(): void;
 };
 
-/** Caps how many steps run at once. Sessions beyond it wait their turn, first come first served. */
+/** Caps how many steps run at once. Others wait, first come first served. */
 export class StepSlots {
   readonly #most: number;
   #free: number;
@@ -24,9 +24,14 @@ export class StepSlots {
     return { running_steps: max_running_steps - this.#free, waiting_steps: this.#waiting.size, max_running_steps };
   }
 
+  /** Whether a slot would be granted at once. */
+  get hasFree(): boolean {
+    return this.#free > 0;
+  }
+
   request(): Slot {
     const waiting = this.#waiting;
-    const give = () => this.#give();
+    const passOn = () => this.#passOn();
     let isGranted = false;
     let wake = () => {};
     const grant = () => {
@@ -47,13 +52,13 @@ export class StepSlots {
       },
       release() {
         waiting.delete(grant);
-        if (isGranted) give();
+        if (isGranted) passOn();
         isGranted = false;
       },
     };
   }
 
-  #give(): void {
+  #passOn(): void {
     const [next] = this.#waiting;
     if (!next) {
       this.#free += 1;

@@ -4,8 +4,8 @@ import type { Session } from "../domain/session.ts";
 import type { Store } from "../store/store.ts";
 
 /**
- * What is new in a session's conversation, for monikers that pull. How far it read is committed with the step, so a step
- * that runs again reads the same messages again.
+ * New messages in a session's conversation, for monikers that poll. The read position is committed with the step, so a retried
+ * step reads the same messages again.
  */
 export class UnreadMessages {
   readonly #store: Store;
@@ -17,7 +17,7 @@ export class UnreadMessages {
     this.#session = session;
   }
 
-  /** Others' messages since the last committed step that looked, oldest first. */
+  /** Other participants' messages since the last committed step that read them, oldest first. */
   async unread(limit = 100): Promise<Message[]> {
     const { session_id, conversation_id } = this.#session;
     if (conversation_id === null) return [];
@@ -28,7 +28,7 @@ export class UnreadMessages {
     return messages.filter((message) => message.session_id !== session_id);
   }
 
-  /** The cursor to commit; null where the step did not look. */
+  /** The cursor to commit; null if the step did not read. */
   get cursor(): SessionCursor | null {
     const { session_id, conversation_id } = this.#session;
     if (conversation_id === null || this.#last === undefined) return null;

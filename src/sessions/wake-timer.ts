@@ -3,26 +3,26 @@ import type { Store } from "../store/store.ts";
 import { startedAttempt } from "./attempts.ts";
 import type { SessionRegistry } from "./registry.ts";
 
-/** Sessions that are woken at once; the others follow. */
+/** The most sessions woken at once; the others follow. */
 const MOST_AT_ONCE = 500;
 const STORE_RETRY_MS = 500;
 /**
- * The clock is looked at so often, in milliseconds: a timer does not count while the machine sleeps, nor heed a clock that is set
+ * How often the clock is checked, in milliseconds: a timer stops while the machine sleeps and ignores a clock that is set
  * forward.
  */
 const LONGEST_SLEEP_MS = 1000;
 
 /**
- * Lets sessions go on whose time has come.
+ * Wakes sessions whose wait is over.
  *
- * TIMER-1  What a session waits for is its row. This process has one timer, for the earliest of the sessions that it owns.
+ * TIMER-1  A session's row says what it waits for. This process has one timer, for the earliest of the sessions it owns.
  * TIMER-2  No session is woken early, whatever the timer says: the clock is compared with the row.
- * TIMER-3  The commit that wakes a session takes the time out of its row, so a clock that is set back wakes none twice.
+ * TIMER-3  The commit that wakes a session clears the time in its row, so a clock set back wakes none twice.
  */
 export class WakeTimer {
   readonly #store: Store;
   readonly #registry: SessionRegistry;
-  readonly #underWay = new Set<Promise<void>>();
+  readonly #inProgress = new Set<Promise<void>>();
   #timer: NodeJS.Timeout | undefined;
   #unlisten = () => {};
   #isStopped = false;
@@ -37,17 +37,17 @@ export class WakeTimer {
     this.#schedule();
   }
 
-  /** Wakes no more, and waits for what is under way. */
+  /** Stops waking and waits for the wakes in progress. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     this.#unlisten();
     clearTimeout(this.#timer);
-    await Promise.all(this.#underWay);
+    await Promise.all(this.#inProgress);
   }
 
   #schedule(): void {
     clearTimeout(this.#timer);
-    const next = this.#isStopped || this.#underWay.size >= MOST_AT_ONCE ? null : this.#store.wakes.nextAt();
+    const next = this.#isStopped || this.#inProgress.size >= MOST_AT_ONCE ? null : this.#store.wakes.nextAt();
     if (next === null) return;
     const wait = Math.min(LONGEST_SLEEP_MS, Math.max(0, next - Date.now()));
     this.#timer = setTimeout(() => this.#wakeDue(), wait);
@@ -55,12 +55,12 @@ export class WakeTimer {
 
   #wakeDue(): void {
     const now_ms = Date.now(); // TIMER-2
-    for (const session_id of this.#store.wakes.takeDue(now_ms, MOST_AT_ONCE - this.#underWay.size)) {
+    for (const session_id of this.#store.wakes.takeDue(now_ms, MOST_AT_ONCE - this.#inProgress.size)) {
       const waking = this.#wake(session_id, now_ms).finally(() => {
-        this.#underWay.delete(waking);
-        if (this.#underWay.size === MOST_AT_ONCE - 1) this.#schedule();
+        this.#inProgress.delete(waking);
+        if (this.#inProgress.size === MOST_AT_ONCE - 1) this.#schedule();
       });
-      this.#underWay.add(waking);
+      this.#inProgress.add(waking);
     }
     this.#schedule();
   }
@@ -73,7 +73,7 @@ export class WakeTimer {
         return outcome;
       })
       .catch(() => "failed" as const);
-    // The store is out of reach, or the session is changing hands.
+    // The store is unreachable, or the session is changing owners.
     if (written === "committed" || written === "nothing" || this.#isStopped) return;
     setTimeout(() => {
       this.#store.wakes.putBack(session_id);
@@ -82,7 +82,7 @@ export class WakeTimer {
   }
 }
 
-/** TIMER-3. Null where the session waits no longer, or until later. */
+/** TIMER-3. Null if the session no longer waits, or waits for a later time. */
 function awakened(session: Session, now_ms: number): { session: Session } | null {
   const isDue = session.status === "waiting" && session.wake_at !== null && Date.parse(session.wake_at) <= now_ms;
   if (!isDue) return null;

@@ -4,21 +4,21 @@ const PREFIX = "whsec_";
 const BASE64 = /^(?:[A-Za-z0-9+/]{4})+$|^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)$/;
 const SECRET_BYTES = 32;
 
-/** Whether a text is a secret as Standard Webhooks has them: Base64, with or without `whsec_` before it. */
+/** Whether a text is a Standard Webhooks secret: Base64, with or without the prefix `whsec_`. */
 export const isSigningSecret = (secret: string): boolean => BASE64.test(withoutPrefix(secret));
 
 export const newSigningSecret = (): string => PREFIX + randomBytes(SECRET_BYTES).toString("base64");
 
-/** Signs requests by the Standard Webhooks scheme (standardwebhooks.com), with the processor's SHA-256. */
+/** Signs requests by the Standard Webhooks scheme (standardwebhooks.com), with native SHA-256. */
 export class RequestSigner {
   readonly #keys: readonly Buffer[];
 
-  /** With several secrets a request has a signature by each, and a receiver may know any of them. */
+  /** With several secrets a request has one signature each; a receiver may know any of them. */
   constructor(secrets: readonly string[]) {
     this.#keys = secrets.map((secret) => Buffer.from(withoutPrefix(secret), "base64"));
   }
 
-  /** Without a secret the id and the time are told, unsigned. */
+  /** Without a secret it returns only the id and the time, unsigned. */
   headers(id: string, body: string): Record<string, string> {
     const timestamp = String(Math.floor(Date.now() / 1000));
     const headers = { "webhook-id": id, "webhook-timestamp": timestamp };

@@ -1,12 +1,12 @@
 import type { CommitOutcome } from "./store.ts";
 import { unanswered } from "./store-errors.ts";
 
-/** What a queue goes by. Batches of one group have one kind, and no two of them write the same key. */
+/** What the queue needs to know of a batch. Batches of one group have one kind, and no two of them write the same key. */
 export type QueuedBatch = {
   kind: string;
-  /** What it writes. */
+  /** The keys that it writes. */
   keys: readonly string[];
-  /** Sessions, conversations and agents that it concerns: what concerns the same is written one after the other. */
+  /** The sessions, conversations and agents that it concerns. Batches with a common one are written one after the other. */
   scopes: readonly string[];
   characters: number;
 };
@@ -16,15 +16,15 @@ export type GroupWriter<Batch, Feedback> = { write(batches: Batch[]): Promise<Wr
 export type CommitQueueOptions<Batch, Feedback> = {
   /** Each writes one group at a time. */
   writers: readonly GroupWriter<Batch, Feedback>[];
-  /** Limits of one group; a batch that is larger goes alone. */
+  /** Limits of one group; a larger batch goes alone. */
   most: { batches: number; characters: number };
-  /** Whether so many commits that wait are worth a group of their own beside one of that size. */
+  /** Whether this many waiting commits are worth a second group beside one of that size. */
   isWorthGroup: (waiting: number, under_way: number) => boolean;
-  /** Runs soon, so that commits of the same turn go together. */
+  /** Defers sending, so that commits of the same turn go together. */
   schedule: (send: () => void) => void;
-  /** Whether commits that find others waiting may make a group worth it; else they go when a group was written. */
+  /** Whether a commit that joins others may start a group; otherwise it waits until a group has been written. */
   isEager: boolean;
-  /** Milliseconds after which a commit that was not begun fails, because the server does not answer. */
+  /** Milliseconds after which a commit that was not sent, because the server does not answer, fails. */
   longest_wait_ms?: number;
 };
 
@@ -37,16 +37,16 @@ type Waiting<Batch, Feedback> = {
 };
 type Group = { kind: string; size: number; scopes: ReadonlySet<string>; written: Promise<void> };
 
-/** Commits for which a further group is worth a sync of its own. */
+/** How many commits are worth a sync of their own. */
 export const WORTH_A_SYNC = 16;
 
 /**
- * Group commit: what arrives while a group is being written forms the next one. A lone commit waits for nothing. Many
- * commits go as several groups, so that one is written while the answers to another are taken in.
+ * Group commit: commits that arrive while a group is being written form the next one. A lone commit does not wait. Many commits are
+ * split into several groups, so that one is written while the answers to another are processed.
  *
  * COMMIT-1  A group has batches of one kind, the kind of the one that waits longest.
- * COMMIT-2  What concerns the same session, conversation or agent is written in the order it was given, and never by two
- *          groups at once.
+ * COMMIT-2  Batches that concern the same session, conversation or agent are written in the order of their commits, and never by
+ *          two groups at once.
  */
 export class CommitQueue<Batch extends QueuedBatch, Feedback> {
   readonly #options: CommitQueueOptions<Batch, Feedback>;
@@ -61,7 +61,7 @@ export class CommitQueue<Batch extends QueuedBatch, Feedback> {
     this.#idle = [...options.writers];
   }
 
-  /** `committed` runs once the batch is on disk, in the order of the commits and before the answer is given. */
+  /** `committed` is called once the batch is on disk, in the order of the commits and before the promise resolves. */
   commit(batch: Batch, committed: (feedback: Feedback) => void): Promise<CommitOutcome> {
     const { schedule, isEager, longest_wait_ms } = this.#options;
     return new Promise((resolve, reject) => {
@@ -77,7 +77,7 @@ export class CommitQueue<Batch extends QueuedBatch, Feedback> {
     });
   }
 
-  /** Resolves when all that was given so far is answered. */
+  /** Resolves once all commits so far are answered. */
   async drained(): Promise<void> {
     while (this.#waiting.length > 0 || this.#underWay.size > 0)
       await (this.#underWay.size > 0
@@ -107,7 +107,7 @@ export class CommitQueue<Batch extends QueuedBatch, Feedback> {
     this.#expiry = undefined;
   }
 
-  /** Beside a group of another kind at once. */
+  /** A group of another kind that is under way is no reason to wait. */
   #isWorthSending(): boolean {
     const [first] = this.#waiting;
     if (!first || this.#idle.length === 0) return false;
@@ -124,8 +124,8 @@ export class CommitQueue<Batch extends QueuedBatch, Feedback> {
   }
 
   /**
-   * What waits, up to a size. What writes the same rows as another of the group, is of another kind (COMMIT-1), or concerns
-   * what is under way (COMMIT-2), waits for a later group, and so do those after it that do.
+   * Takes waiting batches up to the limits. A batch that writes a key which the group already has, is of another kind (COMMIT-1), or
+   * shares a scope with a group under way (COMMIT-2) stays for a later group, and so do later batches that share a scope with it.
    */
   #nextGroup(): Waiting<Batch, Feedback>[] {
     const { most } = this.#options;
@@ -153,7 +153,7 @@ export class CommitQueue<Batch extends QueuedBatch, Feedback> {
     return group;
   }
 
-  /** Many commits are shared out among the writers where all are free. */
+  /** If all writers are free, many commits are split evenly among them. */
   #fairShare(): number {
     const count = this.#waiting.length;
     const writers = this.#options.writers.length;

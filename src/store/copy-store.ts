@@ -4,9 +4,10 @@ import { isObject } from "../domain/json.ts";
 import { isLive, type Session } from "../domain/session.ts";
 import type { Step } from "../domain/step.ts";
 import type { StoredDelivery } from "../domain/webhook.ts";
+import { unreachable } from "./history-pages.ts";
 import type { Batch, OwnedSession, Page, Store, WebhookStore } from "./store.ts";
 
-/** What a table holds: how many rows, and a sum over all of them that does not depend on their order. */
+/** A table's number of rows, and a checksum over them that does not depend on their order. */
 type TableSum = { rows: number; checksum: string };
 export type StoreSums = Record<CopiedTable, TableSum>;
 type CopiedTable =
@@ -21,18 +22,19 @@ type CopiedTable =
   | "webhooks"
   | "deliveries";
 
-/** Which sessions and conversations are copied; everything that belongs to the others is left behind. */
+/** Which sessions and conversations are copied, with everything that belongs to them. */
 export type Choice = { session: (session: Session) => boolean; conversation: (conversation_id: string) => boolean };
 const EVERYTHING: Choice = { session: () => true, conversation: () => true };
 
 const PAGE = 500;
 const WORKER = "copy";
-/** Characters of steps that are written at once. */
+/** Characters of steps in one commit. */
 const CHUNK_CHARACTERS = 2_000_000;
 
-/** Copies everything, or what was chosen, into an empty store, and answers what was copied. */
+/** Copies everything, or a selection, into an empty store, and returns what was copied. */
 export async function copyStore(from: Store, to: Store, choice: Choice = EVERYTHING): Promise<StoreSums> {
   await requireEmpty(to);
+  await requireWholeHistory(from);
   const sums = new Sums();
   await visit(from, choice, {
     ...sums.visitor,
@@ -112,7 +114,7 @@ async function visit(store: Store, choice: Choice, visitor: Visitor): Promise<vo
   await visitWebhooks(store, choice, kept, visitor);
 }
 
-/** Last, so that no copied session is an event; deliveries in the order they were made. */
+/** Copied last, so that copied sessions make no events; deliveries in the order of their creation. */
 async function visitWebhooks(store: Store, choice: Choice, kept: ReadonlySet<string>, visitor: Visitor): Promise<void> {
   const webhooks = await allOf(
     (page) => store.webhooks.list(page),
@@ -142,7 +144,7 @@ export async function* everySession(store: Pick<Store, "listSessions">): AsyncGe
   }
 }
 
-/** A fork's own steps: its parent's are the parent's. */
+/** A fork's own steps, without its parent's. */
 async function* ownSteps(store: Store, { session_id, parent_iteration }: Session): AsyncGenerator<Step> {
   const min_iteration = (parent_iteration ?? -1) + 1;
   for (let offset = 0; ; offset += PAGE) {
@@ -152,7 +154,7 @@ async function* ownSteps(store: Store, { session_id, parent_iteration }: Session
   }
 }
 
-/** A session is made where it began and led over its steps to where it stands. */
+/** Creates a session as it began, then commits its steps up to where it stands. */
 async function writeSession(
   to: Store,
   session: Session,
@@ -184,6 +186,16 @@ async function writeSession(
   }
   await write(session);
   if (isLive(session.status)) await to.releaseSessions({ worker: WORKER, session_ids: [session.session_id] });
+}
+
+/** A session is led over its steps, so all of them must be there. */
+async function requireWholeHistory(store: Store): Promise<void> {
+  const dropped = (await store.volumes.list()).filter(({ state }) => state === "dropped");
+  if (dropped.length === 0) return;
+  throw unreachable(
+    `the history of ${dropped.length} dropped volumes cannot be copied`,
+    "make a backup instead: everstep backup, pg_dump",
+  );
 }
 
 async function requireEmpty(store: Store): Promise<void> {
@@ -268,7 +280,7 @@ class Sums {
   }
 }
 
-/** JSON text in which the order of keys does not matter: engines may keep documents in an order of their own. */
+/** JSON text with sorted keys: engines may store documents with their keys in another order. */
 export const canonicalJson = (value: unknown): string =>
   JSON.stringify(value, (_key, field: unknown) =>
     isObject(field) ? Object.fromEntries(Object.entries(field).sort(([a], [b]) => (a < b ? -1 : 1))) : field,

@@ -5,21 +5,21 @@ import type { Step } from "../domain/step.ts";
 import type { Store, Topic } from "./store.ts";
 
 type Reads = Pick<Store, "listSteps" | "listMessages"> & {
-  /** Where the feed tells messages' numbers: that of a message, null where it is unknown. */
+  /** The number of a message; null if it is unknown. Only if the feed numbers messages. */
   messageNumber?(message_id: string): Promise<number | null>;
 };
 type WaitingEvent = { event: CommittedEvent; number: number | undefined; bytes: number };
 
-/** Events that wait for a slow reader. Past this, rows are read from the store again when the reader gets there. */
+/** How many events wait for a slow reader. Beyond that, the reader gets the rows from the store later. */
 const QUEUE_LIMIT = 1000;
 const PAGE = 200;
 
 /**
  * Catches up from a cursor, then follows the feed.
  *
- * FOLLOW-1  It listens before it reads, so nothing falls between the two; the cursor tells apart what comes twice that way.
- * FOLLOW-2  Memory is bounded, in events and in bytes: a reader that falls behind drains what waits, then reads on from the rows in the
- *     store. One for whom something must wait that cannot be read again is dropped: nobody gets less than happened unawares.
+ * FOLLOW-1  It subscribes before it reads, so nothing is missed in between; the cursor filters out what arrives both ways.
+ * FOLLOW-2  Memory is bounded, in events and in bytes: a reader that falls behind drains its queue, then reads on from the store. If
+ *     an event that cannot be read again does not fit, the reader is disconnected, so that no reader misses anything unnoticed.
  */
 export function follow(
   reads: Reads,
@@ -50,7 +50,7 @@ class Follower {
     this.#isBehind = cursor?.isSet ?? false;
   }
 
-  /** Listens from now on, not only once the first event is asked for. */
+  /** Subscribes now, not only when the first event is requested. */
   events(feed: CommitFeed, topic: Topic): AsyncGenerator<CommittedEvent> {
     this.#stopListening = feed.listen(
       channelFor(topic),
@@ -70,7 +70,7 @@ class Follower {
     const waitingEvent = { event, number, bytes: eventBytes(event) };
     const fits = this.#waiting.fits(waitingEvent);
     const isFull = this.#waiting.size >= QUEUE_LIMIT || !fits;
-    // The first row is kept even then: a reader without a cursor reads on from it.
+    // The first row is always kept: a reader without a cursor reads on from it.
     if (isRow && this.#cursor && (this.#isBehind || (isFull && (this.#cursor.isSet || this.#hasRow))))
       this.#isBehind = true;
     else if (fits) {
@@ -121,7 +121,7 @@ class Follower {
   };
 }
 
-/** The events that wait for a reader, oldest first, the newest version of each row only. */
+/** The events queued for a reader, oldest first, with only the newest version of each row. */
 class WaitingEvents {
   readonly #budget: ReaderBudget;
   readonly #events = new Map<string, WaitingEvent>();
@@ -134,7 +134,7 @@ class WaitingEvents {
     return this.#events.size;
   }
 
-  /** One that takes an older version's place adds only what it is larger. */
+  /** An event that replaces an older version counts only by how much larger it is. */
   fits({ event, bytes }: WaitingEvent): boolean {
     return this.#budget.fits(bytes - (this.#events.get(keyOf(event))?.bytes ?? 0));
   }
@@ -166,7 +166,7 @@ class WaitingEvents {
 /** How far a reader got. */
 type Cursor = {
   readonly isSet: boolean;
-  /** Whether the event is new to the reader, who then has it. */
+  /** Whether the event is new to the reader; it then counts as read. */
   take(event: CommittedEvent, number?: number): boolean;
   missed(): AsyncIterable<CommittedEvent>;
 };
@@ -202,7 +202,7 @@ class StepCursor implements Cursor {
   readonly #reads: Reads;
   readonly #session_id: string;
   #iteration: number | undefined;
-  /** `error` rows of the iteration that comes next: they do not move the cursor. */
+  /** `error` rows of the next iteration, which do not advance the cursor. */
   #errors = new Set<string>();
 
   constructor(reads: Reads, session_id: string, after_iteration: number | undefined) {
@@ -246,9 +246,9 @@ class MessageCursor implements Cursor {
   readonly #reads: Reads;
   readonly #conversation_id: string;
   #last: string | undefined;
-  /** That of the last one, once it is known: a feed that reads on elsewhere may tell older messages again. */
+  /** The last message's number, once known: the feed may repeat older messages after a gap. */
   #number: number | undefined;
-  /** Messages that may come once more from the feed after they were read. */
+  /** Messages that were read and may come from the feed as well. */
   readonly #recent = new Set<string>();
 
   constructor(reads: Reads, conversation_id: string, after: string | undefined) {
@@ -287,21 +287,21 @@ class MessageCursor implements Cursor {
     this.#recent.add(message_id);
     if (this.#recent.size > QUEUE_LIMIT * 2) this.#recent.delete(this.#recent.values().next().value as string);
     this.#last = message_id;
-    // What is read comes without a number, and without a gap.
+    // Messages that are read come without numbers and without gaps.
     this.#number = number ?? (this.#number === undefined ? undefined : this.#number + 1);
     return true;
   }
 }
 
-/** `number` is a message's place in its conversation, where the engine tells it. */
+/** `number` is a message's place in its conversation, if the engine provides it. */
 type Listener = (event: CommittedEvent, number?: number) => void;
 
-/** What was just committed, handed to those who listen to its session, its conversation, or to everything. */
+/** Passes what was just committed to the listeners of its session, of its conversation, and of everything. */
 export class CommitFeed {
   readonly #listeners = new Map<string, Set<Listener>>();
   readonly #gapListeners = new Set<() => void>();
 
-  /** `gap` is called where something may have been committed that was not handed on. */
+  /** `gap` is called when something may have been committed that was not published. */
   listen(channel: string, listener: Listener, gap: () => void = () => {}): () => void {
     const listeners = this.#listeners.get(channel) ?? new Set();
     this.#listeners.set(channel, listeners.add(listener));
@@ -313,7 +313,7 @@ export class CommitFeed {
     };
   }
 
-  /** The channels that somebody listens to. */
+  /** The channels that have listeners. */
   get channels(): ReadonlyMap<string, unknown> {
     return this.#listeners;
   }
@@ -349,20 +349,20 @@ function channelOf(event: CommittedEvent): string {
   return event satisfies never;
 }
 
-/** Bytes of events that may wait in memory for one reader, over all that it follows. */
+/** Bytes of events that may be queued for one reader, over everything it follows. */
 const MOST_HELD_BYTES = 16 * 1024 * 1024;
-/** So many may wait whatever their size: one commit brings several, and a row may be larger than all that may wait. */
+/** This many may be queued whatever their size: one commit brings several, and a single row may exceed the limit. */
 const LEAST_EVENTS = 8;
-/** No more than these may wait, however small they are. */
+/** No more than this many may be queued, however small they are. */
 const MOST_EVENTS = 10_000;
 
-/** What waits in memory for one reader. Whoever holds events for it counts them here. */
+/** The memory used by what is queued for one reader. Everything that holds events for it counts them here. */
 export class ReaderBudget {
   readonly #tooSlow: () => void;
   #bytes = 0;
   #events = 0;
 
-  /** `tooSlow` is called when something could not be kept for the reader, who then gets no more. */
+  /** `tooSlow` is called when an event could not be kept for the reader, which then gets no more. */
   constructor(tooSlow: () => void = () => {}) {
     this.#tooSlow = tooSlow;
   }
@@ -394,11 +394,11 @@ export const readerTooSlow = (): EverstepError =>
     "follow again from the last iteration or message that came",
   );
 
-/** What V8 needs for a value beside a text's characters: its slot, and its header where it has one. */
+/** What V8 needs for a value besides a string's characters: its slot and its header. */
 const VALUE_BYTES = 32;
 const measured = new WeakMap<CommittedEvent, number>();
 
-/** About how much memory an event takes. It is measured once, however many readers there are. */
+/** Roughly how much memory an event takes. It is measured once, however many readers there are. */
 function eventBytes(event: CommittedEvent): number {
   const size = measured.get(event);
   if (size !== undefined) return size;

@@ -6,17 +6,17 @@ import type { Store } from "./store.ts";
 export type StoreOptions = {
   /** Connections that reads and claims share, on PostgreSQL. 4 by default. */
   pool_size?: number;
-  /** Told, in words for a person, what takes long while an older data folder is upgraded. */
+  /** Called with progress messages for people while an older data folder is upgraded. */
   notice?: (text: string) => void;
-  /** Where it is given, a database that is out of reach is waited for, and this is told why, again and again. */
+  /** If given, opening waits for a database that is out of reach, and this is called with the reason from time to time. */
   waiting?: (why: EverstepError) => void;
 };
 
-/** Opens the store that a URL names: `lancedb:FOLDER` or `postgres://…`. Only the engine that is asked for is loaded. */
+/** Opens the store of a URL: `lancedb:FOLDER` or `postgres://…`. Only the engine in use is loaded. */
 export async function openStore(url: string, options: StoreOptions = {}): Promise<Store> {
   const folder = /^lancedb:(.+)$/.exec(url)?.[1];
   if (folder) {
-    // Begun before anything is awaited: its thread loads LanceDB while this one loads the rest of the program.
+    // Started before anything is awaited: its thread loads LanceDB while this one loads the rest of the program.
     const channel = new ThreadChannel(folder, {}, options.notice);
     return (await import("./embedded/embedded-store.ts")).openOver(channel);
   }
@@ -35,7 +35,7 @@ export async function openStore(url: string, options: StoreOptions = {}): Promis
 /** Whether several processes can have the store open at once. */
 export const isShared = (url: string): boolean => /^postgres(?:ql)?:\/\/./.test(url);
 
-/** How a store is named to people. What is not the URL of a store at all may have a password anywhere behind its first colon. */
+/** A store's name for people. Text that is no store URL may have a password anywhere after its first colon. */
 export function describeStore(url: string): string {
   if (url.startsWith("lancedb:")) return url;
   return isShared(url) ? redactUrl(url) : url.replace(/[:@].*$/s, ":…");

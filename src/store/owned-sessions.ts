@@ -1,6 +1,7 @@
 import { Emitter } from "../concurrency/emitter.ts";
 import { isLive, type Session } from "../domain/session.ts";
 import type { Step } from "../domain/step.ts";
+import { eventOf, type WebhookEvent } from "../domain/webhook.ts";
 import { type Chain, type StoredState, storeState, storeWhole } from "./state-delta.ts";
 import type { Batch, OwnedSession, Ownership, SessionWrite } from "./store.ts";
 
@@ -8,7 +9,7 @@ import type { Batch, OwnedSession, Ownership, SessionWrite } from "./store.ts";
 export type Position = { iteration: number; error_rows: number };
 export type PlannedStep = { step: Step; stored: StoredState; error_number: number | null };
 
-/** A session in memory. `chain` is where its states stand, so that the next step is stored as a difference. */
+/** A session in memory. The next step's state is stored as a difference from `chain`. */
 export type SessionEntry = {
   session: Session;
   chain: Chain | null;
@@ -31,23 +32,27 @@ export type SessionPlan = {
   after: Position;
   steps: PlannedStep[];
   base_iteration: number | null;
-  /** JSON text, where the state cannot be rebuilt from steps: at the start and at the end of a session. */
+  /** JSON text, if the state cannot be rebuilt from steps: at the start and at the end of a session. */
   context: string | null;
-  /** To be called when the write begins, once it is on disk, and when it is over, whatever became of it. */
+  /** To be called when the write starts, once it is on disk, and when it is over, successful or not. */
   begun: () => void;
   committed: () => void;
   ended: () => void;
 };
 
+/** HOOKS-1. The event that the write makes, if any. */
+export const eventOfPlan = ({ write, last, session }: SessionPlan): WebhookEvent | null =>
+  eventOf(write.kind === "create" ? null : last, session);
+
 type PlannedBatch = { kind: "planned"; plans: SessionPlan[] } | { kind: "fenced"; session_id: string };
 
 /**
- * Sessions in memory with their owners. Both engines plan here what a batch writes of its sessions: this is where P2, P3 and
- * P5 are kept, for the embedded engine finally, for PostgreSQL as far as this process knows.
+ * Sessions in memory with their owners. Here both engines plan what a batch writes of its sessions. For the embedded engine this is
+ * what keeps P2, P3 and P5; for PostgreSQL it is a first check, and the database has the last word.
  */
 export class OwnedSessions {
   protected readonly entries = new Map<string, SessionEntry>();
-  /** Which of them goes on next by itself. */
+  /** When waiting sessions wake. */
   readonly wakes = new WakeIndex(this.entries);
 
   get ids(): string[] {
@@ -66,7 +71,7 @@ export class OwnedSessions {
     return this.entries.get(session_id)?.session ?? null;
   }
 
-  /** Null where it is not in memory or nobody owns it. */
+  /** Null if it is not in memory or has no owner. */
   get(session_id: string): OwnedSession | null {
     const entry = this.entries.get(session_id);
     if (!entry || entry.worker === null) return null;
@@ -82,9 +87,9 @@ export class OwnedSessions {
     return [...this.entries].filter(([, entry]) => entry.worker === worker).map(([id]) => id);
   }
 
-  /** A session as it was read with its owner, unless a commit here under the same ownership made it newer meanwhile. */
+  /** Adds a session that was read with its owner, unless it was committed or claimed again since and is newer here. */
   add({ session, owner, after_crash }: OwnedSession, chain: Chain | null, error_rows: number): void {
-    if (this.entries.get(session.session_id)?.epoch === owner.epoch) return;
+    if ((this.entries.get(session.session_id)?.epoch ?? -1) >= owner.epoch) return;
     this.entries.set(session.session_id, {
       session,
       chain,
@@ -106,11 +111,11 @@ export class OwnedSessions {
     if (entry?.epoch === owner.epoch && entry.revision === owner.revision) this.entries.delete(session.session_id);
   }
 
-  /** What each session of a batch writes, with its steps. One that may not be written fences the whole batch. */
+  /** Plans what each session of a batch writes, with its steps. One that may not be written fences the whole batch. */
   plan(batch: Batch): PlannedBatch {
     const { sessions = [], steps = [] } = batch;
     const [only] = sessions;
-    // A step as most are: one session, and nothing to look for.
+    // The usual case: steps of one session.
     if (only && sessions.length === 1 && steps.every(({ session_id }) => session_id === only.session.session_id)) {
       const plan = this.#planSession(only, steps);
       return plan ? { kind: "planned", plans: [plan] } : { kind: "fenced", session_id: only.session.session_id };
@@ -129,7 +134,7 @@ export class OwnedSessions {
     return { kind: "planned", plans };
   }
 
-  /** P3, of a session whose owner is right. A database that is asked itself needs no answer here. */
+  /** P3, for a session with the right owner. Engines whose database checks this need not override it. */
   protected mayBeWritten(_entry: SessionEntry): boolean {
     return true;
   }
@@ -164,11 +169,11 @@ export class OwnedSessions {
       base_iteration: next.chain?.base_iteration ?? null,
       context: isEnded || (write.kind === "create" && !next.chain) ? JSON.stringify(next.session.context) : null,
       begun: () => {
-        // Nobody else can write a session that is only being created.
+        // Nobody else can write a session that is being created.
         entry.isBeingWritten = write.kind === "update";
       },
       committed: () => {
-        // One that was given up meanwhile, and perhaps taken again, is another entry.
+        // If it was released meanwhile, and perhaps claimed again, there is another entry.
         if (write.kind === "update" && this.entries.get(session.session_id) !== entry) return;
         const before = write.kind === "create" ? undefined : entry.session;
         entry.session = next.session;
@@ -205,7 +210,7 @@ const newEntry = ({ session, worker }: { session: Session; worker: string | null
   isBeingWritten: false,
 });
 
-/** Takes a session from an iteration over its new rows; null where they do not continue it (P2). */
+/** Advances a session over its new rows; null if they do not continue it (P2). */
 function advance(entry: SessionEntry, from: number, session: Session, steps: Step[]) {
   let { chain, error_rows } = entry;
   let iteration = from;
@@ -213,7 +218,7 @@ function advance(entry: SessionEntry, from: number, session: Session, steps: Ste
   for (const step of steps) {
     if (step.iteration !== iteration + 1) return null;
     if (step.status === "error") {
-      // It stands beside the chain: the next step does not build on it.
+      // Not part of the chain: the next step does not build on it.
       const { stored } = storeWhole(step.state, step.iteration);
       rows.push({ step, stored, error_number: error_rows });
       error_rows += 1;
@@ -227,25 +232,25 @@ function advance(entry: SessionEntry, from: number, session: Session, steps: Ste
   if (session.iteration !== iteration) return null;
   // P5: the context follows the steps, whatever the row says.
   const context = chain ? chain.state : entry.session.context;
-  // A session that ends leaves its context in its row; the next step, if it ever resumes, is stored whole.
+  // A session that ends stores its context in its row; if it is resumed, its next step is stored whole.
   return { rows, session: { ...session, context }, chain: isLive(session.status) ? chain : null, error_rows };
 }
 
-/** The time until which a session waits, in milliseconds; null where it does not wait for any. */
+/** When a waiting session wakes, in milliseconds; null if at no particular time. */
 const wakeTimeOf = (session: Session | undefined): number | null =>
   session?.status === "waiting" && session.wake_at !== null ? Date.parse(session.wake_at) : null;
 
-/** What others may do with the index. */
+/** The part of the index that other modules use. */
 export type Wakes = Pick<WakeIndex, "nextAt" | "takeDue" | "putBack" | "onEarlier">;
 
-/** Entries that may be out of date before all are looked through, beside as many as there are. */
+/** Outdated entries that are tolerated before the heap is rebuilt, besides as many as there are valid ones. */
 const SLACK = 1000;
 
 /**
- * Which of the sessions in memory goes on next by itself: a heap of times.
+ * A heap of the times at which sessions in memory wake.
  *
- * WAKES-1  The session's row is what counts. An entry whose session no longer waits until that very time is dropped when it comes
- *          up, so that a change costs no search; once most entries may be such, the heap is made anew.
+ * WAKES-1  The session's row is authoritative. An entry whose session no longer waits until that time is dropped when it reaches the
+ *          top, so that a change needs no search; once most entries may be outdated, the heap is rebuilt.
  */
 export class WakeIndex {
   readonly #sessions: ReadonlyMap<string, { session: Session }>;
@@ -258,7 +263,7 @@ export class WakeIndex {
     this.#sessions = sessions;
   }
 
-  /** A session is in memory, or its row changed; `before` is the row until now. */
+  /** A session was added, or its row changed; `before` is the previous row. */
   changed(session: Session, before?: Session): void {
     const time = wakeTimeOf(session);
     if (time === null || time === wakeTimeOf(before)) return;
@@ -268,13 +273,13 @@ export class WakeIndex {
     if (this.#ids[0] === session.session_id) this.#earlier.emit();
   }
 
-  /** The earliest time, in milliseconds; null where no session waits for one. */
+  /** The earliest time, in milliseconds; null if no session waits for one. */
   nextAt(): number | null {
     this.#dropOutdated();
     return this.#times[0] ?? null;
   }
 
-  /** Sessions whose time has come, earliest first. They are not handed out again unless they are put back. */
+  /** Takes out sessions that are due, earliest first. They come again only if they are put back. */
   takeDue(now_ms: number, limit: number): string[] {
     const due: string[] = [];
     while (due.length < limit) {
@@ -285,13 +290,13 @@ export class WakeIndex {
     return due;
   }
 
-  /** One that was handed out and could not be woken. */
+  /** Puts back a session that could not be woken. */
   putBack(session_id: string): void {
     const time = wakeTimeOf(this.#sessions.get(session_id)?.session);
     if (time !== null) this.#push(time, session_id);
   }
 
-  /** Called when the earliest time became an earlier one. */
+  /** The listener is called when the earliest time becomes earlier. */
   onEarlier(listener: () => void): () => void {
     return this.#earlier.listen(listener);
   }

@@ -3,6 +3,7 @@ import type { AgentConfig } from "../domain/agent.ts";
 import type { Conversation, Message, Participant, SessionCursor } from "../domain/conversation.ts";
 import type { Session } from "../domain/session.ts";
 import type { Step } from "../domain/step.ts";
+import type { ArchivedRange, Volume } from "../domain/volume.ts";
 import type { StoredDelivery, StoredWebhook } from "../domain/webhook.ts";
 import type { StoredState } from "./state-delta.ts";
 
@@ -10,8 +11,8 @@ import type { StoredState } from "./state-delta.ts";
  * The columns of every table, written once. Both engines derive their column lists, encoders, decoders, statements and
  * Arrow schemas from this file.
  *
- * SCHEMA-1  Every field of a port row has exactly one column, of a kind that fits its type: a forgotten, an extra or a
- *           misfitting one does not compile.
+ * SCHEMA-1  Every field of a port row has exactly one column, of a kind that fits its type: a missing, extra or mismatched column
+ *           does not compile.
  * SCHEMA-2  The order of columns is part of the embedded format. A new column goes to the end of its table, and comes with
  *           one migration of each engine; rows that were stored before have null in it, or what `MISSING_VALUES` says.
  * SCHEMA-3  `MISSING_VALUES` of a column never change: the embedded engine does not store what a row has of it at its end.
@@ -33,7 +34,7 @@ type KindFor<Field> = [NonNullable<Field>] extends [string]
     : [NonNullable<Field>] extends [boolean]
       ? "boolean"
       : "json" | "json_text";
-/** The columns of a table, by its rows: `satisfies` this is what keeps SCHEMA-1. */
+/** The columns that a table must have for its rows. `satisfies` this keeps SCHEMA-1. */
 export type Columns<Row, Own = unknown> = {
   readonly [Name in keyof Row]-?: KindFor<Row[Name]> | { document: KindFor<Row[Name]> };
 } & { readonly [Name in keyof Own]-?: { own: KindFor<Own[Name]> } };
@@ -58,6 +59,8 @@ export type StoredRows = {
   agent_config: AgentConfig;
   webhooks: StoredWebhook;
   webhook_deliveries: StoredDelivery;
+  volumes: Volume;
+  archived_ranges: ArchivedRange;
 };
 export type TableName = keyof StoredRows;
 
@@ -73,6 +76,8 @@ export type PortRows = {
   agent_config: AgentConfig;
   webhooks: StoredWebhook;
   webhook_deliveries: StoredDelivery;
+  volumes: Volume;
+  archived_ranges: ArchivedRange;
 };
 
 export const SCHEMA = {
@@ -138,6 +143,7 @@ export const SCHEMA = {
     attempts: "integer",
     calls: "json",
     directives: "json",
+    crashes: "integer",
   } satisfies Columns<Omit<Step, "state"> & { state: string }, Omit<StoredState, "state">>,
   queue: {
     action_id: "text",
@@ -242,22 +248,53 @@ export const SCHEMA = {
     is_result_left_out: "boolean",
     session_error: "text",
   } satisfies Columns<StoredDelivery>,
+  volumes: {
+    volume_id: "text",
+    state: "text",
+    location: "text",
+    format: "integer",
+    created_at: "time",
+    sessions: "integer",
+    steps: "integer",
+    messages: "integer",
+    bytes: "bigint",
+    oldest_ended_at: "time",
+    newest_ended_at: "time",
+    checksum: "bigint",
+  } satisfies Columns<Volume>,
+  archived_ranges: {
+    range_id: "text",
+    volume_id: "text",
+    kind: "text",
+    state: "text",
+    owner_id: "text",
+    agent_id: "text",
+    first: "integer",
+    last: "integer",
+    error_rows: "integer",
+    first_row: "integer",
+    rows: "integer",
+  } satisfies Columns<ArchivedRange>,
 } as const satisfies Schema;
 
-/** What fields that are never null are in rows that do not reach their column (SCHEMA-3). */
+/** Values of non-null fields for rows that were stored before their column existed (SCHEMA-3). */
 export const MISSING_VALUES: { readonly [Name in TableName]?: Partial<PortRows[Name]> } = {
   agent_state: { cost_usd: 0 },
-  agent_steps: { cost_usd: 0, attempts: 1, calls: [] },
+  agent_steps: { cost_usd: 0, attempts: 1, calls: [], crashes: 0 },
 };
 
 export const TABLE_NAMES = Object.keys(SCHEMA) as TableName[];
 
-/** Tables that no batch names: their rows are written by the port's own methods, and with the session that made an event. */
+/** Tables that are not part of a batch: `WebhookStore` writes them, and commits that make an event. */
 export const WEBHOOK_TABLES = ["webhooks", "webhook_deliveries"] as const satisfies TableName[];
 export type WebhookTable = (typeof WEBHOOK_TABLES)[number];
-export type BatchTable = Exclude<TableName, WebhookTable>;
+/** Which rows are in volumes. No batch names these either. */
+export const VOLUME_TABLES = ["volumes", "archived_ranges"] as const satisfies TableName[];
+export type BookkeepingTable = WebhookTable | (typeof VOLUME_TABLES)[number];
+export const BOOKKEEPING_TABLES: readonly BookkeepingTable[] = [...WEBHOOK_TABLES, ...VOLUME_TABLES];
+export type BatchTable = Exclude<TableName, BookkeepingTable>;
 export const BATCH_TABLES = TABLE_NAMES.filter(
-  (table): table is BatchTable => !(WEBHOOK_TABLES as readonly string[]).includes(table),
+  (table): table is BatchTable => !(BOOKKEEPING_TABLES as readonly string[]).includes(table),
 );
 
 export type Column = { name: string; kind: Kind; isOwn: boolean; isDocument: boolean };

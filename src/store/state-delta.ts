@@ -14,12 +14,12 @@ import { isObject, type JsonObject, type JsonValue } from "../domain/json.ts";
 type Change = ["=", JsonValue] | ["-"] | ["~", number, number, string | JsonValue[]] | ["#", Changes] | Changes;
 export type Changes = { [key: string]: Change };
 
-/** Deeper than this a value is replaced as a whole, so that no input can exhaust the stack. */
+/** Values nested deeper than this are replaced as a whole, so that no input can exhaust the stack. */
 const DEPTH = 200;
 
 export type Diff = { delta: Changes /** How many characters of JSON text the value gained. */; growth: number };
 
-/** Null where the difference cannot be told apart from a new state, which is then stored whole. */
+/** Null if there is no usable difference; the state is then stored whole. */
 export function diff(before: JsonObject, after: JsonObject): Diff | null {
   const growth = { total: 0 };
   const delta = objectChanges(before, after, growth, 0);
@@ -117,7 +117,7 @@ function splice(before: string, after: string, growth: Growth): Change {
 function equal(a: JsonValue, b: JsonValue, depth: number): boolean {
   if (a === b) return true;
   if (typeof a !== "object" || typeof b !== "object" || a === null || b === null) return false;
-  // Not compared this deep: equal values taken for different ones make a difference larger, never wrong.
+  // Values nested this deep count as different, which makes the difference larger but never wrong.
   if (depth > DEPTH) return false;
   if (Array.isArray(a) || Array.isArray(b)) {
     if (!Array.isArray(a) || !Array.isArray(b) || a.length !== b.length) return false;
@@ -174,10 +174,10 @@ const isEmpty = (changes: Changes): boolean => Object.keys(changes).length === 0
 /**
  * How the states of a session's steps are stored: a whole one, then differences, each from the step before.
  *
- * CHAIN-1  A state is stored whole again once the differences since the last whole one add up to its size. So what is stored
- *     stays within a few times what changed, and any state is rebuilt from at most about twice its own size.
- * CHAIN-2  A step whose predecessor is not at hand is stored whole. Nothing else depends on having it at hand.
- * CHAIN-3  A chain's state is made from the stored text, so that nobody else holds what the next difference is taken from.
+ * CHAIN-1  A state is stored whole again once the differences since the last whole one add up to its size. So storage stays within a
+ *     few times the size of the changes, and rebuilding a state reads at most about twice its size.
+ * CHAIN-2  A step whose predecessor is not in memory is stored whole. Nothing else depends on having it in memory.
+ * CHAIN-3  A chain's state is parsed from the stored text, so nobody else holds a reference to what the next difference is based on.
  */
 export type StoredState = {
   state_kind: "whole" | "delta";
@@ -193,7 +193,7 @@ export type StoredState = {
  */
 export type Chain = { state: JsonObject; base_iteration: number; size: number; spent: number; measured: boolean };
 
-/** What a row costs beside its text. It keeps chains of tiny differences short. */
+/** What a row costs besides its text. It keeps chains of tiny differences short. */
 const ROW_OVERHEAD = 64;
 
 export function storeState(
@@ -208,7 +208,7 @@ export function storeState(
   const { text, growth } = delta;
   const { base_iteration } = chain;
   const new_size = Math.max(2, chain.size + growth);
-  // CHAIN-1: what shrank counts as spent too, for a reader still meets it in the whole state.
+  // CHAIN-1: what was removed counts too, because a reader still reads it in the whole state.
   const spent = chain.spent + text.length + ROW_OVERHEAD + Math.max(0, -growth);
   if (spent >= new_size) return storeWhole(state, iteration);
   return {
@@ -234,7 +234,7 @@ function difference(before: JsonObject, after: JsonObject): { text: string; grow
     const changes = diff(before, after);
     return changes && { text: JSON.stringify(changes.delta), growth: changes.growth };
   } catch (error) {
-    // A difference is nested deeper than its state, so the stack may hold the one and not the other.
+    // A difference is nested deeper than its state, so it may exhaust the stack where the state does not.
     if (error instanceof RangeError) return null;
     throw error;
   }
@@ -254,7 +254,7 @@ export function storeWhole(state: JsonObject, iteration: number): { stored: Stor
   };
 }
 
-/** The next state of a chain that is read in order of iterations, and where the chain then stands. */
+/** Advances a chain that is read in the order of iterations by one stored state. */
 export function readState(chain: Chain | null, stored: StoredState): Chain {
   if (stored.state_kind === "whole") {
     const state = JSON.parse(stored.state) as JsonObject;

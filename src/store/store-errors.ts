@@ -1,6 +1,6 @@
 import { EverstepError } from "../domain/errors.ts";
 
-/** The errors of both engines, each written once. Engines say what happened, and translate the codes of their own libraries. */
+/** The errors of both engines. The engines translate their libraries' codes into these. */
 export const closed = (): EverstepError =>
   new EverstepError(
     "store_closed",
@@ -28,7 +28,7 @@ export const unanswered = (): EverstepError => outOfReach("it does not answer");
 
 export const messageOf = (cause: unknown): string => (cause instanceof Error ? cause.message : String(cause));
 
-/** From the moment a store is asked to close it takes no more commits; a second close is the first one. */
+/** A store takes no more commits once it is asked to close; a second close returns the first one's promise. */
 export class Lifetime {
   readonly #ending = new AbortController();
   #closing: Promise<void> | undefined;
@@ -51,13 +51,13 @@ export class Lifetime {
   }
 }
 
-/** After so many refusals of one commit whoever wants it written ends what it belongs to with the reason. */
+/** After this many refusals of a commit, the caller ends what it belongs to and gives the refusal as the reason. */
 export const MOST_REFUSALS = 3;
 
 /**
- * Whether a commit failed because of what it holds or needs to read: trying it again is likely to fail again. A store that is
- * full, locked or out of reach takes the same commit later. Some reasons concern the whole store all the same, so whoever gives
- * a commit up tries it once more each time before it writes the end instead: a store that is well again takes the commit.
+ * Whether a commit failed because of its content or of what it needs to read, so that a retry is likely to fail too. A store that is
+ * full, locked or out of reach takes the same commit later. Some of these errors concern the whole store all the same, so a caller
+ * tries the commit once more each time before it writes the end instead.
  */
 export const isRefusal = (error: unknown): boolean =>
   !(error instanceof EverstepError) || error.code === "store_refused" || error.code === "store_corrupt";

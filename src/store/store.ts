@@ -8,15 +8,17 @@ import type { SearchHit } from "../domain/search.ts";
 import type { Session, SessionStatus } from "../domain/session.ts";
 import type { SessionSummary } from "../domain/session-summary.ts";
 import type { Step, StepStatus } from "../domain/step.ts";
+import type { ArchivedRange, Volume } from "../domain/volume.ts";
 import type { StoredDelivery, StoredWebhook } from "../domain/webhook.ts";
 import type { ReaderBudget } from "./follow.ts";
 import type { Wakes } from "./owned-sessions.ts";
+import type { StoredState } from "./state-delta.ts";
 
 /**
  * The store keeps everything that ever happened to a session. What every engine promises:
  *
- * P1  `commit` is the only write of what is here (webhooks have their own, `WebhookStore`). A batch is written whole or not at all, over all its tables, and once `commit`
- *     answered `committed` it survives SIGKILL and loss of power.
+ * P1  `commit` is the only way to write (except for webhooks: `WebhookStore`). A batch is written whole or not at all, over all its
+ *     tables, and once `commit` answered `committed` it survives SIGKILL and loss of power.
  * P2  Iterations have no gaps and no repeats: the `ok` steps of a batch continue the session where it stands, and the
  *     session row in the same batch carries the last one's iteration. Anything else is answered `fenced`.
  * P3  A session is written only by its owner. `update` names the ownership that `create`, `claimSession` or
@@ -50,9 +52,9 @@ export interface Store {
 
   commit(batch: Batch): Promise<CommitOutcome>;
 
-  /** Live sessions that nobody owns become the worker's, oldest first. */
+  /** Claims live sessions without an owner for the worker, oldest first. */
   claimSessions(claim: { worker: string; limit: number }): Promise<OwnedSession[]>;
-  /** One session, whatever its status. Null where it is unknown or another worker owns it. */
+  /** Claims one session, whatever its status. Null if it is unknown or another worker owns it. */
   claimSession(claim: { worker: string; session_id: string }): Promise<OwnedSession | null>;
   /** Ends the worker's ownership of these sessions, or of all. */
   releaseSessions(release: { worker: string; session_ids?: string[] }): Promise<void>;
@@ -71,17 +73,20 @@ export interface Store {
   /** Where events of sessions are sent to. */
   readonly webhooks: WebhookStore;
 
-  /** Sessions in this process's hands that wait until a time. */
+  /** What left the tables for volumes. Reads of steps and messages go through to them; `search` does not. */
+  readonly volumes: VolumeStore;
+
+  /** Sessions owned by this process that wait until a time. */
   readonly wakes: Wakes;
 
   /** A live session from this process's memory, as its last commit here left it. Null says nothing about whether it exists. */
   cachedSession(session_id: string): Session | null;
   getSession(session_id: string): Promise<Session | null>;
-  /** The agent of a session, for who needs no more of it; null where it is unknown. */
+  /** The agent of a session; null if the session is unknown. */
   getSessionAgent(session_id: string): Promise<string | null>;
-  /** Newest first: by creation what was written last, whatever its time says. */
+  /** Newest first. Order of creation means the order of writing, not `created_at`. */
   listSessions(filter: SessionFilter): Promise<Session[]>;
-  /** In the order of `listSessions`. However many sessions there are, it reads about as many as it answers. */
+  /** In the order of `listSessions`. It reads about as many sessions as it returns, however many there are. */
   summarizeSessions(filter: SummaryFilter): Promise<SessionSummaries>;
   getAgent(agent_id: string): Promise<Agent | null>;
   /** By `agent_id`. */
@@ -91,9 +96,9 @@ export interface Store {
   listAgentConfigs(page: Page): Promise<AgentConfig[]>;
 
   getAction(action_id: string): Promise<Action | null>;
-  /** Those that are known, in any order. */
+  /** Those that exist, in any order. */
   getActions(action_ids: string[]): Promise<Action[]>;
-  /** How much a session was told that no step used yet: in the queue and in `pending_guidance`. Nothing where it is unknown. */
+  /** How much guidance no step has used yet, in the queue and in `pending_guidance`. Nothing if the session is unknown. */
   unusedGuidance(session_id: string): Promise<GuidanceAmount>;
   /** Newest first. */
   listActions(filter: ActionFilter): Promise<Action[]>;
@@ -117,34 +122,43 @@ export interface Store {
   /** Best match first. Letter case and diacritics do not matter. */
   search(query: SearchQuery): Promise<SearchHit[]>;
   counts(): Promise<StoreCounts>;
-  /** What sessions used that were created since the time and used something, summed up, in any order. Sessions are read, steps are not. */
+  /** Sums of what sessions created since the time have used, in any order. Reads sessions, not steps. */
   sumCosts(since: string): Promise<SessionCosts[]>;
-  /** Throws where nothing can be written now though everything can be read: the disk is full, say. */
+  /** Throws if nothing can be written at the moment, for example because the disk is full. */
   checkWritable?(): Promise<void>;
-  /** What does not work at the moment, in words for a person. Nothing is lost by it, and it is tried again. */
+  /** What does not work at the moment, in words for people. Nothing is lost, and it is tried again. */
   problems?(): Promise<string[]>;
 
-  /** Listens from the call on, until the signal aborts or the reader leaves. */
+  /** Subscribes at once, until the signal is aborted or the reader leaves. */
   follow(topic: Topic, signal: AbortSignal, budget?: ReaderBudget): AsyncIterable<CommittedEvent>;
 
   /** Waits for what is under way. A second call is harmless. */
   close(): Promise<void>;
 
+  // What only a store of one process can do.
+
+  /**
+   * Puts everything as it is now into a folder of its own and answers its path, while commits go on. It is to be copied, not to be
+   * opened. A later call, `removeStagedBackup` and a start remove it.
+   */
+  stageBackup?(): Promise<string>;
+  removeStagedBackup?(): Promise<void>;
+
   // What only a store that several processes share can do.
 
   /** Called when `claimSessions` may have something new: another worker died, left, or gave some up. */
   onFreeSessions?(listener: () => void): () => void;
-  /** Called with sessions that this process is to hand over to workers that have fewer. Releasing them does it. */
+  /** The listener gets sessions that this process should release to workers that have fewer. */
   onSurplus?(listener: (session_ids: string[]) => void): () => void;
   /** Text of a running step for those who follow it in other processes. It is shown, never stored, and may be lost. */
   publishDelta?(delta: StepDelta): void;
   onDelta?(listener: (delta: StepDelta) => void): () => void;
-  /** Tells other processes which of the sessions that they hold since their start are to go on. It may be lost. */
+  /** Tells other processes which of the sessions that they have held since their start may go on. It may be lost. */
   publishRelease?(release: SessionRelease): void;
   onRelease?(listener: (release: SessionRelease) => void): () => void;
-  /** The process is about to stop: from now on calls fail soon instead of waiting for a database that does not answer. */
+  /** The process is stopping: from now on calls fail soon instead of waiting for a database that does not answer. */
   prepareToStop?(): void;
-  /** Runs the work while holding a lock of that name, which one process holds at a time. */
+  /** Runs the work while holding the lock of that name. One process at a time has it. */
   withLock?<Result>(name: string, work: () => Promise<Result>): Promise<Result>;
   /**
    * Deletes sessions that are done or stopped since before the time, with all that is theirs, unless a fork needs them, and
@@ -196,7 +210,7 @@ export type SessionWrite =
 
 type ConversationWrite = { kind: "create" | "update"; conversation: Conversation };
 
-/** Rows are whole; those without `kind` are inserted, or replaced by their key where the table is not append-only. */
+/** Rows are complete. Those without `kind` are inserted, or replace the row with their key if the table is not append-only. */
 export type Batch = {
   sessions?: SessionWrite[];
   /** Each belongs to a session that the same batch writes. */
@@ -207,7 +221,7 @@ export type Batch = {
   participants?: Participant[];
   cursors?: SessionCursor[];
   agent_configs?: AgentConfig[];
-  /** Write nothing where a session of its actions has another action that is not processed. */
+  /** Write nothing if the session of one of its actions has another action that is not processed. */
   only_if_queue_empty?: true;
 };
 
@@ -218,9 +232,9 @@ export type CommitOutcome =
   | { kind: "exists"; table: "agent_state" | "conversations" | "conversation_messages"; id: string };
 
 export type Page = { limit: number; offset: number };
-/** What lists of sessions go by, newest first. Those that were updated at the same time: the later created first. */
+/** The order of lists of sessions, newest first. Of those updated at the same time, the one created later comes first. */
 export type SessionSort = "created_at" | "updated_at";
-/** Where a list stands: the last session of a page, and its time of `sort` as the page had it. */
+/** A cursor into a list: the last session of a page, and its time of `sort` when the page was read. */
 export type ListPlace = { session_id: string; at: string };
 export type SessionOrder = {
   /** `created_at` by default. */
@@ -231,9 +245,15 @@ export type SessionOrder = {
    */
   after?: ListPlace;
 };
-/** `spawned_by` is the session that started them. */
+/** `spawned_by` is the session that started them, `parent_session_id` the one that they were forked from. */
 export type SessionFilter = Page &
-  SessionOrder & { status?: SessionStatus; agent_id?: string; needs_person?: boolean; spawned_by?: string };
+  SessionOrder & {
+    status?: SessionStatus;
+    agent_id?: string;
+    needs_person?: boolean;
+    spawned_by?: string;
+    parent_session_id?: string;
+  };
 /** `q` is found in ids, moniker and the beginning of the last result, letter case and diacritics aside. */
 export type SummaryFilter = Page &
   SessionOrder & {
@@ -242,17 +262,21 @@ export type SummaryFilter = Page &
     moniker?: string;
     q?: string;
     session_ids?: string[];
-    /** Only those that a person should look at. */
+    /** Only those that need a person. */
     needs_person?: boolean;
     /** Only those that this session started. */
     spawned_by?: string;
+    /** Only forks of this session. */
+    parent_session_id?: string;
+    /** Only those whose time of `sort` is this one or later. */
+    since?: string;
   };
 /** A page of summaries; `counts` by status does not heed `statuses`, `total` does, and neither heeds `after`. */
 export type SessionSummaries = {
   sessions: SessionSummary[];
   total: number;
   counts: Record<SessionStatus, number>;
-  /** False where so many fit `q` that they were not counted: there are at least `total`, and at least `counts`. */
+  /** False if too many match `q` or `since` to be counted; `total` and `counts` are then lower bounds. */
   exact: boolean;
 };
 export type ActionFilter = Page & { session_id?: string; agent_id?: string; processed?: boolean };
@@ -260,7 +284,7 @@ export type ConversationFilter = Page & { status?: Conversation["status"]; tag?:
 /** `since` includes messages of that very time; `after` excludes the message it names, and names nothing where that is unknown. */
 export type MessageFilter = Page & { conversation_id: string; since?: string; after?: string };
 export type SessionOrAgent = { session_id: string } | { agent_id: string };
-/** Bounds are inclusive but for `after_iteration`. */
+/** Bounds are inclusive, except for `after_iteration`. */
 export type StepFilter = Page &
   SessionOrAgent & {
     min_iteration?: number;
@@ -331,4 +355,82 @@ export interface WebhookStore {
 
   /** Called when `claim` may have something new. Returns the way to stop it. */
   onDue(listener: () => void): () => void;
+}
+
+/** A step as tables and volumes hold it. `pos` is of the embedded engine, 0 elsewhere. */
+export type StoredStepRow = Omit<Step, "state"> & StoredState & { pos: number };
+export type StoredMessageRow = Message & { number: number; pos: number };
+
+/** An ended session whose tables have steps that no volume has: those from iteration `first` on, and the later failed attempts. */
+export type EndedSession = {
+  session_id: string;
+  agent_id: string;
+  first: number;
+  iteration: number;
+  error_rows: number;
+  /** How many of these are in volumes already. */
+  archived_error_rows: number;
+  ended_at: string;
+};
+/** A conversation all of whose sessions ended, and the numbers of its messages that the tables have. */
+export type QuietConversation = { conversation_id: string; first: number; last: number };
+
+/** Of an agent: those of its sessions' steps. */
+export type RangesOf = { volume_id: string } | { owner_ids: readonly string[] } | { agent_id: string };
+
+/** Reads rows of volumes. It throws `archive_unreachable` or `archive_damaged`. */
+export interface VolumeReader {
+  /** Rows of a range, counted from its beginning. */
+  steps(volume: Volume, range: ArchivedRange, from: number, count: number): Promise<StoredStepRow[]>;
+  messages(volume: Volume, range: ArchivedRange, from: number, count: number): Promise<StoredMessageRow[]>;
+  findMessage(volume: Volume, message_id: string): Promise<StoredMessageRow | null>;
+}
+
+/**
+ * Which rows are in volumes, and the moves there and back. What every engine promises:
+ *
+ * VOLUMES-1  A row is in the tables or in a volume that counts, at any moment: `move` and `restore` change rows and ranges in one
+ *     durable transaction. A range that is `copied` does not count yet.
+ * VOLUMES-2  A range is moved only where its session has ended and stands where it stood when it was copied; otherwise the range is
+ *     forgotten and the rows stay. What a range holds never changes, so a session that is resumed later goes on after it.
+ * VOLUMES-3  A volume is announced before its files are made, and recorded only while it is announced. So files whose volume is
+ *     announced or dropped are leftovers. Files of volumes that the store does not know belong to somebody else.
+ */
+export interface VolumeStore {
+  /** How volumes are read; without it a read of archived rows throws `archive_unreachable`. */
+  attach(reader: VolumeReader): void;
+  /** Oldest first. */
+  list(): Promise<Volume[]>;
+  ranges(of: RangesOf): Promise<ArchivedRange[]>;
+  /** How many sessions, of these, have steps in volumes. */
+  countArchived(of: { agent_id?: string | undefined; session_id?: string | undefined }): Promise<number>;
+
+  /** Those that ended before the time, the oldest first as far as the engine has them in an order. */
+  endedSessions(before: string): AsyncIterable<EndedSession>;
+  /** All their sessions ended before the time, and no message is as young. */
+  quietConversations(before: string): AsyncIterable<QuietConversation>;
+  /** Of each session in turn what `EndedSession` names, in the order of a page. */
+  readSteps(sessions: readonly EndedSession[]): AsyncIterable<StoredStepRow>;
+  readMessages(conversations: readonly QuietConversation[]): AsyncIterable<StoredMessageRow>;
+
+  /** VOLUMES-3. */
+  announce(volume: Volume): Promise<void>;
+  /** Makes an announced volume one that is moved to, with its ranges. False where it is no longer announced. */
+  record(volume: Volume, ranges: readonly ArchivedRange[]): Promise<boolean>;
+  /** Some ranges of one kind that are copied leave the tables. Answers how many did (VOLUMES-2). */
+  move(ranges: readonly ArchivedRange[]): Promise<number>;
+  /** A volume of which nothing is left to move. */
+  finish(volume_id: string): Promise<void>;
+  /** The rows of a range come back into the tables. Newer ranges of a session come back before older ones. */
+  restore(range: ArchivedRange, rows: { steps: StoredStepRow[] } | { messages: StoredMessageRow[] }): Promise<void>;
+  /** Whole volumes that nobody needs: all sessions, and all forks of them, ended before the time. */
+  droppable(before: string): Promise<Volume[]>;
+  /** From now on their rows are gone for good. */
+  drop(volume_id: string): Promise<void>;
+  /** Removes a volume that is announced, or has no range left. */
+  forget(volume_id: string): Promise<void>;
+  /** Runs the work, which removes files, while none of them is being copied for a backup. */
+  removing?(work: () => Promise<void>): Promise<void>;
+  /** Takes what the moves left behind out of the tables' files, as far as the engine does not do it by itself. */
+  reclaim?(): Promise<void>;
 }

@@ -1,7 +1,7 @@
 import type { JsonObject, JsonValue } from "../domain/json.ts";
 import type { SessionOptions, ToolGlobs } from "../domain/session.ts";
 import type { StepCall } from "../domain/step.ts";
-import { fitsGlob } from "../domain/step-globs.ts";
+import { matchesGlob } from "../domain/step-globs.ts";
 import { childTraceparent } from "../domain/traceparent.ts";
 import { StepError } from "../monikers/moniker.ts";
 import { OverlayWorkspace } from "../monikers/tools/overlay-workspace.ts";
@@ -17,32 +17,34 @@ import type {
   ToolInfo,
   ToolOutcome,
   ToolStep,
+  ToolTrial,
 } from "./tool.ts";
 import { ToolOutputs } from "./tool-outputs.ts";
 import { type ServerTool, type ToolCallContext, type ToolServer, toolError } from "./tool-server.ts";
 
-/** What the file of servers says about tools, whatever their servers say. */
+/** What the configuration file says about tools; it overrides their servers. */
 export type ToolRules = ToolGlobs & { read_only?: string[] | undefined; idempotent?: string[] | undefined };
 
 export type RegistryOptions = {
-  /** The folder of the workspace. */
+  /** The workspace's folder. */
   workspace: string;
   servers: readonly ToolServer[];
   rules?: ToolRules;
   skills?: () => Promise<Skill[]>;
-  /** Told of every call of a tool that there is, for figures. */
+  /** Called for every call of an existing tool, for metrics. */
   observer?: ToolObserver;
 };
 
 export type ToolObserver = (call: { server: string; ms: number; is_error: boolean }) => void;
 
 /**
- * All tools of this process, and what of them a step is given.
+ * All tools of this process, and those that a step gets.
  *
- * TOOLS-1  A tool is named `<server>/<tool>`; servers have different names, so tools have too.
- * TOOLS-2  A tool that is denied is not called, whoever asks for it.
- * TOOLS-3  In a step that runs again only to be looked at, a tool is called only if it changes nothing: files are written to
- *             memory, and what the frame asks for is not done.
+ * TOOLS-1  A tool is named `<server>/<tool>`; server names are unique, so tool names are too.
+ * TOOLS-2  A denied tool is never called, no matter who requests it.
+ * TOOLS-3  In a rerun, a tool is called only if it has no side effects: files are written to memory, and actions of the frame
+ *          are not carried out.
+ * TOOLS-4  A person who tries a tool outside of a session may only use tools that are read-only and not denied.
  */
 export class ToolRegistry implements ToolDirectory {
   readonly #workspace: Workspace;
@@ -60,7 +62,7 @@ export class ToolRegistry implements ToolDirectory {
     return new StepTools(this, workspace, step);
   };
 
-  /** All tools as a session with these options has them, by name. */
+  /** All tools, sorted by name, with the policies for a session with these options. */
   async list({ tools: globs }: Pick<SessionOptions, "tools"> = {}): Promise<OfferedTool[]> {
     const lists = await Promise.all(
       [...this.#servers.values()].map(async (server) =>
@@ -83,16 +85,14 @@ export class ToolRegistry implements ToolDirectory {
     const server = this.#servers.get(name.slice(0, slash));
     if (slash < 0 || !server) return toolError(`There is no tool named ${name}.`);
     const own = name.slice(slash + 1);
-    const tool = (await untilAborted(server.tools(), context.signal)).find((known) => known.name === own);
+    const tool = (await untilAborted(server.tools(), context.signal)).find((offered) => offered.name === own);
     if (!tool) return toolError(noSuchTool(name, server.status));
     const info = this.#offered(server.name, tool, context.options.tools);
     // TOOLS-2.
-    if (info.policy === "deny") return toolError(`${name} may not be used here: it is denied.`);
+    if (info.policy === "deny") return toolError(`${name} is denied here.`);
     // TOOLS-3.
     if (context.is_rerun && !info.read_only && !tool.leaves_no_trace)
-      return toolError(
-        `${name} was not called: this step runs again only to be looked at, and the tool may change things.`,
-      );
+      return toolError(`${name} was not called: this is a rerun, and the tool may change things.`);
     const started = performance.now();
     const outcome = await refusalsAsResults(() => server.call(own, args, context), context.signal);
     const is_error = outcome.kind === "result" && outcome.is_error;
@@ -100,22 +100,37 @@ export class ToolRegistry implements ToolDirectory {
     return context.outputs.bounded(outcome);
   }
 
+  async try(name: string, args: JsonObject, signal: AbortSignal): Promise<ToolTrial> {
+    const tool = (await untilAborted(this.list(), signal)).find((offered) => offered.name === name);
+    if (!tool) return { kind: "unknown" };
+    // TOOLS-4.
+    if (!tool.read_only) return { kind: "refused", reason: "may change things: only agents call it" };
+    if (tool.policy === "deny") return { kind: "refused", reason: "is denied here" };
+    const started = performance.now();
+    const step = { ids: TRIAL_IDS, signal, emit: () => {}, is_rerun: true, options: {} } as const;
+    const outcome = await this.forStep(step).call(name, args);
+    return { kind: "called", outcome, latency_ms: performance.now() - started };
+  }
+
   #offered(server: string, tool: ServerTool, globs: ToolGlobs | undefined): OfferedTool {
     const { rules = {} } = this.#options;
     const name = `${server}/${tool.name}`;
-    const fits = (list: string[] | undefined): boolean => list?.some((glob) => fitsGlob(glob, name)) ?? false;
-    const read_only = tool.read_only || fits(rules.read_only);
+    const matches = (list: string[] | undefined): boolean => list?.some((glob) => matchesGlob(glob, name)) ?? false;
+    const read_only = tool.read_only || matches(rules.read_only);
     const info: ToolInfo = {
       name,
       description: tool.description,
       input_schema: tool.input_schema,
       read_only,
-      idempotent: read_only || tool.idempotent || fits(rules.idempotent),
+      idempotent: read_only || tool.idempotent || matches(rules.idempotent),
       destructive: tool.destructive && !read_only,
     };
     return { ...info, policy: policyOf(info, globs, rules) };
   }
 }
+
+/** No session has this id, so the tool finds no caller. */
+const TRIAL_IDS: ToolStep["ids"] = { agent_id: "trial", session_id: "trial", conversation_id: null, iteration: 0 };
 
 class StepTools implements SessionTools {
   readonly workspace: Workspace;
@@ -147,7 +162,7 @@ class StepTools implements SessionTools {
     const traceparent = parent === undefined ? undefined : childTraceparent(parent);
     const context = { ...this.#step, workspace, call_number, outputs, ...(traceparent && { traceparent }) };
     const started = performance.now();
-    const told = (end: Pick<StepCall, "output" | "error">, error_type = "tool_error"): void =>
+    const report = (end: Pick<StepCall, "output" | "error">, error_type = "tool_error"): void =>
       this.#step.emit({
         kind: "call",
         call: { kind: "tool", name, input: args, ...end, latency_ms: performance.now() - started },
@@ -159,11 +174,11 @@ class StepTools implements SessionTools {
         args,
         answered === undefined ? context : { ...context, answered },
       );
-      told(callEnd(outcome));
+      report(callEnd(outcome));
       return outcome;
     } catch (error) {
       const message = error instanceof Error ? error.message : String(error);
-      told({ output: null, error: message }, error instanceof StepError ? error.code : (error as Error)?.name);
+      report({ output: null, error: message }, error instanceof StepError ? error.code : (error as Error)?.name);
       throw error;
     }
   }
@@ -184,7 +199,7 @@ function noSuchTool(name: string, { name: server, status, error }: ServerStatus)
   return `${name} cannot be called now: the server ${server} is not connected${error === null ? "" : ` (${error})`}.`;
 }
 
-/** What a tool refuses, such as a path that leads out of the workspace, is told to the model; nothing is wrong with the step. */
+/** A refusal by a tool, such as a path outside the workspace, goes to the model; the step does not fail. */
 async function refusalsAsResults(call: () => Promise<ToolOutcome>, signal: AbortSignal): Promise<ToolOutcome> {
   try {
     return await call();
@@ -195,7 +210,7 @@ async function refusalsAsResults(call: () => Promise<ToolOutcome>, signal: Abort
   }
 }
 
-/** Does not wait longer than the step lives. */
+/** Waits at most until the signal aborts. */
 export async function untilAborted<Value>(promise: Promise<Value>, signal: AbortSignal): Promise<Value> {
   signal.throwIfAborted();
   const aborted = Promise.withResolvers<never>();

@@ -3,31 +3,28 @@ import type { Workspace } from "../monikers/tools/workspace.ts";
 import type { ServerStatus, ToolInfo, ToolOutcome, ToolStep } from "./tool.ts";
 import type { ToolOutputs } from "./tool-outputs.ts";
 
-/** A tool under the name that it has at its server. */
+/** A tool under its name at the server. */
 export type ServerTool = ToolInfo & {
-  /**
-   * It does nothing beyond the workspace and the frame of its step, so that it may be called in a step that runs again only to be
-   * looked at.
-   */
+  /** It affects only the workspace and its step's frame, so it may be called in a rerun. */
   leaves_no_trace?: true;
 };
 
-/** What a call knows beside its arguments. */
+/** What a call gets besides its arguments. */
 export type ToolCallContext = ToolStep & {
   workspace: Workspace;
-  /** Of the calls that its step makes, from 0. */
+  /** The number of the call within its step, from 0. */
   call_number: number;
-  /** Where files are kept that the call brings. */
+  /** Where the call's files are stored. */
   outputs: ToolOutputs;
-  /** A person's answer to what the tool asked when it was called before. */
+  /** A person's answer to the question that the tool asked in an earlier call. */
   answered?: { answer: JsonValue; resume: JsonValue };
 };
 
 /**
- * Tools that belong together.
+ * A group of tools.
  *
- * - `tools` waits for a server that has just been started, but not without end: then it answers what is known.
- * - `call` checks the arguments. What goes wrong with the call is a result with `is_error`; an abort throws the signal's reason.
+ * - `tools` waits a limited time for a server that was just started, then returns what is known.
+ * - `call` checks the arguments. A failed call is a result with `is_error`; an abort throws the signal's reason.
  */
 export interface ToolServer {
   readonly name: string;

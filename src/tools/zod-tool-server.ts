@@ -3,14 +3,14 @@ import type { JsonObject } from "../domain/json.ts";
 import type { ToolOutcome } from "./tool.ts";
 import { type ServerTool, type ToolCallContext, type ToolServer, toolError, toolResult } from "./tool-server.ts";
 
-/** A tool whose arguments are checked by a zod schema. What it answers as a plain text is a result. */
+/** A tool whose arguments are checked by a zod schema. It may return plain text as its result. */
 export type ZodTool = Pick<ServerTool, "name" | "description"> &
   Partial<Pick<ServerTool, "read_only" | "idempotent" | "destructive" | "leaves_no_trace">> & {
     input: z.ZodType;
     run(args: unknown, context: ToolCallContext): Promise<ToolOutcome | string>;
   };
 
-/** Keeps the arguments' type while a tool is written. */
+/** Infers the type of the arguments. */
 export const zodTool = <Args>(
   tool: Omit<ZodTool, "input" | "run"> & {
     input: z.ZodType<Args>;
@@ -18,7 +18,7 @@ export const zodTool = <Args>(
   },
 ): ZodTool => tool;
 
-/** A server in this process. */
+/** A tool server in this process. */
 export class ZodToolServer implements ToolServer {
   readonly name: string;
   #tools: ReadonlyMap<string, { tool: ZodTool; info: ServerTool }> = new Map();
@@ -28,7 +28,7 @@ export class ZodToolServer implements ToolServer {
     this.replace(tools);
   }
 
-  /** From now on these are its tools. */
+  /** Replaces its tools. */
   replace(tools: readonly ZodTool[]): void {
     this.#tools = new Map(tools.map((tool) => [tool.name, { tool, info: infoOf(tool) }]));
   }
@@ -42,11 +42,11 @@ export class ZodToolServer implements ToolServer {
   }
 
   async call(name: string, args: JsonObject, context: ToolCallContext): Promise<ToolOutcome> {
-    const known = this.#tools.get(name);
-    if (!known) return toolError(`There is no tool named ${this.name}/${name}.`);
-    const parsed = known.tool.input.safeParse(args);
+    const entry = this.#tools.get(name);
+    if (!entry) return toolError(`There is no tool named ${this.name}/${name}.`);
+    const parsed = entry.tool.input.safeParse(args);
     if (!parsed.success) return badArguments(`${this.name}/${name}`, parsed.error);
-    const outcome = await known.tool.run(parsed.data, context);
+    const outcome = await entry.tool.run(parsed.data, context);
     return typeof outcome === "string" ? toolResult(outcome) : outcome;
   }
 }

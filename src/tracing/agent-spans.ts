@@ -10,16 +10,16 @@ import { turnIds } from "./turn-ids.ts";
 
 type NewTurn = {
   first_iteration: number;
-  /** The `traceparent` of whoever started the session; null for any turn but its first. */
+  /** The `traceparent` of the request or step that started the session; null except for the first turn. */
   parent: string | null;
-  /** When its first step began; absent where that begins now. */
+  /** When its first step began; default: now. */
   at?: number;
-  /** It is exported by this process; one that an earlier process exported is only gone on with. */
+  /** This process exports it; a turn exported by an earlier process is only continued. */
   is_owed: boolean;
   guidance: readonly JsonValue[];
 };
 
-/** A turn of an agent, `invoke_agent`: its first step, and those that follow without the session being told anything. */
+/** A turn of an agent, `invoke_agent`: its first step and those that follow without new guidance. */
 export class TurnSpan {
   readonly first_iteration: number;
   readonly #tracer: Tracer;
@@ -60,7 +60,7 @@ export class TurnSpan {
     return this.#span.traceparent;
   }
 
-  /** A step begins or ends: until now the turn lasts at least. */
+  /** A step begins or ends: the turn lasts at least until now. */
   touch(): void {
     this.#hasSteps = true;
     this.#lastAt = Date.now();
@@ -75,8 +75,8 @@ export class TurnSpan {
     this.#span.set({ [ATTRIBUTE.provider]: provider, [ATTRIBUTE.request_model]: model });
   }
 
-  /** What its last step said; null after one that failed. */
-  said(text: string | null): void {
+  /** The text of its last step; null after a failed one. */
+  output(text: string | null): void {
     this.#error = undefined;
     if (text !== null && this.#tracer.captures_content)
       this.#span.set({ [ATTRIBUTE.output_messages]: outputMessages(text, undefined) });
@@ -86,7 +86,7 @@ export class TurnSpan {
     this.#error = error_type;
   }
 
-  /** Once: a turn that goes on after it was ended, because a pause was over, is not exported again. */
+  /** Only once: a turn that continues after it was ended, for example after a pause, is not exported again. */
   end({ status, stop_reason }: Pick<Session, "status" | "stop_reason">): void {
     if (!this.#is_owed || !this.#hasSteps) return;
     this.#is_owed = false;
@@ -104,7 +104,7 @@ export class TurnSpan {
 
 type NewStep = { session: Session; attempt: number; version: string | null; remote: string | undefined };
 
-/** One attempt at a step, with what it calls and the commit of what came of it. */
+/** One attempt at a step, with its calls and its commit. */
 export class StepSpan {
   readonly #tracer: Tracer;
   readonly #turn: TurnSpan;
@@ -137,7 +137,7 @@ export class StepSpan {
     return this.#span.traceparent;
   }
 
-  /** A call of a model or a tool that is over. */
+  /** A finished call to a model or tool. */
   called(call: StepCall, details: CallSpan = {}): void {
     this.#turn.called(call);
     const ended = Date.now();
@@ -215,13 +215,13 @@ export class StepSpan {
     }
   }
 
-  /** The step is stored; it used what these actions brought. */
+  /** The step was committed and used the guidance of these actions. */
   committed(text: string | null, consumed: readonly Action[]): void {
     for (const { action_id, action_type, metadata } of consumed) {
       const place = readTraceparent(metadata["traceparent"]);
       if (place) this.#span.link(place, { [ATTRIBUTE.action_id]: action_id, [ATTRIBUTE.action_type]: action_type });
     }
-    this.#turn.said(text);
+    this.#turn.output(text);
     this.#end("ok", {});
   }
 
@@ -230,7 +230,7 @@ export class StepSpan {
     this.#end("error", { error_type, error_message });
   }
 
-  /** Ended from outside; that is no failure of the step. */
+  /** Ended from outside; not a failure of the step. */
   cut(reason: string): void {
     this.#end(reason, {});
   }
@@ -250,7 +250,7 @@ const sessionAttributes = ({ agent_id, session_id }: Session): Attributes => ({
   [ATTRIBUTE.session]: session_id,
 });
 
-/** Of a span that was passed on before it was made. */
+/** The id of a span that was propagated before it was created. */
 function spanIdOf(traceparent: string | undefined): { span_id?: string } {
   const place = readTraceparent(traceparent);
   return place ? { span_id: place.span_id } : {};

@@ -1,18 +1,18 @@
 import { isObject, type JsonObject, type JsonValue } from "../domain/json.ts";
 
-/** Characters that one attribute may have. */
+/** The longest attribute, in characters. */
 const LONGEST = 32_000;
-/** Of one text within it; so that what is cut is still JSON. */
+/** The longest text within one, so that a truncated attribute is still JSON. */
 const LONGEST_PART = 8000;
 
 type Part = JsonObject;
 type Message = { role: string; parts: Part[] };
 
-/** A value as an attribute has it. */
+/** A value as an attribute. */
 export const asText = (value: JsonValue | undefined): string =>
   shortened(typeof value === "string" ? value : JSON.stringify(value ?? null), LONGEST);
 
-/** What a model was told, as the conventions write messages; the newest where they are too long. */
+/** A model's input in the conventions' message format; only the newest messages if it is too long. */
 export function inputMessages(input: JsonValue): string {
   const { messages } = isObject(input) ? input : {};
   return fitting(Array.isArray(messages) ? messages.filter(isObject).map(toMessage) : [userMessage(input)]);
@@ -25,16 +25,16 @@ export function instructions(input: JsonValue): string | undefined {
 
 export function outputMessages(output: JsonValue, finish_reason: string | undefined): string | undefined {
   if (output === null) return undefined;
-  const said = isObject(output) ? output : { text: output };
+  const reply = isObject(output) ? output : { text: output };
   const finish = finish_reason === undefined ? {} : { finish_reason };
-  return JSON.stringify([{ ...toMessage({ ...said, role: "assistant" }), ...finish }]);
+  return JSON.stringify([{ ...toMessage({ ...reply, role: "assistant" }), ...finish }]);
 }
 
-/** Guidance that began a turn. */
+/** The guidance that began a turn. */
 export const guidanceMessages = (guidance: readonly JsonValue[]): string => fitting(guidance.map(userMessage));
 
-function userMessage(said: JsonValue): Message {
-  const text = isObject(said) && typeof said["text"] === "string" ? said["text"] : said;
+function userMessage(item: JsonValue): Message {
+  const text = isObject(item) && typeof item["text"] === "string" ? item["text"] : item;
   return { role: "user", parts: [textPart(text)] };
 }
 
@@ -67,15 +67,15 @@ const partText = (value: JsonValue | undefined, longest = LONGEST_PART): string 
 const shortened = (text: string, longest: number): string =>
   text.length > longest ? `${text.slice(0, longest).toWellFormed()}…` : text;
 
-/** As many of the last ones as fit. */
+/** As many of the last messages as fit. */
 function fitting(messages: readonly Message[]): string {
   let room = LONGEST;
-  const kept: string[] = [];
+  const parts: string[] = [];
   for (const message of messages.toReversed()) {
     const text = JSON.stringify(message);
     room -= text.length;
-    if (room < 0 && kept.length > 0) break;
-    kept.unshift(text);
+    if (room < 0 && parts.length > 0) break;
+    parts.unshift(text);
   }
-  return `[${kept.join(",")}]`;
+  return `[${parts.join(",")}]`;
 }

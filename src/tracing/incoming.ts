@@ -2,9 +2,9 @@ import { AsyncLocalStorage } from "node:async_hooks";
 
 const incoming = new AsyncLocalStorage<string | undefined>();
 
-/** Handles a request that came with this `traceparent`. */
+/** Handles a request that carries this `traceparent`. */
 export const withIncoming = <Result>(traceparent: string | undefined, work: () => Result): Result =>
   incoming.run(traceparent, work);
 
-/** The `traceparent` of the request that the running code handles, as it was sent. */
+/** The `traceparent` of the request being handled, as received. */
 export const incomingTraceparent = (): string | undefined => incoming.getStore();

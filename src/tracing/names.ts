@@ -1,10 +1,10 @@
 /**
- * Every name of a span and of an attribute. Those that begin with `gen_ai.` are of OpenTelemetry's semantic conventions for
- * generative AI, which are still in development: a change of theirs is a change of this file.
+ * Every span and attribute name. Names that begin with `gen_ai.` belong to OpenTelemetry's semantic conventions for generative
+ * AI, which are still in development; when they change, this file changes.
  */
 
 export const SPAN = {
-  /** A turn of an agent: from a step that was told something up to the next such step. */
+  /** A turn of an agent: from a step with new guidance to the next such step. */
   turn: (agent_id: string) => `invoke_agent ${agent_id}`,
   step: (moniker: string) => `step ${moniker}`,
   model: (model: string) => `chat ${model}`,
@@ -21,7 +21,7 @@ export const ATTRIBUTE = {
   provider: "gen_ai.provider.name",
   /** The session. */
   conversation: "gen_ai.conversation.id",
-  /** The same for backends that group traces by it. */
+  /** The same, for backends that group traces by it. */
   session: "session.id",
   agent_id: "gen_ai.agent.id",
   agent_name: "gen_ai.agent.name",
@@ -43,7 +43,7 @@ export const ATTRIBUTE = {
   tool_arguments: "gen_ai.tool.call.arguments",
   tool_result: "gen_ai.tool.call.result",
 
-  // What no convention names.
+  // Names without a convention.
   moniker: "everstep.moniker",
   moniker_version: "everstep.moniker.version",
   iteration: "everstep.iteration",
@@ -62,7 +62,7 @@ export const ATTRIBUTE = {
   outcome: "everstep.outcome",
 } as const;
 
-/** What the conventions call providers that have another name here. */
+/** The conventions' names for providers that we name differently. */
 const PROVIDERS: Readonly<Record<string, string>> = { google: "gcp.gemini", azure: "azure.ai.openai" };
 
 /** The parts of `provider/model`. */

@@ -5,26 +5,26 @@ import { ATTRIBUTE, SPAN } from "./names.ts";
 import type { Tracer } from "./tracer.ts";
 
 type Request = { action_type: string; session_id?: string | undefined; metadata?: JsonObject | undefined };
-/** `metadata` leads from the action's row to the span, so that a step that uses it days later can be linked to it. */
+/** `metadata` links the action's row to the span, so that a step that uses it days later can be linked to it. */
 type TracedRequest = { metadata: JsonObject; end: (outcome: RequestOutcome | null) => void };
 type RequestOutcome = { kind: string; action_id?: string; session_id?: string };
 
 /**
- * The span of a request. It belongs to the trace that the request came with, by its header or in its metadata, else to one of its
- * own. `end` is told null where the request failed.
+ * The span of a request. It belongs to the trace that the request carries in its header or metadata, else to a new one. `end`
+ * gets null if the request failed.
  */
 export type TraceRequest = (request: Request) => TracedRequest;
 
-/** Carries a request out; where requests are traced, within a span. */
+/** Handles a request, within a span if tracing is on. */
 export function inRequestSpan<Outcome extends RequestOutcome>(
   trace: TraceRequest | undefined,
   request: Request,
   work: (metadata: JsonObject | undefined) => Promise<Outcome>,
 ): Promise<Outcome> {
-  return trace ? carriedOut(trace(request), work) : work(request.metadata);
+  return trace ? traced(trace(request), work) : work(request.metadata);
 }
 
-async function carriedOut<Outcome extends RequestOutcome>(
+async function traced<Outcome extends RequestOutcome>(
   { metadata, end }: TracedRequest,
   work: (metadata: JsonObject) => Promise<Outcome>,
 ): Promise<Outcome> {

@@ -8,13 +8,13 @@ export const SAMPLERS = [
   "parentbased_traceidratio",
 ] as const;
 
-/** What of the environment's `OTEL_…` is not left to the exporter, which reads address, headers, limits and certificates itself. */
+/** The `OTEL_…` settings not left to the exporter, which reads address, headers, limits and certificates itself. */
 export type TracingSettings = {
   captures_content: boolean;
   service_name: string | undefined;
   sampler: (typeof SAMPLERS)[number];
-  /** For samplers by ratio, from 0 to 1. */
+  /** For ratio samplers, from 0 to 1. */
   ratio: number;
-  /** Milliseconds that spans wait until they are sent along with others; the standard's 5,000 by default. */
+  /** How long spans wait to be batched, in milliseconds. Default: the standard's 5,000. */
   delay_ms: number | undefined;
 };

@@ -9,27 +9,27 @@ export type NewSpan = {
   kind: SpanKind;
   /** A `traceparent`; null for the first span of a trace. */
   parent: string | null;
-  /** Of the first span of a trace; made up where absent. */
+  /** Only for the first span of a trace; generated if absent. */
   trace_id?: string;
-  /** Made up where absent. */
+  /** Generated if absent. */
   span_id?: string;
-  /** When it began, in milliseconds since 1970; now where absent. */
+  /** Start time in milliseconds since 1970. Default: now. */
   at?: number;
   attributes: Attributes;
 };
 
 export type SpanEnd = {
-  /** What kind of error it ended with; absent where it went well. */
+  /** The kind of error it ended with; absent on success. */
   error_type?: string | undefined;
-  /** What the error says, for those who may read content. */
+  /** The error's message; exported only if content is. */
   error_message?: string | undefined;
-  /** In milliseconds since 1970; now where absent. */
+  /** In milliseconds since 1970. Default: now. */
   at?: number;
 };
 
-/** A span under way. One that is never ended is not exported. */
+/** A span in progress. One that is never ended is not exported. */
 export interface Span {
-  /** Where it stands, to be passed on. */
+  /** Its context, to propagate. */
   readonly traceparent: string;
   set(attributes: Attributes): void;
   link(place: SpanPlace, attributes: Attributes): void;
@@ -37,13 +37,13 @@ export interface Span {
 }
 
 /**
- * Makes spans and hands them on.
+ * Creates and exports spans.
  *
- * - No method throws, waits or takes long, whatever becomes of the spans.
- * - Absent where tracing is off: whoever has none does nothing more than without.
+ * - No method throws, waits or takes long, whatever happens to the spans.
+ * - Absent if tracing is off, which then costs nothing.
  */
 export interface Tracer {
-  /** Whether spans may carry what was said: prompts, replies, arguments, results, texts of errors. */
+  /** Whether spans may carry content: prompts, replies, arguments, results, error messages. */
   readonly captures_content: boolean;
   start(span: NewSpan): Span;
 }

@@ -5,28 +5,31 @@ import type { ClaimedDelivery, WebhookStore } from "../store/store.ts";
 import type { DeliveryAddresses } from "./delivery-addresses.ts";
 import { type PostOutcome, postDelivery } from "./post-delivery.ts";
 
-/** How an attempt ended: `failed` is tried again. */
+/** How an attempt ended; `failed` is retried. */
 export type AttemptOutcome = "delivered" | "failed" | "given_up";
 
 export type DelivererOptions = {
   addresses: DeliveryAddresses;
-  /** Told of each attempt that ended. */
-  attempted?: (outcome: AttemptOutcome) => void;
-  /** Told where the store does not answer. */
-  troubled?: (error: unknown) => void;
+  /** Called after each attempt. */
+  onAttempt?: (outcome: AttemptOutcome) => void;
+  /** Called if the store does not answer. */
+  onError?: (error: unknown) => void;
   tuning?: Partial<DelivererTuning>;
 };
 
 export type DelivererTuning = {
-  /** Milliseconds that an attempt may take. 15,000 by default. */
+  /** Time limit of an attempt, in milliseconds. Default 15,000. */
   timeout_ms: number;
-  /** Milliseconds before the second attempt, doubled for each further one. 1,000 by default. */
+  /** Delay before the second attempt, doubled for each further one, in milliseconds. Default 1,000. */
   first_backoff_ms: number;
-  /** The longest wait between two attempts in milliseconds. An hour by default. */
+  /** The longest delay between two attempts, in milliseconds. Default one hour. */
   longest_backoff_ms: number;
-  /** How often it looks for what nobody told of, in milliseconds: what other processes left, what waits since a restart. 5,000 by default. */
-  look_ms: number;
-  /** Milliseconds after which what was delivered or given up is removed. Seven days by default. */
+  /**
+   * How often to poll for deliveries that no notification announced, such as those of other processes or from before a restart,
+   * in milliseconds. Default 5,000.
+   */
+  poll_ms: number;
+  /** Finished deliveries are removed after this many milliseconds. Default seven days. */
   keep_ms: number;
 };
 const HOUR_MS = 3_600_000;
@@ -34,25 +37,25 @@ const TUNING: DelivererTuning = {
   timeout_ms: 15_000,
   first_backoff_ms: 1000,
   longest_backoff_ms: HOUR_MS,
-  look_ms: 5000,
+  poll_ms: 5000,
   keep_ms: 7 * 24 * HOUR_MS,
 };
 
-/** Attempts under way for one webhook, so that one that hangs keeps none of the others waiting. */
+/** The most attempts in progress per webhook, so that a slow one does not delay the others. */
 const MOST_PER_WEBHOOK = 4;
-/** By how much a wait differs at random, so that a receiver that comes back is not met by all at once. */
+/** Random variation of delays, so that a receiver that comes back is not flooded. */
 const JITTER = 0.2;
-/** The receiver wants no more of it. */
+/** The receiver wants no more deliveries. */
 const GONE = 410;
-/** Milliseconds that attempts may take to finish when the process stops. */
+/** How long attempts may take to finish when the process stops, in milliseconds. */
 const STOP_GRACE_MS = 3000;
 
 /**
- * Sends deliveries. It is idle, or looks what is due; each attempt is on its own from the claim to its end in the store.
+ * Sends deliveries. It is idle or polls for due deliveries; each attempt runs on its own from claim to settlement.
  *
- * DELIVERER-1  An attempt is written after it ended. A crash in between repeats it, with the same id and the same body.
- * DELIVERER-2  A delivery is tried until the receiver takes it, with growing waits, and given up when it fails after its
- *     `retry_until`: each is tried at least once, however long it waited behind an earlier one.
+ * DELIVERER-1  An attempt is recorded after it ended. A crash in between repeats it, with the same id and body.
+ * DELIVERER-2  A delivery is retried with backoff until the receiver accepts it, and abandoned if it fails after its
+ *              `retry_until`. Each is tried at least once, however long it waited behind an earlier one.
  */
 export class Deliverer {
   readonly #store: WebhookStore;
@@ -60,13 +63,13 @@ export class Deliverer {
   readonly #tuning: DelivererTuning;
   readonly #stopping = new AbortController();
   readonly #attempts = new Set<Promise<void>>();
-  /** How many attempts are under way for each webhook. */
+  /** The number of attempts in progress per webhook. */
   readonly #busy = new Map<string, number>();
   #unlisten = () => {};
   #timer: NodeJS.Timeout | undefined;
   #cleaner: NodeJS.Timeout | undefined;
-  #looking: Promise<void> | null = null;
-  #mustLookAgain = false;
+  #polling: Promise<void> | null = null;
+  #isNotified = false;
   #isStopped = false;
 
   constructor(store: WebhookStore, options: DelivererOptions) {
@@ -76,65 +79,65 @@ export class Deliverer {
   }
 
   start(): void {
-    this.#unlisten = this.#store.onDue(() => this.#look());
+    this.#unlisten = this.#store.onDue(() => this.#poll());
     this.#cleaner = setInterval(() => void this.#clean(), HOUR_MS).unref();
-    this.#look();
+    this.#poll();
     void this.#clean();
   }
 
-  /** Claims no more, lets attempts finish for a moment, then ends them: they are repeated by whoever comes next. */
+  /** Claims no more, lets attempts finish for a moment, then aborts them; the next process retries them. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     this.#unlisten();
     clearTimeout(this.#timer);
     clearInterval(this.#cleaner);
     const grace = setTimeout(() => this.#stopping.abort(), STOP_GRACE_MS);
-    await this.#looking;
+    await this.#polling;
     await Promise.all(this.#attempts);
     clearTimeout(grace);
   }
 
-  #look(): void {
+  #poll(): void {
     if (this.#isStopped) return;
-    this.#mustLookAgain = true;
-    this.#looking ??= this.#lookWhileAsked().finally(() => {
-      this.#looking = null;
-      if (this.#mustLookAgain) this.#look();
+    this.#isNotified = true;
+    this.#polling ??= this.#claimWhileNotified().finally(() => {
+      this.#polling = null;
+      if (this.#isNotified) this.#poll();
     });
   }
 
-  async #lookWhileAsked(): Promise<void> {
+  async #claimWhileNotified(): Promise<void> {
     clearTimeout(this.#timer);
-    while (this.#mustLookAgain && !this.#isStopped) {
-      this.#mustLookAgain = false;
+    while (this.#isNotified && !this.#isStopped) {
+      this.#isNotified = false;
       try {
         const most = MOST_PER_WEBHOOK;
         for (const claimed of await this.#store.claim({ now: now(), most, busy: this.#busy })) this.#begin(claimed);
       } catch (error) {
-        this.#options.troubled?.(error);
+        this.#options.onError?.(error);
       }
     }
-    this.#lookIn(this.#tuning.look_ms);
+    this.#pollIn(this.#tuning.poll_ms);
   }
 
-  #lookIn(ms: number): void {
+  #pollIn(ms: number): void {
     if (this.#isStopped) return;
     clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => this.#look(), ms).unref();
+    this.#timer = setTimeout(() => this.#poll(), ms).unref();
   }
 
   #begin(claimed: ClaimedDelivery): void {
     const { webhook_id } = claimed.webhook;
     this.#busy.set(webhook_id, (this.#busy.get(webhook_id) ?? 0) + 1);
     const attempt = this.#attempt(claimed)
-      .catch((error: unknown) => this.#options.troubled?.(error))
+      .catch((error: unknown) => this.#options.onError?.(error))
       .finally(() => {
         this.#attempts.delete(attempt);
         const left = (this.#busy.get(webhook_id) ?? 1) - 1;
         if (left > 0) this.#busy.set(webhook_id, left);
         else this.#busy.delete(webhook_id);
-        // Another of its session, or of its webhook, may be next.
-        this.#look();
+        // Another delivery of its session or webhook may be next.
+        this.#poll();
       });
     this.#attempts.add(attempt);
   }
@@ -154,14 +157,14 @@ export class Deliverer {
     if (this.#stopping.signal.aborted && outcome.error !== null) return this.#store.settle(delivery);
     const settled = this.#after(delivery, outcome);
     await this.#store.settle(settled); // DELIVERER-1
-    this.#options.attempted?.(settled.status === "pending" ? "failed" : settled.status);
+    this.#options.onAttempt?.(settled.status === "pending" ? "failed" : settled.status);
     if (settled.next_attempt_at !== null) this.#retryAt(Date.parse(settled.next_attempt_at));
   }
 
-  /** The next look is not later than that. */
+  /** Polls no later than that. */
   #retryAt(time: number): void {
     const wait = Math.max(0, time - Date.now());
-    if (wait < this.#tuning.look_ms) setTimeout(() => this.#look(), wait + 1).unref();
+    if (wait < this.#tuning.poll_ms) setTimeout(() => this.#poll(), wait + 1).unref();
   }
 
   /** DELIVERER-2. */
@@ -194,12 +197,12 @@ export class Deliverer {
     try {
       while (!this.#isStopped && (await this.#store.removeEnded(before)) > 0);
     } catch (error) {
-      this.#options.troubled?.(error);
+      this.#options.onError?.(error);
     }
   }
 }
 
-/** The newest, and the one before while it still counts. */
+/** The newest, and the previous one while it is valid. */
 const secretsOf = ({ secret, former_secret, former_secret_until }: StoredWebhook): string[] =>
   former_secret !== null && former_secret_until !== null && Date.parse(former_secret_until) > Date.now()
     ? [secret, former_secret]

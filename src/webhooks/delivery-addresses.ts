@@ -1,7 +1,7 @@
 import { BlockList, isIP } from "node:net";
 import { EverstepError } from "../domain/errors.ts";
 
-/** Networks that are not the public internet, and addresses by which clouds tell machines their secrets. */
+/** Networks outside the public internet, and the addresses of cloud metadata services. */
 const REFUSED: readonly string[] = [
   "0.0.0.0/8",
   "10.0.0.0/8",
@@ -19,7 +19,7 @@ const REFUSED: readonly string[] = [
   "203.0.113.0/24",
   "224.0.0.0/4",
   "240.0.0.0/4",
-  // Unspecified, loopback and addresses that only wrap one of IPv4.
+  // Unspecified, loopback and IPv4-compatible addresses.
   "::/96",
   "64:ff9b::/96",
   "64:ff9b:1::/48",
@@ -35,21 +35,21 @@ const REFUSED: readonly string[] = [
 
 const HOST_NAME = /^(?!-)[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*\.?$/i;
 
-/** Whether a text can stand in EVERSTEP_WEBHOOK_ALLOW: an address, a network, or the name of a host. */
+/** Whether a text is valid in EVERSTEP_WEBHOOK_ALLOW: an address, a network, or a host name. */
 export const isAllowedEntry = (entry: string): boolean => toNetwork(entry) !== null || HOST_NAME.test(entry);
 
 /**
- * Which addresses deliveries may be sent to.
+ * Decides which addresses deliveries may be sent to.
  *
- * ADDRESSES-1  What counts is the address that is connected to, not the name: a name may lead somewhere else a moment later.
- * ADDRESSES-2  An address of IPv4 within one of IPv6 is judged as the one of IPv4.
+ * ADDRESSES-1  The address connected to counts, not the name: a name may resolve to something else a moment later.
+ * ADDRESSES-2  An IPv4 address embedded in IPv6 is judged as IPv4.
  */
 export class DeliveryAddresses {
   readonly #refused = listOf(REFUSED);
   readonly #allowed: BlockList;
   readonly #names: ReadonlySet<string>;
 
-  /** `allow` are addresses, networks and names that may be used though they are not public. */
+  /** `allow`: addresses, networks and names allowed although they are not public. */
   constructor(allow: readonly string[]) {
     this.#allowed = listOf(allow.filter((entry) => toNetwork(entry) !== null));
     this.#names = new Set(allow.filter((entry) => toNetwork(entry) === null).map(plainName));
@@ -62,25 +62,25 @@ export class DeliveryAddresses {
     return isIP(plain) !== 0 && (this.#allowed.check(plain, family) || !this.#refused.check(plain, family));
   }
 
-  /** Why no delivery would ever go to this address, as far as can be told without asking for its name; null where it may. */
+  /** Why no delivery could ever go to this URL, as far as is known without resolving its name; null if it may. */
   problemOf(url: URL): EverstepError | null {
     const host = hostOf(url);
     if (isIP(host) !== 0) return this.mayConnect(host, host) ? null : addressRefused(host, [host]);
-    const isOfThisMachine = /(?:^|\.)localhost\.?$/.test(host);
-    return !isOfThisMachine || this.mayConnect(host, "127.0.0.1") || this.mayConnect(host, "::1")
+    const isLocalhost = /(?:^|\.)localhost\.?$/.test(host);
+    return !isLocalhost || this.mayConnect(host, "127.0.0.1") || this.mayConnect(host, "::1")
       ? null
       : addressRefused(host, ["127.0.0.1"]);
   }
 }
 
-/** Without the brackets that an address of IPv6 has in a URL. */
+/** Without the brackets around an IPv6 address. */
 export const hostOf = ({ hostname }: URL): string => hostname.replace(/^\[|\]$/g, "");
 
 export const addressRefused = (host: string, addresses: readonly string[]): EverstepError =>
   new EverstepError(
     "webhook_address_refused",
     `${host} is ${addresses.join(", ")}, which is not a public address`,
-    "name a public one, or allow it by EVERSTEP_WEBHOOK_ALLOW",
+    "use a public address, or allow this one with EVERSTEP_WEBHOOK_ALLOW",
   );
 
 const plainName = (name: string): string => name.toLowerCase().replace(/\.$/, "");

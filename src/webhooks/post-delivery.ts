@@ -5,30 +5,30 @@ import { isIP, type LookupFunction } from "node:net";
 import { VERSION } from "../domain/version.ts";
 import { addressRefused, type DeliveryAddresses, hostOf } from "./delivery-addresses.ts";
 
-/** How an attempt ended. `response_status` is null where nobody answered, `error` where the receiver took the delivery. */
+/** How an attempt ended. `response_status` is null if there was no response, `error` if the receiver accepted the delivery. */
 export type PostOutcome = { response_status: number | null; error: string | null; retry_after_s: number | null };
 
 export type Post = {
   url: string;
   body: string;
   headers: Record<string, string>;
-  /** Milliseconds from the first try to connect to the end of the answer. */
+  /** Time limit from connecting to the end of the response, in milliseconds. */
   timeout_ms: number;
-  /** Ends the attempt at once. */
+  /** Aborts the attempt. */
   signal: AbortSignal;
 };
 
-/** Bytes of an answer that are read; only its status counts. */
+/** The most bytes read of a response; only its status matters. */
 const MOST_READ = 64 * 1024;
 const LONGEST_ERROR = 500;
 const USER_AGENT = `Everstep/${VERSION}`;
 
-/** Posts once. A redirect is a failure: whoever could redirect could reach what may not be reached. */
+/** Posts once. A redirect is a failure: it could lead to a refused address. */
 export function postDelivery({ url, body, headers, timeout_ms, signal }: Post, addresses: DeliveryAddresses) {
   return new Promise<PostOutcome>((resolve) => {
     const target = new URL(url);
     const host = hostOf(target);
-    // A host that is an address is connected to without a lookup.
+    // A literal address is connected to without a lookup.
     if (isIP(host) !== 0 && !addresses.mayConnect(host, host)) return resolve(failed(addressRefused(host, [host])));
     const limit = AbortSignal.timeout(timeout_ms);
     const send = target.protocol === "https:" ? requestHttps : requestHttp;
@@ -40,15 +40,15 @@ export function postDelivery({ url, body, headers, timeout_ms, signal }: Post, a
         "content-length": Buffer.byteLength(body),
         ...headers,
       },
-      // Each attempt makes its own connection, and so asks for the address.
+      // Each attempt opens its own connection and resolves the name again.
       agent: false,
       lookup: checkedLookup(addresses),
       signal: AbortSignal.any([signal, limit]),
     });
-    // Once its status has arrived the receiver has answered, however the answer goes on.
+    // Once the status has arrived, the outcome is known, whatever happens to the rest.
     let answered: PostOutcome | null = null;
     request.on("error", (error) => {
-      const cause = limit.aborted ? new Error(`there was no answer within ${timeout_ms / 1000} s`) : error;
+      const cause = limit.aborted ? new Error(`no response within ${timeout_ms / 1000} s`) : error;
       resolve(answered ?? failed(cause));
     });
     request.on("response", (response) => {
@@ -66,7 +66,7 @@ export function postDelivery({ url, body, headers, timeout_ms, signal }: Post, a
   });
 }
 
-/** ADDRESSES-1: gives to the socket only addresses that may be connected to. */
+/** ADDRESSES-1: passes only allowed addresses to the socket. */
 function checkedLookup(addresses: DeliveryAddresses): LookupFunction {
   return (host, options, callback) => {
     dns.lookup(host, { ...options, all: true }, (error, resolved) => {
@@ -84,13 +84,13 @@ function checkedLookup(addresses: DeliveryAddresses): LookupFunction {
 }
 
 function outcomeOf(response_status: number, retryAfter: string | undefined): PostOutcome {
-  const isTaken = response_status >= 200 && response_status < 300;
-  const why = response_status >= 300 && response_status < 400 ? ", and redirects are not followed" : "";
+  const isAccepted = response_status >= 200 && response_status < 300;
+  const why = response_status >= 300 && response_status < 400 ? "; redirects are not followed" : "";
   const seconds = Number(retryAfter);
   return {
     response_status,
-    error: isTaken ? null : `the receiver answered ${response_status}${why}`,
-    retry_after_s: !isTaken && retryAfter !== undefined && Number.isFinite(seconds) && seconds > 0 ? seconds : null,
+    error: isAccepted ? null : `the receiver answered ${response_status}${why}`,
+    retry_after_s: !isAccepted && retryAfter !== undefined && Number.isFinite(seconds) && seconds > 0 ? seconds : null,
   };
 }
 
@@ -100,6 +100,6 @@ const failed = (error: Error): PostOutcome => ({
   retry_after_s: null,
 });
 
-/** Where several addresses were tried, the error has no words of its own. */
+/** If several addresses were tried, the error has no message of its own. */
 const messageOf = (error: Error): string =>
   error instanceof AggregateError ? error.errors.map((one) => (one as Error).message).join("; ") : error.message;

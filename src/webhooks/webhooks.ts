@@ -9,10 +9,10 @@ type PutOutcome =
   | { kind: "created" | "changed"; webhook: StoredWebhook }
   | { kind: "invalid"; path: string; message: string };
 
-/** How long the secret before the newest one still signs. */
+/** How long the previous secret still signs. */
 const FORMER_SECRET_MS = 24 * 3_600_000;
 
-/** What people do with webhooks. */
+/** What clients do with webhooks. */
 export class Webhooks {
   readonly store: WebhookStore;
   readonly #addresses: DeliveryAddresses;
@@ -38,7 +38,7 @@ export class Webhooks {
       created_at: at,
       updated_at: at,
     });
-    // One that was there keeps the secret that it had.
+    // An existing webhook keeps its secret.
     return { kind: webhook.secret === secret ? "created" : "changed", webhook };
   }
 
@@ -49,7 +49,7 @@ export class Webhooks {
     });
   }
 
-  /** Null where the webhook has no such delivery. */
+  /** Null if the webhook has no such delivery. */
   async sendAgain(webhook_id: string, delivery_id: string): Promise<StoredDelivery | null> {
     const delivery = await this.store.getDelivery(delivery_id);
     if (delivery?.webhook_id !== webhook_id) return null;
@@ -60,8 +60,8 @@ export class Webhooks {
   #problemOf(text: string): string | null {
     const url = URL.parse(text);
     if (url === null || !/^https?:$/.test(url.protocol)) return "must be an http:// or https:// address";
-    // It would be shown to everybody who may list webhooks.
-    if (url.username !== "" || url.password !== "") return "must not have a user or a password in it";
+    // It would be visible to everybody who may list webhooks.
+    if (url.username !== "" || url.password !== "") return "must not contain a user or password";
     return this.#addresses.problemOf(url)?.message ?? null;
   }
 }

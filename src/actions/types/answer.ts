@@ -6,19 +6,19 @@ import { defineAction, enqueue, rejectEnded } from "../action-definition.ts";
 import { addGuidance } from "../add-guidance.ts";
 import type { Refusal } from "../refusal.ts";
 
-/** An answer to what a session asks. The step that the question waits for gets it as guidance. */
+/** An answer to a session's open question. The next step gets it as guidance. */
 export const answer = defineAction({
   payload: z.object({
     answer: jsonSchema.refine((value) => value !== undefined, "is required"),
-    /** The question that is meant; the one that is open where absent. */
+    /** The question answered; the open one if absent. */
     question_id: idSchema.optional(),
-    /** Who answers, where the metadata do not say. */
+    /** Who answers, unless the metadata say so. */
     user_id: z.string().min(1).max(500).optional(),
   }),
   target: "existing",
   route: {
     verb: "answer",
-    summary: "Answer what the session asks",
+    summary: "Answer the session's question",
     example: { answer: "yes", user_id: "ann" },
     targets: ["session_id"],
     may_conflict: true,
@@ -56,7 +56,5 @@ export const answer = defineAction({
 const closed = (session_id: string, question_id: string | undefined): Refusal => ({
   kind: "conflict",
   detail:
-    question_id === undefined
-      ? `session ${session_id} asks nothing now`
-      : `question ${question_id} is not open any more`,
+    question_id === undefined ? `session ${session_id} has no open question` : `question ${question_id} is closed`,
 });

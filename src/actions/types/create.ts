@@ -7,7 +7,7 @@ import { defineAction, refusedOptions } from "../action-definition.ts";
 import { actionOf } from "../action-request.ts";
 import { newSession } from "../new-session.ts";
 
-/** The session is written together with the request, so that its id can be used at once. */
+/** The session is written together with the request, so its id can be used at once. */
 export const create = defineAction({
   payload: z.object({
     moniker: z.string().min(1).max(200).optional(),
@@ -21,10 +21,10 @@ export const create = defineAction({
   async prepare(request, target, parts) {
     const { store } = parts;
     const { payload } = request;
-    const made = newSession({ ...target, ...payload }, await store.getAgentConfig(target.agent_id), parts);
-    if (made.kind !== "session") return made;
-    const { session } = made;
-    // Those of the agent's configuration, too: what they name may be gone since.
+    const creation = newSession({ ...target, ...payload }, await store.getAgentConfig(target.agent_id), parts);
+    if (creation.kind !== "session") return creation;
+    const { session } = creation;
+    // Checks the agent's configured options too: what they refer to may no longer exist.
     const refusal = refusedOptions(session.options, parts);
     if (refusal) return refusal;
     if (session.conversation_id !== null && !(await store.getConversation(session.conversation_id)))
@@ -38,7 +38,7 @@ export const create = defineAction({
     };
   },
   handle: () => ({ kind: "ok" }),
-  // It went well even if the session has ended since.
+  // The creation succeeded even if the session has ended since.
   handleEnded: () => ({ kind: "ok" }),
 });
 

@@ -10,14 +10,14 @@ import { actionOf, type CheckedRequest } from "../action-request.ts";
 import { forkChanges, newFork } from "../new-session.ts";
 import { invalidField } from "../refusal.ts";
 
-/** A session that goes on from one of another's steps. It is written together with the request, like a creation. */
+/** A session that continues from one of another's steps. It is written together with the request, like a creation. */
 export const fork = defineAction({
   payload: z.object({
     iteration: z.int().min(0),
-    /** The new session's id; made up where it is absent. */
+    /** The new session's id; generated if absent. */
     session_id: idSchema.optional(),
     guidance: jsonSchema.optional(),
-    /** These replace what the fork would have of its parent. */
+    /** These replace what the fork would inherit. */
     state: jsonObjectSchema.optional(),
     params: jsonObjectSchema.optional(),
     options: requestedOptionsSchema.optional(),
@@ -26,7 +26,7 @@ export const fork = defineAction({
   target: "existing",
   route: {
     verb: "fork",
-    summary: "Start a session that goes on from one of this one's steps",
+    summary: "Start a new session from one of this session's steps",
     example: { iteration: 0, guidance: "Try it another way." },
     targets: ["session_id"],
     may_conflict: true,
@@ -59,7 +59,7 @@ async function stepOf(store: Store, { session_id }: Session, iteration: number):
   return (await store.listSteps({ session_id, status: "ok", ...range }))[0];
 }
 
-/** Guidance for the first step is in the new session from its first moment on, so no step can miss it. */
+/** Guidance for the first step is in the new session from the start, so that no step can miss it. */
 function rowsOf(
   request: CheckedRequest<{ guidance?: JsonValue | undefined; moniker?: string | undefined }>,
   { session_id: parent_session_id }: Session,

@@ -3,7 +3,7 @@ import type { JsonObject, JsonValue } from "../../domain/json.ts";
 import { defineAction, enqueue, rejectEnded } from "../action-definition.ts";
 import { addGuidance } from "../add-guidance.ts";
 
-/** A message for a session: the payload itself is the guidance, unless it names one. */
+/** A message for a session. The payload itself is the guidance, unless it has a field `guidance`. */
 export const input = defineAction({
   payload: z.looseObject({ mode: z.enum(["next", "now"]).optional() }),
   target: "existing",

@@ -12,7 +12,7 @@ export const interrupt = defineAction({
   target: "existing",
   route: {
     verb: "interrupt",
-    summary: "Give guidance to the next step, or to the running one now",
+    summary: "Send guidance to the next step, or interrupt the running one with it",
     example: { guidance: "Look at PostgreSQL first.", user_id: "ann" },
     targets: SESSION_OR_AGENT,
   },

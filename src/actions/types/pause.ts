@@ -7,14 +7,14 @@ export const pause = defineAction({
   target: "existing",
   route: {
     verb: "pause",
-    summary: "Start no further step; the one that runs is kept",
+    summary: "Pause the session; a running step may finish, no further one starts",
     example: { reason: "I want to look at it first", user_id: "ann" },
     targets: SESSION_OR_AGENT,
   },
   takes_effect_at_once: true,
   prepare: enqueue,
   handle({ payload: { reason }, metadata: { user_id } }, session) {
-    if (session.status === "paused") return { kind: "rejected", reason: "the session is paused already" };
+    if (session.status === "paused") return { kind: "rejected", reason: "the session is already paused" };
     if (!mayChange(session.status, "paused"))
       return { kind: "rejected", reason: `a session that is ${session.status} cannot be paused` };
     const pause_reason = {

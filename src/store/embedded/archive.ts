@@ -4,9 +4,10 @@ import { basename, join, resolve } from "node:path";
 import { type Connection, connect, Index, MatchQuery, Operator, Session, type Table } from "@lancedb/lancedb";
 import type { RecordBatch } from "apache-arrow";
 import { EverstepError } from "../../domain/errors.ts";
+import { syncPath } from "../../files/sync-path.ts";
 import { archiveSchema, arrow, columnSchema, toBatch, toTable } from "./arrow-rows.ts";
 import { type Condition, toLance } from "./condition.ts";
-import { DurableFiles, syncPath } from "./durable-files.ts";
+import { DurableFiles } from "./data-folder.ts";
 import { damaged } from "./folder-errors.ts";
 import { type PageSize, PageTooLarge } from "./page-size.ts";
 import { CheckedRows } from "./row-checksums.ts";
@@ -24,9 +25,9 @@ import {
 
 const CACHE_BYTES = 16n << 20n;
 
-/** An index's description can be used only once, so these make a new one each time. */
+/** An index description can be used only once, so these create a new one each time. */
 const EXACT = () => Index.btree();
-/** Words are made by us (store/words.ts), so the index takes them as they are. */
+/** We split texts into words ourselves (domain/words.ts), so the index takes them as they are. */
 const WORDS = () =>
   Index.fts({
     baseTokenizer: "whitespace",
@@ -46,15 +47,15 @@ const INDEXES: Partial<Record<TableName, Record<string, () => Index>>> = {
 export type Order = { columnName: string; ascending: boolean }[];
 type ReadPage = { limit: number; offset: number; size: PageSize };
 
-/** A table got rows that its one writer did not write: what a thread that died had asked of LanceDB went on without it. */
+/** A table has rows that this writer did not write: a LanceDB operation of a dead thread went on without it. */
 export class ForeignWrite extends Error {
   override readonly name = "ForeignWrite";
 }
 
 /**
- * The LanceDB tables of a folder. One caller writes (the archiver), any number read. Nothing here is durable until `sync`. After
- * every write the rows of a table of history are counted: where a thread that died wrote beside this one, the folder has to
- * be opened anew, which goes back to the versions that were recorded.
+ * The LanceDB tables of a folder. One caller writes (the archiver), any number read. Nothing is durable before `sync`. After
+ * every write the rows of a history table are counted: if a dead thread wrote beside this one, the folder must be reopened,
+ * which rewinds it to the recorded versions.
  */
 export class Archive {
   readonly #folder: string;
@@ -65,7 +66,7 @@ export class Archive {
   readonly #files = new DurableFiles();
   /** The largest row of each table, in characters. */
   readonly #largest = new Map<TableName, number>();
-  /** How many rows the tables must have. */
+  /** The expected number of rows per table. */
   readonly #rows = new Map<TableName, number>();
 
   private constructor(
@@ -103,7 +104,7 @@ export class Archive {
       try {
         const table = await connection.openTable(name);
         const current = await table.version();
-        if (current !== version) throw new Error(`version ${version} was recorded, ${current} is there`);
+        if (current !== version) throw new Error(`version ${version} was recorded, ${current} was found`);
         lanceTables.set(name, table);
       } catch (error) {
         throw damaged(tableFolder(folder, name), error);
@@ -118,7 +119,7 @@ export class Archive {
     return this.#lanceTables.has(name);
   }
 
-  /** Only for a table of which the journal still has every row: what an earlier try left behind is dropped. */
+  /** Only for a table whose rows are all still in the journal: leftovers of an earlier attempt are dropped. */
   async create(name: TableName): Promise<void> {
     await this.#writing(name, async () => {
       await rm(tableFolder(this.#folder, name), { recursive: true, force: true });
@@ -130,18 +131,28 @@ export class Archive {
     });
   }
 
-  /** The new columns are null in every row that is there. */
+  /** The new columns are null in existing rows. */
   async addColumns(name: TableName, columns: readonly string[]): Promise<void> {
     await this.#writing(name, (table) => table.addColumns(columnSchema(this.tables, name, columns)));
   }
 
-  /** `largest` is that of the rows, in characters. */
+  /** `largest` is the size of the largest row, in characters. */
   async append(name: TableName, batches: RecordBatch[], largest: number): Promise<void> {
     this.#largest.set(name, Math.max(largest, this.#largest.get(name) ?? 0));
     const rows = batches.reduce((sum, { numRows }) => sum + numRows, 0);
     await this.#writing(name, async (table) => {
       await table.add(toTable(batches));
       await this.#countRows(name, rows);
+    });
+  }
+
+  /** Deletes rows of history, exactly so many; where there are more or fewer nothing is changed. */
+  async delete(name: HistoryName, where: Condition, rows: number): Promise<void> {
+    const found = await this.#table(name).countRows(toLance(where));
+    if (found !== rows) throw this.missing(name, `${found} rows are there where ${rows} were copied`);
+    await this.#writing(name, async (table) => {
+      await table.delete(toLance(where));
+      await this.#countRows(name, -rows);
     });
   }
 
@@ -166,7 +177,7 @@ export class Archive {
     return { fragments: fragmentStats.numFragments, rows: numRows };
   }
 
-  /** Merges small fragments and takes new rows into the indexes. Old versions stay until `prune`. */
+  /** Merges small fragments and adds new rows to the indexes. Old versions stay until `prune`. */
   async compact(name: TableName): Promise<void> {
     await this.#writing(name, async (table) => {
       limitCompaction(this.#largest.get(name) ?? 0);
@@ -175,7 +186,7 @@ export class Archive {
     });
   }
 
-  /** Drops versions before the one that the journal recorded, which is what a restart goes back to. */
+  /** Drops versions before the one that the journal recorded, to which a restart rewinds. */
   async prune(name: TableName, version: number): Promise<void> {
     await this.#writing(name, async (table) => {
       const recorded = (await table.listVersions()).find((candidate) => candidate.version === version);
@@ -187,19 +198,19 @@ export class Archive {
     await this.#writing(name, () => this.#files.sync(tableFolder(this.#folder, name)));
   }
 
-  /** `size` may end it. */
+  /** `size` may abort it. */
   async read(name: HistoryName, where: Condition, order: Order, page: ReadPage): Promise<Values[]> {
     const { limit, offset, size } = page;
     if (limit <= 0) return [];
     const rows = this.#checkedRowsOf(name);
     const { columns } = rows;
     return this.#reading(name, [], async (table) => {
-      // LanceDB can only order by columns that it is asked for.
-      const asked = new Set([...columns, ...order.map(({ columnName }) => columnName)]);
+      // LanceDB can only sort by selected columns.
+      const selected = new Set([...columns, ...order.map(({ columnName }) => columnName)]);
       let query = table
         .query()
         .where(toLance(where))
-        .select([...asked])
+        .select([...selected])
         .limit(limit);
       if (order.length > 0) query = query.orderBy(order);
       if (offset > 0) query = query.offset(offset);
@@ -213,7 +224,7 @@ export class Archive {
     });
   }
 
-  /** Every row, or the position of one that is not what was written. */
+  /** Every row, or the position of a damaged one. */
   async *each(
     name: HistoryName,
   ): AsyncGenerator<{ kind: "whole"; values: Values } | { kind: "damaged"; position: number }> {
@@ -222,7 +233,7 @@ export class Archive {
     const rows = this.#checkedRowsOf(name);
     const { columns } = rows;
     try {
-      for await (const batch of aFewAtATime(table.query().select([...columns]))) {
+      for await (const batch of inSmallBatches(table.query().select([...columns]))) {
         for (const read of valueRows([batch as ArrowBatch], columns)) {
           const values = rows.check(read);
           yield values ? { kind: "whole", values } : { kind: "damaged", position: Number(read[0]) };
@@ -233,13 +244,13 @@ export class Archive {
     }
   }
 
-  /** Rows whose `search_text` has every word, with their score, without what `leftOut` names: it may be large. */
+  /** Rows whose `search_text` contains every word, with their score. The column `omitted` is left null: it may be large. */
   async search(
     name: HistoryName,
     words: string[],
     where: Condition,
     limit: number,
-    leftOut: number | null,
+    omitted: number | null,
   ): Promise<{ values: Values; score: number }[]> {
     const rows = this.#checkedRowsOf(name);
     const columns = [...rows.columns, "_score"];
@@ -255,13 +266,13 @@ export class Archive {
       for (const read of valueRows((await query.toArrow()).batches, columns)) {
         const score = Number(read.pop());
         const values = checked(rows, read);
-        hits.push({ score, values: leftOut === null ? values : values.with(leftOut, null) });
+        hits.push({ score, values: omitted === null ? values : values.with(omitted, null) });
       }
       return hits;
     });
   }
 
-  /** Says that rows are not there which must be. */
+  /** The error for rows that must exist but do not. */
   missing(name: HistoryName, what: string): EverstepError {
     return damaged(tableFolder(this.#folder, name), new Error(what));
   }
@@ -309,7 +320,7 @@ export class Archive {
       throw new EverstepError(
         "store_unavailable",
         `${path} cannot be written (${String(error)})`,
-        "look at the disk and the system's log",
+        "check the disk and the system's log",
         error,
       );
     }
@@ -322,8 +333,8 @@ function checked(rows: CheckedRows, read: Values): Values {
   return row;
 }
 
-/** Rows may be large, and LanceDB's own batches are of 1,024. It has this size as an option of what it does not declare. */
-function aFewAtATime(query: object): AsyncIterable<unknown> {
+/** Rows may be large, and LanceDB's batches have 1,024 of them. It accepts this size as an undeclared option. */
+function inSmallBatches(query: object): AsyncIterable<unknown> {
   const limited = query as { execute(options: { maxBatchLength: number }): AsyncIterable<unknown> };
   return limited.execute({ maxBatchLength: 64 });
 }
@@ -331,8 +342,8 @@ function aFewAtATime(query: object): AsyncIterable<unknown> {
 type ArrowTable = Awaited<ReturnType<ReturnType<Table["query"]>["toArrow"]>>;
 type ArrowBatch = ArrowTable["batches"][number];
 
-/** One row at a time: Arrow has them outside of the heap. */
-function* valueRows(batches: readonly ArrowBatch[], columns: readonly string[]): Generator<Values> {
+/** One row at a time: Arrow's data is outside the heap. */
+export function* valueRows(batches: readonly ArrowBatch[], columns: readonly string[]): Generator<Values> {
   for (const batch of batches) {
     const data = columns.map((column) => batch.getChild(column)?.data[0] as ColumnData);
     for (let at = 0; at < batch.numRows; at += 1) yield data.map((values) => valueAt(values, at));
@@ -350,7 +361,7 @@ function valueAt(data: ColumnData, at: number): Value {
   return Number((values as ArrayLike<number | bigint>)[at]);
 }
 
-/** Arrow's own reader drops a byte order mark at the front, which is a part of what someone wrote. */
+/** Arrow's own reader drops a leading byte order mark, which is part of the text. */
 function textAt(bytes: Uint8Array, offsets: Int32Array, at: number): string {
   const start = bytes.byteOffset + (offsets[at] as number);
   return Buffer.from(bytes.buffer, start, (offsets[at + 1] as number) - (offsets[at] as number)).toString("utf8");
@@ -362,8 +373,8 @@ const LARGEST_VERSION = 2n ** 64n - 1n;
 const tableFolder = (folder: string, table: TableName): string => join(folder, `${table}${SUFFIX}`);
 
 /**
- * Brings the tables on disk back to what the journal recorded as synced. What was written later may be torn by a loss
- * of power, and all of it is still in the journal, so it is dropped and moved again.
+ * Rewinds the tables on disk to the versions that the journal recorded as synced. Later writes may be torn by a power loss, and
+ * all of them are still in the journal, so they are dropped and archived again.
  */
 async function rewind(folder: string, archived: Map<TableName, { version: number }>): Promise<void> {
   for (const name of await readdir(folder)) {
@@ -371,7 +382,7 @@ async function rewind(folder: string, archived: Map<TableName, { version: number
   }
   for (const [table, { version }] of archived) {
     const path = tableFolder(folder, table);
-    // Version 0 announces a table before it is made: nothing of it was ever trimmed from the journal.
+    // Version 0 announces a table before it is created: none of its rows was trimmed from the journal.
     if (version === 0) await rm(path, { recursive: true, force: true });
     else await dropVersionsAfter(path, version);
   }
@@ -392,7 +403,7 @@ async function dropVersionsAfter(path: string, version: number): Promise<void> {
   await syncPath(versions);
 }
 
-/** Manifests are named by version, or by its distance from the largest so that the newest is listed first. */
+/** A manifest is named by its version, or by the version's distance from the largest so that the newest is listed first. */
 function versionOf(manifest: string): number {
   const number = BigInt(basename(manifest, ".manifest"));
   return Number(number > LARGEST_VERSION / 2n ? LARGEST_VERSION - number : number);
@@ -402,20 +413,20 @@ const foreign = (folder: string, name: string): EverstepError =>
   new EverstepError(
     "store_foreign",
     `${resolve(folder, name)} is not a table of the journal beside it`,
-    "put back the journal.sqlite that belongs to it, or name another folder in EVERSTEP_STORE; nothing was changed",
+    "restore the journal.sqlite that belongs to it, or use another folder in EVERSTEP_STORE; nothing was changed",
   );
 
-/** Rows that a compaction of LanceDB has in memory at once, where nothing tells it otherwise. */
-const USUAL_ROWS = 8192;
-/** Fewer would make it slow where only some rows are large. */
+/** Rows that a LanceDB compaction holds in memory at once by default. */
+const DEFAULT_ROWS = 8192;
+/** Fewer would be slow if only some rows are large. */
 const FEWEST_ROWS = 32;
-/** What these rows may be, in characters. An Arrow column ends at 2 GiB. */
+/** The most characters in these rows. An Arrow column ends at 2 GiB. */
 const BATCH_CHARACTERS = 64 << 20;
 const SETTING = "LANCE_DEFAULT_BATCH_SIZE";
 
-/** LanceDB counts rows, whatever their size, and takes the count from the environment: large rows need a smaller one. */
+/** LanceDB counts rows, whatever their size, and reads the count from the environment: large rows need a smaller one. */
 function limitCompaction(largest_row: number): void {
   const fitting = Math.floor(BATCH_CHARACTERS / Math.max(1, largest_row));
-  const rows = String(Math.max(FEWEST_ROWS, Math.min(USUAL_ROWS, fitting)));
-  if ((process.env[SETTING] ?? String(USUAL_ROWS)) !== rows) process.env[SETTING] = rows;
+  const rows = String(Math.max(FEWEST_ROWS, Math.min(DEFAULT_ROWS, fitting)));
+  if ((process.env[SETTING] ?? String(DEFAULT_ROWS)) !== rows) process.env[SETTING] = rows;
 }

@@ -17,13 +17,13 @@ import {
 import type { Size } from "./thread-messages.ts";
 
 export type Tuning = {
-  /** Rows that may wait in the journal before a checkpoint moves them. 5,000 by default. */
+  /** Rows waiting in the journal that trigger a checkpoint. Default 5,000. */
   move_after_rows: number;
-  /** Characters that these rows may have. 64 Mi by default. */
+  /** Characters of such rows that trigger one. Default 64 Mi. */
   move_after_characters: number;
-  /** Milliseconds that a row may wait in the journal. 30,000 by default. */
+  /** The longest time a row waits in the journal, in milliseconds. Default 30,000. */
   move_after_ms: number;
-  /** Fragments of a LanceDB table that bring about its compaction; more where the table is large. 24 by default. */
+  /** Fragments of a LanceDB table that trigger its compaction; more for a large table. Default 24. */
   compact_after_fragments: number;
 };
 export const DEFAULT_TUNING: Tuning = {
@@ -33,40 +33,40 @@ export const DEFAULT_TUNING: Tuning = {
   compact_after_fragments: 24,
 };
 
-/** Turned into Arrow in one go: what the journal's thread does between two commits. */
+/** Converted to Arrow at once: the work of the journal's thread between two commits. */
 const CHUNK: Size = { rows: 1000, characters: 4 << 20 };
-/** Rows removed in one go. */
+/** Rows removed at once. */
 const TRIM = 2000;
-/** One append: fewer, larger fragments, within the memory that the thread may take, far below the 2 GiB of an Arrow column. */
+/** One append: fewer, larger fragments, within the thread's memory and far below the 2 GiB of an Arrow column. */
 const APPEND: Size = { rows: 16_000, characters: 16 << 20 };
-/** Above this many waiting rows or characters commits wait for the move, so that the journal cannot grow without bound. */
+/** Above this backlog commits wait for the archiver, so that the journal cannot grow without bound. */
 const BACKLOG_LIMIT: Size = { rows: 200_000, characters: 2 ** 31 };
-/** Copies of snapshots are for readers of the LanceDB tables only, so they may lag by this many milliseconds. */
+/** Copies of snapshots only serve readers of the LanceDB tables, so they may lag by this many milliseconds. */
 const COPY_EVERY_MS = 60_000;
 const RETRY_MS = 1000;
 const SWEEP_EVERY = 16;
-/** A table with this many rows more is compacted one fragment later: rewriting it costs more. */
+/** A table is allowed one more fragment per this many rows: rewriting it costs more. */
 const ROWS_PER_FRAGMENT_ALLOWED = 25_000;
 
 /**
- * Moves final rows from the journal into LanceDB, in this order (a checkpoint), so that SIGKILL and loss of power at any
- * point lose and double nothing:
+ * Moves final rows from the journal into LanceDB, in this order (a checkpoint), so that SIGKILL or power loss at any point
+ * neither loses nor duplicates a row:
  *
- * ARCHIVER-1  append rows up to a position; a table is announced in the journal before it is made
- * ARCHIVER-2  compact where it is due
+ * ARCHIVER-1  append rows up to a position; a table is announced in the journal before it is created
+ * ARCHIVER-2  compact if due
  * ARCHIVER-3  sync the files
  * ARCHIVER-4  record the tables' versions and the position in the journal, durably
  * ARCHIVER-5  remove the rows up to that position from the journal
  * ARCHIVER-6  drop versions older than those recorded
  *
- * A restart goes back to the recorded versions and moves again what came after them.
+ * A restart rewinds to the recorded versions and archives again what came after them.
  */
 export class Archiver {
-  /** Per table, the position up to which readers look in LanceDB, and after which in the journal. */
+  /** Per table, the position up to which readers use LanceDB, and after which the journal. */
   readonly archivedUpTo: Map<HistoryName, number>;
   checkpoints = 0;
   compactions = 0;
-  /** Why the last checkpoint did not come through; null where it did. */
+  /** Why the last checkpoint failed; null if it succeeded. */
   failure: string | null = null;
   readonly #journal: Journal;
   readonly #archive: Archive;
@@ -75,14 +75,14 @@ export class Archiver {
   readonly #backlog: Size = { rows: 0, characters: 0 };
   #timer: NodeJS.Timeout | undefined;
   #running: Promise<void> | undefined;
-  /** Checkpoints that someone waits for: they go before those that come of themselves. */
+  /** Requested checkpoints: they go before automatic ones. */
   #requests = 0;
   #copiedAt = Date.now();
   #closed = false;
   #roomWaiters: (() => void)[] = [];
   readonly #trimmed = new Map<HistoryName, number>();
 
-  /** `failed` is told why a checkpoint did not come through, once for each reason. */
+  /** `failed` is called once for each reason why checkpoints fail. */
   constructor(journal: Journal, archive: Archive, tuning: Tuning, failed: (failure: unknown) => void) {
     this.#failed = failed;
     this.#journal = journal;
@@ -94,12 +94,12 @@ export class Archiver {
     if (this.#backlog.rows > 0) this.#schedule();
   }
 
-  /** Rows that wait to be moved. */
+  /** Rows that wait to be archived. */
   get backlog(): number {
     return this.#backlog.rows;
   }
 
-  /** Told of every commit: what it added to the history. */
+  /** Called after every commit with what it added to the history. */
   added(size: Size): void {
     this.#count(size, 1);
     this.#schedule();
@@ -108,23 +108,42 @@ export class Archiver {
   #count({ rows, characters }: Size, direction: 1 | -1): void {
     this.#backlog.rows += rows * direction;
     this.#backlog.characters += characters * direction;
-    // SQLite counts a character beyond the first 65,536 as one, this program as two.
+    // SQLite counts an astral character as one, JavaScript as two.
     if (this.#backlog.rows === 0) this.#backlog.characters = 0;
   }
 
-  /** Resolves at once unless a move waits for its turn, or too many rows wait to be moved. */
+  /** Resolves at once unless a checkpoint waits for its turn, or the backlog is too large. */
   async room(): Promise<void> {
     if (this.#running) await nextTick();
     while (exceeds(this.#backlog, BACKLOG_LIMIT) && !this.#closed)
       await new Promise<void>((resolve) => this.#roomWaiters.push(resolve));
   }
 
-  /** Moves everything that is final now, and copies the snapshots. */
-  async checkpoint(options: { compact: boolean }): Promise<void> {
+  /** Archives everything that is final now, and copies the snapshots. */
+  checkpoint({ compact }: { compact: boolean }): Promise<void> {
+    return this.#inTurn(() => this.#start({ compact, copy: true }));
+  }
+
+  /** Runs the work while nothing is archived, compacted or pruned. */
+  whileResting<Result>(work: () => Promise<Result>): Promise<Result> {
+    return this.#inTurn(() => {
+      const done = work().finally(() => {
+        this.#running = undefined;
+      });
+      this.#running = done.then(
+        () => {},
+        () => {},
+      );
+      return done;
+    });
+  }
+
+  /** Starts once nothing runs, before any automatic checkpoint. */
+  async #inTurn<Result>(begin: () => Promise<Result>): Promise<Result> {
     this.#requests += 1;
     try {
       while (this.#running) await this.#running;
-      await this.#start({ compact: options.compact, copy: true });
+      return await begin();
     } finally {
       this.#requests -= 1;
       this.#schedule();
@@ -157,7 +176,7 @@ export class Archiver {
     clearTimeout(this.#timer);
     this.#timer = undefined;
     if (this.#running || this.#closed || this.#requests > 0) return;
-    // The journal still has every row, so a failed move is only tried again. Commits report a full disk by themselves.
+    // The journal still has every row, so a failed checkpoint is simply retried. Commits report a full disk themselves.
     this.#start({ compact: false, copy: Date.now() - this.#copiedAt >= COPY_EVERY_MS }).then(
       () => this.#schedule(),
       () => this.#closed || this.#wakeAfter(RETRY_MS),
@@ -180,7 +199,7 @@ export class Archiver {
       .finally(() => {
         this.#running = undefined;
       });
-    // Cleared before anyone who awaits `running` goes on, so that they can start the next one.
+    // Cleared before those who await `running` continue, so that they can start the next one.
     this.#running = running.catch(() => {});
     return running;
   }
@@ -228,7 +247,7 @@ export class Archiver {
     }
   }
 
-  /** The next rows to move, read a few at a time. */
+  /** The next rows to archive, read in small chunks. */
   async #unarchived(name: HistoryName, upTo: number): Promise<WaitingRows> {
     const rows: Values[] = [];
     let characters = 0;
@@ -262,7 +281,7 @@ export class Archiver {
     return true;
   }
 
-  /** Takes the next ids, and their rows as they are to be copied. */
+  /** Takes the next ids, and their rows to copy. */
   #snapshots(name: SnapshotName, ids: string[]): { some: string[]; rows: Values[] } {
     const some: string[] = [];
     const rows: Values[] = [];
@@ -299,7 +318,7 @@ export class Archiver {
   }
 
   async #trim(name: HistoryName): Promise<void> {
-    // Rows kept for live sessions are looked at again only now and then: there may be many, and they are small.
+    // Rows kept for live sessions are checked again only now and then: there may be many, and they are small.
     const sweep = this.checkpoints % SWEEP_EVERY === 0;
     const upTo = this.#positionOf(name);
     let after: number | null = sweep ? 0 : (this.#trimmed.get(name) ?? 0);
@@ -321,7 +340,7 @@ export class Archiver {
   }
 }
 
-/** Rows of one session or conversation side by side: a page of them is then read from one place. Uses the rows up. */
+/** Sorts rows by session or conversation, so that a page is read from one place. Consumes the rows. */
 async function toBatches(tables: EmbeddedTables, name: HistoryName, rows: Values[]): Promise<RecordBatch[]> {
   const [id, number] = CLUSTERED_BY[name].map((column) =>
     TABLES[name].findIndex((candidate) => candidate.name === column),

@@ -6,20 +6,21 @@ import {
   columnIndex,
   composedKey,
   type EmbeddedTables,
+  type HistoryName,
   isHistory,
   type TableName,
   type Values,
 } from "./tables.ts";
 
 /**
- * Arrow as LanceDB has it, which is the one for `require`. The one for `import` would be a second copy: a quarter of the time that the
- * store's thread takes to start, and schemas that LanceDB does not know as its own.
+ * Arrow as LanceDB loads it, by `require`. The version for `import` would be a second copy: a quarter of the thread's start
+ * time, and schemas that LanceDB does not recognize.
  */
 export const arrow = createRequire(import.meta.url)("apache-arrow") as typeof import("apache-arrow");
 
 const { Bool, Field, Float64, Int64, makeData, Struct, Utf8 } = arrow;
 
-/** A column of a LanceDB table: one of the row's own, or one that is computed from them for finding rows. */
+/** A column of a LanceDB table: one of the row's own, or one computed from them for lookups. */
 type ArchiveColumn = Column & { compute?: (values: Values) => string | null };
 
 const valueOf = (table: TableName, column: string) => {
@@ -34,7 +35,7 @@ const searchText = (table: TableName): ArchiveColumn => {
 
 const searchable = (text: string | null): string | null => (text === null ? null : words(text).join(" "));
 
-/** Text order of the key is the order of the rows within their session or conversation: a page is one range. */
+/** Text order of the key is the order of rows within their session or conversation, so a page is one range. */
 export const sortKey = (id: string, number: number): string => composedKey(id, String(number).padStart(12, "0"));
 
 const sortKeyColumn = (table: TableName, id: string, number: string): ArchiveColumn => {
@@ -55,7 +56,7 @@ const COMPUTED: Partial<Record<TableName, ArchiveColumn[]>> = {
   ],
 };
 
-/** Rows of history come with their checksum after their own values. */
+/** History rows have their checksum after their own values. */
 const archiveColumns = (tables: EmbeddedTables, table: TableName): ArchiveColumn[] => [
   ...tables.columns[table],
   ...(isHistory(table) ? [{ name: "checksum", kind: "integer" } as const] : []),
@@ -73,10 +74,23 @@ export function columnSchema(tables: EmbeddedTables, table: TableName, columns: 
   return new arrow.Schema(archiveSchema(tables, table).fields.filter(({ name }) => columns.includes(name)));
 }
 
-/** One Arrow batch from rows, column by column: several times faster than the general builder. */
-export function toBatch(tables: EmbeddedTables, table: TableName, rows: Values[]): RecordBatch {
-  const columns = archiveColumns(tables, table);
-  const schema = archiveSchema(tables, table);
+export const toBatch = (tables: EmbeddedTables, table: TableName, rows: Values[]): RecordBatch =>
+  batchOf(archiveColumns(tables, table), archiveSchema(tables, table), rows);
+
+/** Volumes are neither searched nor indexed: they have a row's own values and its checksum. */
+const volumeColumns = (tables: EmbeddedTables, table: HistoryName): ArchiveColumn[] => [
+  ...tables.columns[table],
+  { name: "checksum", kind: "integer" },
+];
+
+export const volumeSchema = (tables: EmbeddedTables, table: HistoryName): Schema =>
+  new arrow.Schema(volumeColumns(tables, table).map(({ name, kind }) => new Field(name, arrowType(kind), true)));
+
+export const toVolumeBatch = (tables: EmbeddedTables, table: HistoryName, rows: Values[]): RecordBatch =>
+  batchOf(volumeColumns(tables, table), volumeSchema(tables, table), rows);
+
+/** Builds an Arrow batch column by column: several times faster than the general builder. */
+function batchOf(columns: readonly ArchiveColumn[], schema: Schema, rows: Values[]): RecordBatch {
   const children = columns.map((column, index) => columnData(column, rows, index));
   return new arrow.RecordBatch(
     schema,

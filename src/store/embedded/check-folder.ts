@@ -2,6 +2,7 @@ import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
 import { EverstepError } from "../../domain/errors.ts";
+import type { Volume } from "../../domain/volume.ts";
 import { Archive } from "./archive.ts";
 import { CommitCounter, counterProblem, verifyJournal } from "./commit-counter.ts";
 import { counterPath, journalPath, toStoreError } from "./folder-errors.ts";
@@ -10,28 +11,30 @@ import { noteClosed, openJournalFile, wasLeftOpen } from "./journal-file.ts";
 import { FORMAT } from "./migrations.ts";
 import { columnIndex, EMBEDDED_TABLES, HISTORY_NAMES, type HistoryName, type Values } from "./tables.ts";
 
-/** What a check of a whole folder found. `rows` are those of the history, in LanceDB and in the journal. */
+/** The result of checking a folder. `rows` counts the history, in LanceDB and in the journal. */
 export type FolderReport = {
   folder: string;
   format: number;
   rows: Record<HistoryName, number>;
-  /** What is damaged, and which session or conversation it concerns. None where all is well. */
+  /** Volumes outside of these, which hold what was archived: their rows are looked at where they are in the folder itself. */
+  volumes: Volume[];
+  /** What is damaged, and which session or conversation it concerns. Empty if nothing is. */
   problems: string[];
 };
 
 /**
- * Reads everything in a data folder that nobody uses: every row of the journal and of LanceDB with its checksum, whether
- * iterations and message numbers have no gaps and no repeats, and whether what rows refer to is there.
+ * Reads everything in an unused data folder: every row of the journal and of LanceDB with its checksum, whether iterations and
+ * message numbers have gaps or duplicates, and whether referenced rows exist.
  */
 export async function checkFolder(folder: string): Promise<FolderReport> {
   if (!existsSync(journalPath(folder)))
     throw new EverstepError(
       "store_foreign",
       `${resolve(folder)} has no journal.sqlite`,
-      "name the folder of an embedded store",
+      "pass the folder of an embedded store",
     );
   const rows = { agent_steps: 0, conversation_messages: 0, queue: 0 };
-  const report: FolderReport = { folder: resolve(folder), format: FORMAT, rows, problems: [] };
+  const report: FolderReport = { folder: resolve(folder), format: FORMAT, rows, volumes: [], problems: [] };
   try {
     await check(folder, report);
   } catch (thrown) {
@@ -40,7 +43,7 @@ export async function checkFolder(folder: string): Promise<FolderReport> {
   return report;
 }
 
-/** Damage is what is asked for; any other error is none of the folder's content. */
+/** Reports damage; any other error is not about the folder's content. */
 function noteDamage(report: FolderReport, error: unknown): void {
   if (!(error instanceof EverstepError && error.code === "store_corrupt")) throw error;
   report.problems.push(error.message);
@@ -54,8 +57,8 @@ async function check(folder: string, report: FolderReport): Promise<void> {
     if (report.format < FORMAT) throw olderFormat(folder, report.format);
     checkJournal(folder, database, report);
     if (report.problems.length > 0) {
-      // To open the tables drops what the journal does not know of, which may not be done by a wrong one.
-      report.problems.push("the rows in LanceDB were not checked: only a whole journal tells which of them count");
+      // Opening the tables drops what the journal does not know, which a damaged journal must not cause.
+      report.problems.push("the rows in LanceDB were not checked: that needs an undamaged journal");
       return;
     }
     for (const view of createViews(EMBEDDED_TABLES)) database.exec(view);
@@ -66,9 +69,10 @@ async function check(folder: string, report: FolderReport): Promise<void> {
       archive.close();
     }
     report.problems.push(...missingReferences(database));
+    report.volumes = countingVolumes(database);
   } finally {
     database.close();
-    // The next start is to know of a crash as before.
+    // The next start must still detect an earlier crash.
     if (!isLeftOpen) noteClosed(folder);
   }
 }
@@ -76,8 +80,8 @@ async function check(folder: string, report: FolderReport): Promise<void> {
 const olderFormat = (folder: string, format: number): EverstepError =>
   new EverstepError(
     "store_older",
-    `${resolve(folder)} has format ${format}, which has no checksums for all rows`,
-    "start Everstep on it once, which upgrades it, then check it",
+    `${resolve(folder)} has format ${format}, in which not every row has a checksum`,
+    "start Everstep on it once to upgrade it, then check it",
   );
 
 function checkJournal(folder: string, database: DatabaseSync, report: FolderReport): void {
@@ -101,7 +105,7 @@ function placeOf(database: DatabaseSync): { position: number; revision: number }
   };
 }
 
-/** Numbers that should have no gaps and no repeats. */
+/** Numbers that should have no gaps and no duplicates. */
 type Run = { count: number; first: number; last: number; sum: number };
 
 class Runs {
@@ -116,7 +120,7 @@ class Runs {
     this.#runs.set(id, run);
   }
 
-  /** Whether the numbers of an id are these, each once; none where the last is before the first. */
+  /** Whether an id has exactly these numbers, each once; none if the last is before the first. */
   isDense(id: string, first: number, last: number): boolean {
     const run = this.#runs.get(id);
     if (!run) return last < first;
@@ -135,7 +139,7 @@ class Runs {
 
 type History = { steps: Runs; messages: Runs };
 
-/** Every row in LanceDB. */
+/** Checks every row in LanceDB. */
 async function checkTables(archive: Archive, report: FolderReport): Promise<History> {
   const history: History = { steps: new Runs(), messages: new Runs() };
   for (const name of HISTORY_NAMES) {
@@ -152,7 +156,7 @@ async function checkTables(archive: Archive, report: FolderReport): Promise<Hist
   return history;
 }
 
-/** The rows that were not moved yet, and whether all together are dense. */
+/** Adds the rows that were not archived yet, and checks that all together are dense. */
 function checkHistory(database: DatabaseSync, history: History, report: FolderReport): void {
   const archived = archivedTables(database);
   for (const name of HISTORY_NAMES) {
@@ -172,26 +176,43 @@ function take(name: HistoryName, values: Values, { steps, messages }: History, r
     messages.add(values[MESSAGE.conversation_id] as string, Number(values[MESSAGE.number]));
 }
 
+function countingVolumes(database: DatabaseSync): Volume[] {
+  const rows = database.prepare("SELECT row FROM packed_volumes ORDER BY volume_id").all();
+  return rows
+    .map(({ row }) => EMBEDDED_TABLES.toPort("volumes", JSON.parse(String(row)) as Values))
+    .filter(({ state }) => state === "archived" || state === "moving");
+}
+
+/** How far the steps of sessions and the messages of conversations left for volumes. */
+function archivedUpTo(database: DatabaseSync): Map<string, number> {
+  const rows = database.prepare(
+    "SELECT owner_id, max(last) AS last FROM archived_ranges WHERE state <> 'copied' GROUP BY owner_id",
+  );
+  return new Map(rows.all().map(({ owner_id, last }) => [String(owner_id), Number(last)]));
+}
+
 function* gaps(database: DatabaseSync, steps: Runs, messages: Runs): Generator<string> {
+  const archived = archivedUpTo(database);
   const sessions = database.prepare("SELECT session_id, iteration, parent_iteration FROM agent_state");
   const sessionIds = new Set<string>();
   for (const { session_id, iteration, parent_iteration } of sessions.iterate()) {
     const id = String(session_id);
     sessionIds.add(id);
-    const first = parent_iteration === null ? 0 : Number(parent_iteration) + 1;
+    const first = (archived.get(id) ?? (parent_iteration === null ? -1 : Number(parent_iteration))) + 1;
     if (!steps.isDense(id, first, Number(iteration)))
-      yield `steps of session ${id} are missing or doubled (${first} to ${Number(iteration)} were written)`;
+      yield `steps of session ${id} are missing or duplicated (${first} to ${Number(iteration)} were written)`;
   }
-  for (const id of steps.ids()) if (!sessionIds.has(id)) yield `steps are there of session ${id}, which is missing`;
+  for (const id of steps.ids()) if (!sessionIds.has(id)) yield `session ${id} is missing, but its steps exist`;
   for (const id of messages.ids())
-    if (!messages.isDense(id, 1, messages.lastOf(id))) yield `messages of conversation ${id} are missing or doubled`;
+    if (!messages.isDense(id, (archived.get(id) ?? 0) + 1, messages.lastOf(id)))
+      yield `messages of conversation ${id} are missing or duplicated`;
   const numbers = database.prepare("SELECT conversation_id, last FROM message_numbers");
   for (const { conversation_id, last } of numbers.iterate())
-    if (messages.lastOf(String(conversation_id)) < Number(last))
+    if (Math.max(messages.lastOf(String(conversation_id)), archived.get(String(conversation_id)) ?? 0) < Number(last))
       yield `the last messages of conversation ${String(conversation_id)} are missing`;
 }
 
-/** Rows of the journal that refer to others which must be there. */
+/** Journal rows whose references are missing. */
 function* missingReferences(database: DatabaseSync): Generator<string> {
   for (const [sql, what] of REFERENCES) {
     const statement = database.prepare(sql);
@@ -203,17 +224,17 @@ const REFERENCES: readonly [sql: string, what: string][] = [
   [
     `SELECT session_id AS id FROM agent_state AS child WHERE parent_session_id IS NOT NULL
      AND NOT EXISTS (SELECT 1 FROM packed_agent_state WHERE session_id = child.parent_session_id)`,
-    "the parent is missing of the forked session",
+    "parent missing: forked session",
   ],
   [
     `SELECT session_id AS id FROM packed_agent_state AS session
      WHERE NOT EXISTS (SELECT 1 FROM session_documents WHERE session_id = session.session_id)`,
-    "parameters and context are missing of session",
+    "parameters and context missing: session",
   ],
   [
     `SELECT participant_id AS id FROM packed_conversation_participants AS one
      WHERE NOT EXISTS (SELECT 1 FROM packed_conversations WHERE conversation_id = one.conversation_id)`,
-    "the conversation is missing of participant",
+    "conversation missing: participant",
   ],
 ];
 
@@ -229,7 +250,7 @@ const MESSAGE = {
   number: columnIndex("conversation_messages", "number"),
 };
 
-/** The values above, each at its place, without the others. */
+/** Selects the values above at their places, and null for the others. */
 const only = (places: Record<string, number>): string => {
   const names = Object.entries(places);
   const last = Math.max(...names.map(([, index]) => index));

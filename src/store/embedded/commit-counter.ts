@@ -2,7 +2,7 @@ import { closeSync, existsSync, fdatasyncSync, openSync, readFileSync, writeSync
 import type { DatabaseSync } from "node:sqlite";
 import { crc32 } from "node:zlib";
 import type { EverstepError } from "../../domain/errors.ts";
-import { WEBHOOK_TABLES } from "../schema.ts";
+import { VOLUME_TABLES, WEBHOOK_TABLES } from "../schema.ts";
 import { corrupt, lostCommits } from "./folder-errors.ts";
 import { JOURNAL_TABLES, type JournalTable, PACKED } from "./journal-database.ts";
 import { isWholeRow, nameOfRow, sumOfDocuments, sumOfValues } from "./row-checksums.ts";
@@ -10,7 +10,7 @@ import { isJournalOnly, type Values } from "./tables.ts";
 
 /** Every table of the journal. */
 export type SummedTable = JournalTable | "session_documents" | "message_keys" | "message_numbers" | "archived";
-/** In the order of the counter's file. New ones go to the end: the file of an earlier version has the first ones. */
+/** In the order of the counter's file. Append new tables at the end: an earlier version's file has only the first ones. */
 const SUMMED_TABLES: readonly SummedTable[] = [
   ...JOURNAL_TABLES.filter((table) => !isJournalOnly(table)),
   "session_documents",
@@ -18,16 +18,18 @@ const SUMMED_TABLES: readonly SummedTable[] = [
   "message_numbers",
   "archived",
   ...WEBHOOK_TABLES,
+  ...VOLUME_TABLES,
 ];
-/** How many tables the file has had. */
-const TABLE_COUNTS = [SUMMED_TABLES.length, SUMMED_TABLES.length - WEBHOOK_TABLES.length];
+const BEFORE_VOLUMES = SUMMED_TABLES.length - VOLUME_TABLES.length;
+/** The numbers of tables in all versions of the file. */
+const TABLE_COUNTS = [SUMMED_TABLES.length, BEFORE_VOLUMES, BEFORE_VOLUMES - WEBHOOK_TABLES.length];
 
 /**
- * How many rows each table has, and what their checksums add up to. It is kept beside the commit counter, so that a row that
- * is gone, or back from an earlier time, is noticed by a start that adds them up.
+ * Row counts and summed checksums per table. Stored beside the commit counter, so that a start that recomputes them notices
+ * rows that disappeared or reverted.
  */
 export class JournalTotals {
-  /** Two numbers for each table. */
+  /** Two numbers per table. */
   static readonly LENGTH = SUMMED_TABLES.length * 2;
   readonly #now = new Float64Array(JournalTotals.LENGTH);
   readonly #kept = new Float64Array(JournalTotals.LENGTH);
@@ -51,7 +53,7 @@ export class JournalTotals {
     this.#change(INDEX[table], -1, -sum);
   }
 
-  /** A row takes the place of another. */
+  /** A row replaces another. */
   replace(table: SummedTable, before: number, sum: number): void {
     this.#change(INDEX[table], 0, sum - before);
   }
@@ -60,17 +62,17 @@ export class JournalTotals {
     this.#now.fill(0, INDEX[table] * 2, INDEX[table] * 2 + 2);
   }
 
-  /** What changed since is part of the journal. */
+  /** The changes are committed. */
   keep(): void {
     this.#kept.set(this.#now);
   }
 
-  /** What changed since `keep` came to nothing. */
+  /** The changes since `keep` were rolled back. */
   undo(): void {
     this.#now.set(this.#kept);
   }
 
-  /** The first table in which the other has more, fewer or other rows. */
+  /** The first table in which the other has more, fewer or different rows. */
   difference(other: JournalTotals): { table: SummedTable; rows: number; expected: number } | null {
     for (const [index, table] of SUMMED_TABLES.entries()) {
       const [rows, sum] = [this.#now[index * 2] ?? 0, this.#now[index * 2 + 1]];
@@ -90,18 +92,17 @@ export class JournalTotals {
 const INDEX = Object.fromEntries(SUMMED_TABLES.map((table, index) => [table, index])) as Record<SummedTable, number>;
 
 /**
- * How far the journal was written and what it then held, kept apart from it: SQLite takes a log that is cut, damaged or
- * missing for a shorter one, and what was acknowledged would be gone without a word.
+ * How far the journal was written and what it contained then, stored apart from it: SQLite takes a truncated, damaged or
+ * missing log for a shorter one, and acknowledged commits would disappear silently.
  *
- * COUNTER-1  It tells of what is on disk only, so it is never ahead of the journal. Every transaction takes the journal to a later
- *     place: a commit to a higher position, any other to a higher revision. A journal before the place that was counted lost
- *     transactions.
- * COUNTER-2  The totals are those at that very place, so a journal at that place has these totals.
- * COUNTER-3  It is written in turns to two slots, each with its checksum: one that is torn or damaged leaves the other, which tells
- *     less.
- * COUNTER-4  A write that fails is no failure of the commit, which is on disk: the counter stays behind, and less is noticed.
+ * COUNTER-1  It only records what is on disk, so it is never ahead of the journal. Every transaction moves the journal forward:
+ *            a commit to a higher position, any other to a higher revision. A journal behind the recorded point has lost
+ *            transactions.
+ * COUNTER-2  The totals are those at exactly that point, so a journal at that point has these totals.
+ * COUNTER-3  It is written alternately to two slots, each with a checksum: if one is torn or damaged, the older one remains.
+ * COUNTER-4  A failed write does not fail the commit, which is on disk: the counter stays behind, and less is noticed.
  *
- * It is not synced with every commit: after a loss of power it may be behind as well.
+ * It is not synced with every commit, so after a power loss it may be behind as well.
  */
 export class CommitCounter {
   readonly #file: number;
@@ -115,7 +116,7 @@ export class CommitCounter {
     this.#slot.numbers[SEQUENCE_AT] = before?.numbers[SEQUENCE_AT] ?? 0;
   }
 
-  /** Null where nothing can be read. */
+  /** Null if nothing can be read. */
   static read(path: string): Counted | null {
     const numbers = newestSlot(path)?.numbers;
     if (!numbers) return null;
@@ -153,11 +154,11 @@ export class CommitCounter {
   }
 }
 
-/** A place in the journal's life, and what it held there. */
+/** A point in the journal's history, and the totals there. */
 export type Counted = { position: number; revision: number; totals: JournalTotals };
 
 const MAGIC = 0x45_56_43_31;
-/** Each slot has a sector of its own. */
+/** Each slot has its own sector. */
 const SECTOR = 512;
 const MAGIC_AT = 0;
 const SEQUENCE_AT = 1;
@@ -165,7 +166,7 @@ const POSITION_AT = 2;
 const REVISION_AT = 3;
 const TOTALS_AT = 4;
 
-/** Numbers of eight bytes, the checksum last. */
+/** Eight-byte numbers, the checksum last. */
 class Slot {
   readonly bytes: Buffer;
   readonly numbers: Float64Array;
@@ -173,7 +174,7 @@ class Slot {
   readonly #summed: Buffer;
   readonly #sumAt: number;
 
-  /** By how many tables it tells of. */
+  /** `tables`: how many tables it covers. */
   constructor(tables = SUMMED_TABLES.length) {
     this.#sumAt = TOTALS_AT + tables * 2;
     this.bytes = Buffer.alloc((this.#sumAt + 1) * 8);
@@ -198,14 +199,14 @@ function newestSlot(path: string): Slot | null {
   for (const at of [0, SECTOR])
     for (const tables of TABLE_COUNTS) {
       const slot = new Slot(tables);
-      // The file may be cut, or empty.
+      // The file may be truncated or empty.
       slot.bytes.set(content.subarray(at, at + slot.bytes.length));
       if (slot.isWhole() && (slot.numbers[SEQUENCE_AT] ?? 0) > (newest?.numbers[SEQUENCE_AT] ?? 0)) newest = slot;
     }
   return newest;
 }
 
-/** Looks at every row of the journal: what it adds up to, and what is not as it was written. */
+/** Reads every row of the journal: its totals, and what is damaged. */
 export function verifyJournal(database: DatabaseSync): { totals: JournalTotals; damages: string[] } {
   const damages: string[] = [];
   const structure = database.prepare("PRAGMA integrity_check(1)").get()?.["integrity_check"];
@@ -214,24 +215,25 @@ export function verifyJournal(database: DatabaseSync): { totals: JournalTotals; 
   return { totals, damages };
 }
 
-/** COUNTER-1, COUNTER-2: what the counter knows that the journal does not hold; null where it holds all. */
+/** COUNTER-1, COUNTER-2: what the counter has recorded but the journal lacks; null if nothing. */
 export function counterProblem(folder: string, counted: Counted, actual: Counted): EverstepError | null {
   if (counted.position > actual.position || counted.revision > actual.revision)
-    return lostCommits(folder, { counted: place(counted), found: place(actual) });
-  // The process was killed, or the power lost, before it could count its last transaction.
+    return lostCommits(folder, { counted: place(counted), actual: place(actual) });
+  // The process was killed, or power was lost, before its last transaction was counted.
   if (counted.position < actual.position || counted.revision < actual.revision) return null;
   const other = counted.totals.difference(actual.totals);
   return (
-    other && corrupt(folder, `${other.table} has ${other.rows} rows where ${other.expected} were written, or others`)
+    other &&
+    corrupt(folder, `${other.table} has ${other.rows} rows, ${other.expected} were written, or their contents differ`)
   );
 }
 
 const place = ({ position, revision }: Counted): string => `position ${position}, revision ${revision}`;
 
-/** The totals of what is there. `damaged` is called for rows that are not as they were written. */
+/** The totals of the current rows. `damaged` is called for damaged rows. */
 function addUp(database: DatabaseSync, damaged: (what: string) => void): JournalTotals {
   const totals = new JournalTotals();
-  // A folder that is about to be upgraded may lack some.
+  // A folder that is about to be upgraded may lack some tables.
   for (const table of JOURNAL_TABLES.filter((name) => hasTable(database, `packed_${name}`)))
     for (const packed of each(database, `SELECT ${PACKED[table]} FROM packed_${table}`)) {
       if (!isWholeRow(table, packed)) damaged(`${nameOfRow(table, packed)} does not match its checksum or its key`);

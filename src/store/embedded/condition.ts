@@ -1,9 +1,9 @@
 import type { Value } from "./tables.ts";
 
-/** A condition on columns, rendered for either engine: SQLite binds values, LanceDB has only text. */
+/** A condition on columns, rendered for either engine: SQLite binds values, LanceDB takes only text. */
 export type Condition =
   | { kind: "compare"; column: string; operator: "=" | "<" | "<=" | ">" | ">="; value: string | number }
-  | { kind: "among"; column: string; values: readonly number[] }
+  | { kind: "among"; column: string; values: readonly (string | number)[] }
   | { kind: "all"; parts: Condition[] }
   | { kind: "any"; parts: Condition[] };
 
@@ -12,10 +12,14 @@ export const all = (...parts: (Condition | undefined)[]): Condition => ({
   parts: parts.filter((part) => part !== undefined),
 });
 export const any = (...parts: Condition[]): Condition => ({ kind: "any", parts });
-export const among = (column: string, values: readonly number[]): Condition => ({ kind: "among", column, values });
+export const among = (column: string, values: readonly (string | number)[]): Condition => ({
+  kind: "among",
+  column,
+  values,
+});
 
 type Operator = Extract<Condition, { kind: "compare" }>["operator"];
-/** A comparison with a value that may be absent: then there is no condition. */
+/** A comparison with an optional value; without it there is no condition. */
 export function compare(column: string, operator: Operator, value: string | number): Condition;
 export function compare(column: string, operator: Operator, value: string | number | undefined): Condition | undefined;
 export function compare(column: string, operator: Operator, value: string | number | undefined): Condition | undefined {
@@ -28,22 +32,22 @@ export function toSqlite(condition: Condition): { sql: string; values: Value[] }
     values.push(value);
     return "?";
   };
-  const list = (numbers: readonly number[]): string =>
-    `(SELECT value FROM json_each(${bind(JSON.stringify(numbers))}))`;
+  const list = (listed: readonly (string | number)[]): string =>
+    `(SELECT value FROM json_each(${bind(JSON.stringify(listed))}))`;
   return { sql: render(condition, { literal: bind, list }), values };
 }
 
 export const toLance = (condition: Condition): string =>
-  render(condition, { literal: quote, list: (numbers) => `(${numbers.map(quote).join(", ")})` });
+  render(condition, { literal: quote, list: (listed) => `(${listed.map(quote).join(", ")})` });
 
-/** The only way a value enters a LanceDB filter: a quote is doubled, everything else is literal. */
+/** The only way a value enters a LanceDB filter: quotes are doubled, everything else is literal. */
 function quote(value: string | number): string {
   if (typeof value === "string") return `'${value.replaceAll("'", "''")}'`;
   if (!Number.isFinite(value)) throw new TypeError(`${value} cannot be compared with a column`);
   return String(value);
 }
 
-type Dialect = { literal: (value: string | number) => string; list: (values: readonly number[]) => string };
+type Dialect = { literal: (value: string | number) => string; list: (values: readonly (string | number)[]) => string };
 
 function render(condition: Condition, dialect: Dialect): string {
   switch (condition.kind) {

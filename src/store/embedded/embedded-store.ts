@@ -13,21 +13,21 @@ import { summaryOf } from "../../domain/session-summary.ts";
 import type { Step } from "../../domain/step.ts";
 import { CommitQueue, type QueuedBatch, WORTH_A_SYNC, type Written } from "../commit-queue.ts";
 import { CommitFeed, follow, type ReaderBudget } from "../follow.ts";
+import { decodeSteps, type StoredStep, toMessage } from "../history-pages.ts";
 import type { Wakes } from "../owned-sessions.ts";
-import { decodeSteps, type StoredStep } from "../step-pages.ts";
 import type * as port from "../store.ts";
 import { closed, Lifetime } from "../store-errors.ts";
-import { probeDisk } from "./durable-files.ts";
+import { probeDisk } from "./data-folder.ts";
+import { EmbeddedVolumes } from "./embedded-volumes.ts";
 import { EmbeddedWebhooks } from "./embedded-webhooks.ts";
-import type { FoundRow } from "./history.ts";
-import { LiveSessions } from "./live-sessions.ts";
+import type { MatchedRow } from "./history.ts";
+import { LiveSessions, PendingActions } from "./live-rows.ts";
 import type { Notice, OtherSchema } from "./migrations.ts";
 import { wholePage } from "./page-size.ts";
-import { PendingActions } from "./pending-actions.ts";
 import type { EmbeddedStats, LoadedSession } from "./storage-thread.ts";
 import { EMBEDDED_TABLES, EmbeddedTables, type Values } from "./tables.ts";
 import { ThreadChannel, type ThreadTuning } from "./thread-channel.ts";
-import { type BatchMessage, cursorKey, measure, toRowsMessage, unpackError } from "./thread-messages.ts";
+import { type BatchMessage, cursorKey, measure, toRowsMessage, toSent, unpackError } from "./thread-messages.ts";
 
 export type { Tuning } from "./archiver.ts";
 
@@ -37,7 +37,7 @@ export function openEmbeddedStore({ folder, tuning = {}, notice, schema, migrati
   return openOver(new ThreadChannel(folder, tuning, notice, schema ? { schema, migrations } : null));
 }
 
-/** Over a thread that may have begun to open the folder before. */
+/** Uses a thread that may already be opening the folder. */
 export async function openOver(channel: ThreadChannel): Promise<EmbeddedStore> {
   try {
     await channel.opened;
@@ -52,13 +52,14 @@ export async function openOver(channel: ThreadChannel): Promise<EmbeddedStore> {
 
 const LOAD_PAGE = 500;
 const PROBE_EVERY_MS = 2000;
-/** Groups that the journal's thread is given at once: it writes one while the answers to the other are taken in. */
+/** Groups in flight to the journal's thread: it writes one while the results of the other are processed. */
 const GROUPS = 2;
-/** Of a group, so that the journal's thread never has more in memory. */
+/** Limits a group, to bound the memory of the journal's thread. */
 const LARGEST_GROUP = { batches: Number.POSITIVE_INFINITY, characters: 32 << 20 };
 
-/** The journal's thread writes groups in the order they come, so that no two of them can be in each other's way. */
+/** The journal's thread writes groups in order, so no two can conflict. */
 const UNORDERED = { kind: "rows", keys: [], scopes: [] };
+const COMMITTED: Written<undefined> = { outcome: { kind: "committed" }, feedback: undefined };
 type EmbeddedBatch = QueuedBatch & { message: BatchMessage };
 
 export class EmbeddedStore implements port.Store {
@@ -66,13 +67,14 @@ export class EmbeddedStore implements port.Store {
   readonly #channel: ThreadChannel;
   readonly #tables: EmbeddedTables;
   readonly webhooks: EmbeddedWebhooks;
+  readonly volumes: EmbeddedVolumes;
   readonly #live = new LiveSessions();
   readonly #pending = new PendingActions();
   readonly #feed = new CommitFeed();
   readonly #work = new WorkSignal(() => this.#pending.nextRetryAt());
   readonly #queue: CommitQueue<EmbeddedBatch, undefined>;
   readonly #lifetime = new Lifetime();
-  /** Of the next row. A batch that is not written leaves its places empty. */
+  /** The position of the next row. A failed batch leaves its positions unused. */
   #nextPosition = 1;
   #probe: { at: number; done: Promise<void> } | undefined;
 
@@ -80,6 +82,7 @@ export class EmbeddedStore implements port.Store {
     this.#channel = channel;
     this.#tables = channel.other ? new EmbeddedTables(channel.other.schema) : EMBEDDED_TABLES;
     this.webhooks = new EmbeddedWebhooks(channel);
+    this.volumes = new EmbeddedVolumes(channel, this.#tables);
     const writer = { write: (batches: EmbeddedBatch[]) => this.#write(batches) };
     this.#queue = new CommitQueue({
       writers: Array.from({ length: GROUPS }, () => writer),
@@ -93,6 +96,7 @@ export class EmbeddedStore implements port.Store {
   async load(): Promise<void> {
     this.#nextPosition = (await this.#channel.call("position")) + 1;
     await this.webhooks.load();
+    await this.volumes.load();
     for (let after: string | null = ""; after !== null; ) {
       const { actions, last }: { actions: Values[]; last: string | null } = await this.#channel.call(
         "loadPending",
@@ -106,7 +110,7 @@ export class EmbeddedStore implements port.Store {
     for (let isWhole = false; !isWhole; ) {
       const { sessions, last } = await reading;
       isWhole = last < 0;
-      // The thread reads the next page while this one is taken in.
+      // The thread reads the next page while this one is processed.
       if (!isWhole) reading = this.#channel.call("loadLive", last, LOAD_PAGE);
       for (const loaded of sessions)
         this.#live.load({ ...loaded, session: toSession(this.#tables, loaded) }, after_crash);
@@ -143,8 +147,9 @@ export class EmbeddedStore implements port.Store {
   async #write(batches: EmbeddedBatch[]): Promise<Written<undefined>[]> {
     const outcomes = await this.#channel.call(
       "apply",
-      batches.map(({ message }) => message),
+      batches.map(({ message }) => toSent(message)),
     );
+    if (outcomes === null) return batches.map(() => COMMITTED);
     return outcomes.map((outcome) =>
       outcome.kind === "failed" ? { error: unpackError(outcome.error) } : { outcome, feedback: undefined },
     );
@@ -165,7 +170,7 @@ export class EmbeddedStore implements port.Store {
 
   async releaseSessions({ worker, session_ids }: { worker: string; session_ids?: string[] }): Promise<void> {
     const fenced = (session_ids ?? this.#live.ownedBy(worker)).filter((id) => this.#live.fence(id, worker));
-    // What the old owner has under way is part of what the next owner starts from.
+    // The next owner must start from the old owner's commits in progress.
     await this.#queue.drained();
     for (const id of fenced) this.#live.free(id);
     if (fenced.length > 0) this.#work.emit();
@@ -203,11 +208,11 @@ export class EmbeddedStore implements port.Store {
   }
 
   async listSessions(filter: port.SessionFilter): Promise<Session[]> {
-    return this.#sessions(await this.#channel.call("sessionIds", filter, this.#live.foundAsking()));
+    return this.#sessions(await this.#channel.call("sessionIds", filter, this.#live.askingInState()));
   }
 
   async summarizeSessions(filter: port.SummaryFilter): Promise<port.SessionSummaries> {
-    const { rows, ...counted } = await this.#channel.call("sessionSummaries", filter, this.#live.foundAsking());
+    const { rows, ...counted } = await this.#channel.call("sessionSummaries", filter, this.#live.askingInState());
     return { sessions: rows.map((values) => summaryOf(this.#tables.toStored("agent_state", values))), ...counted };
   }
 
@@ -252,7 +257,25 @@ export class EmbeddedStore implements port.Store {
     return rows.map((values) => this.#tables.toPort("queue", values));
   }
 
-  async listSteps(filter: port.StepFilter): Promise<Step[]> {
+  listSteps(filter: port.StepFilter): Promise<Step[]> {
+    const { gate, history } = this.volumes;
+    return gate.shared(async () => {
+      if (!this.volumes.hasAny) return this.#steps(filter);
+      if ("agent_id" in filter) {
+        const ranges = await this.volumes.ranges(filter);
+        if (ranges.length === 0) return this.#steps(filter);
+        const hot = await this.#steps({ ...filter, limit: filter.offset + filter.limit, offset: 0 });
+        return history.stepsOfAgent(filter, ranges, hot);
+      }
+      const line = await this.#channel.call("history.line", filter.session_id);
+      const ranges = await this.volumes.ranges({ owner_ids: line.map(({ session_id }) => session_id) });
+      if (ranges.length === 0) return this.#steps(filter);
+      return history.steps(filter, line, ranges, (part) => this.#steps(part));
+    });
+  }
+
+  /** What the journal and LanceDB have. */
+  async #steps(filter: port.StepFilter): Promise<Step[]> {
     const page = await wholePage(filter, (part) => this.#channel.call("history.steps", { ...filter, ...part }));
     return decodeSteps(
       page.map(({ step, bases }) => ({
@@ -296,11 +319,31 @@ export class EmbeddedStore implements port.Store {
   }
 
   async getMessage(message_id: string): Promise<Message | null> {
-    const values = await this.#channel.call("history.message", message_id);
-    return values && this.#tables.toPort("conversation_messages", values);
+    return this.volumes.gate.shared(async () => {
+      const stored = await this.#message(message_id);
+      return stored && toMessage(stored);
+    });
   }
 
-  async listMessages(filter: port.MessageFilter): Promise<Message[]> {
+  async #message(message_id: string): Promise<port.StoredMessageRow | null> {
+    const values = await this.#channel.call("history.message", message_id);
+    if (values) return this.#tables.toStored("conversation_messages", values);
+    return this.volumes.hasAny ? this.volumes.history.findMessage(message_id) : null;
+  }
+
+  listMessages(filter: port.MessageFilter): Promise<Message[]> {
+    const { gate, history } = this.volumes;
+    const { conversation_id, after } = filter;
+    return gate.shared(async () => {
+      const ranges = await this.volumes.ranges({ owner_ids: [conversation_id] });
+      if (ranges.length === 0) return this.#messages(filter);
+      const last = after === undefined ? null : await this.#message(after);
+      if (after !== undefined && last?.conversation_id !== conversation_id) return [];
+      return history.messages(filter, (last?.number ?? 0) + 1, ranges, (part) => this.#messages(part));
+    });
+  }
+
+  async #messages(filter: port.MessageFilter & { first?: number }): Promise<Message[]> {
     const rows = await wholePage(filter, (part) => this.#channel.call("history.messages", { ...filter, ...part }));
     return rows.map((values) => this.#tables.toPort("conversation_messages", values));
   }
@@ -328,7 +371,7 @@ export class EmbeddedStore implements port.Store {
     return failure === null ? [] : [`rows cannot be moved into LanceDB: ${failure}`];
   }
 
-  /** However often it is asked, the disk is tried once in a while. */
+  /** Probes the disk at most once per interval. */
   checkWritable(): Promise<void> {
     const at = performance.now();
     if (!this.#probe || at - this.#probe.at > PROBE_EVERY_MS)
@@ -336,11 +379,19 @@ export class EmbeddedStore implements port.Store {
     return this.#probe.done;
   }
 
+  stageBackup(): Promise<string> {
+    return this.volumes.files.run(() => this.#channel.call("stageCopy"));
+  }
+
+  removeStagedBackup(): Promise<void> {
+    return this.#channel.call("removeStaged");
+  }
+
   follow(topic: port.Topic, signal: AbortSignal, budget?: ReaderBudget): AsyncIterable<CommittedEvent> {
     return follow(this, this.#feed, topic, AbortSignal.any([signal, this.#lifetime.signal]), budget);
   }
 
-  /** Archives every final row now, and copies the snapshots beside them. */
+  /** Archives every final row now, and copies the snapshots. */
   checkpoint(): Promise<void> {
     return this.#channel.call("checkpoint", false);
   }
@@ -371,7 +422,7 @@ export class EmbeddedStore implements port.Store {
       for (const loaded of sessions) byId.set(loaded.values[0] as string, toSession(this.#tables, loaded));
       resting.splice(0, count);
     }
-    // A session that ended or came back to life meanwhile is in one of the two.
+    // A session that ended or became live meanwhile is in one of the two.
     return ids.flatMap((id) => copyOf(this.#live.cached(id)) ?? byId.get(id) ?? []);
   }
 
@@ -379,9 +430,10 @@ export class EmbeddedStore implements port.Store {
     const rows = await this.#channel.call("agents", only, limit, offset);
     const sessions = await this.#sessions(rows.map((row) => row.latest));
     const latest = new Map(sessions.map((session) => [session.session_id, session]));
-    return rows.flatMap(({ agent_id, session_count, latest: id }) => {
+    return rows.flatMap(({ agent_id, counts, latest: id }) => {
       const session = latest.get(id);
-      return session ? [{ agent_id, moniker: session.moniker, session_count, latest: session }] : [];
+      const session_count = Object.values(counts).reduce((sum, count) => sum + count, 0);
+      return session ? [{ agent_id, moniker: session.moniker, session_count, counts, latest: session }] : [];
     });
   }
 
@@ -404,7 +456,7 @@ const toStoredStep = (tables: EmbeddedTables, values: Values): StoredStep => ({
   port: tables.toPort("agent_steps", values),
 });
 
-function toHit(tables: EmbeddedTables, { table, score, values }: FoundRow): SearchHit {
+function toHit(tables: EmbeddedTables, { table, score, values }: MatchedRow): SearchHit {
   if (table === "agent_steps") {
     const { text, session_id, iteration } = tables.toPort(table, values);
     return { kind: "step", score, text: text ?? "", session_id, iteration };
@@ -414,5 +466,5 @@ function toHit(tables: EmbeddedTables, { table, score, values }: FoundRow): Sear
   return session_id === null ? hit : { ...hit, session_id };
 }
 
-/** What is kept in memory is not handed out: a reader may do with a row what it likes. */
+/** Copies what is cached, since a reader may modify a row. */
 const copyOf = (session: Session | null): Session | null => session && structuredClone(session);

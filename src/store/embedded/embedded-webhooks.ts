@@ -1,8 +1,8 @@
 import { Emitter } from "../../concurrency/emitter.ts";
-import { eventOf, hears, newDelivery, type StoredDelivery, type StoredWebhook } from "../../domain/webhook.ts";
-import type { SessionPlan } from "../owned-sessions.ts";
+import { hears, newDelivery, type StoredDelivery, type StoredWebhook } from "../../domain/webhook.ts";
+import { eventOfPlan, type SessionPlan } from "../owned-sessions.ts";
 import type { ClaimedDelivery, DeliveryClaim, Page, WebhookStore } from "../store.ts";
-import type { Journal, WebhookRowWriter } from "./journal.ts";
+import type { Journal, RowWriter } from "./journal.ts";
 import { type EmbeddedTables, pack } from "./tables.ts";
 import type { ThreadChannel } from "./thread-channel.ts";
 
@@ -10,8 +10,8 @@ const NONE: readonly StoredDelivery[] = [];
 const PAGE = 500;
 
 /**
- * Webhooks of the embedded store. All of them are in memory, so that a commit that concerns none costs nothing: nobody else writes
- * the folder. Claims are in memory too, and so die with the process (HOOKS-2).
+ * Webhooks of the embedded store. All are cached in memory, so that a commit without events costs nothing: nobody else writes
+ * the folder. Claims are in memory too, and end with the process (HOOKS-2).
  */
 export class EmbeddedWebhooks implements WebhookStore {
   readonly due = new Emitter();
@@ -31,19 +31,20 @@ export class EmbeddedWebhooks implements WebhookStore {
     }
   }
 
-  /** HOOKS-1: what is to be written with these sessions. */
+  /** HOOKS-1: the deliveries to write with these sessions. */
   deliveriesOf(plans: readonly SessionPlan[]): readonly StoredDelivery[] {
     if (this.#webhooks.size === 0) return NONE;
-    return plans.flatMap(({ last, session }) => {
-      const event = eventOf(last, session);
+    return plans.flatMap((plan) => {
+      const { session } = plan;
+      const event = eventOfPlan(plan);
       if (event === null) return [];
-      const hearing = [...this.#webhooks.values()].filter((webhook) => hears(webhook, event, session));
-      return hearing.map(({ webhook_id }) => newDelivery(webhook_id, event, session));
+      const subscribers = [...this.#webhooks.values()].filter((webhook) => hears(webhook, event, session));
+      return subscribers.map(({ webhook_id }) => newDelivery(webhook_id, event, session));
     });
   }
 
   async put(webhook: StoredWebhook): Promise<StoredWebhook> {
-    return this.#keep(await this.#channel.call("webhooks.put", webhook));
+    return this.#cache(await this.#channel.call("webhooks.put", webhook));
   }
 
   async replaceSecret(
@@ -51,7 +52,7 @@ export class EmbeddedWebhooks implements WebhookStore {
     change: { secret: string; former_until: string },
   ): Promise<StoredWebhook | null> {
     const changed = await this.#channel.call("webhooks.replaceSecret", webhook_id, change);
-    return changed && this.#keep(changed);
+    return changed && this.#cache(changed);
   }
 
   async get(webhook_id: string): Promise<StoredWebhook | null> {
@@ -81,9 +82,9 @@ export class EmbeddedWebhooks implements WebhookStore {
     for (const webhook of this.#webhooks.values()) {
       const limit = most - (busy.get(webhook.webhook_id) ?? 0);
       if (limit <= 0) continue;
-      const known = [...this.#claimed];
-      for (const delivery of await this.#channel.call("webhooks.due", webhook.webhook_id, now, limit, known)) {
-        // Another claim may have been faster while this one read.
+      const inProgress = [...this.#claimed];
+      for (const delivery of await this.#channel.call("webhooks.due", webhook.webhook_id, now, limit, inProgress)) {
+        // Another claim may have been faster during the read.
         if (this.#claimed.has(delivery.delivery_id)) continue;
         this.#claimed.add(delivery.delivery_id);
         claimed.push({ delivery, webhook });
@@ -112,23 +113,23 @@ export class EmbeddedWebhooks implements WebhookStore {
 
   async restore(rows: { webhooks: StoredWebhook[]; deliveries: StoredDelivery[] }): Promise<void> {
     await this.#channel.call("webhooks.restore", rows);
-    for (const webhook of rows.webhooks) this.#keep(webhook);
+    for (const webhook of rows.webhooks) this.#cache(webhook);
   }
 
   onDue(listener: () => void): () => void {
     return this.due.listen(listener);
   }
 
-  #keep(webhook: StoredWebhook): StoredWebhook {
+  #cache(webhook: StoredWebhook): StoredWebhook {
     this.#webhooks.set(webhook.webhook_id, webhook);
     return webhook;
   }
 }
 
-/** Ended deliveries that are removed at once. */
+/** Ended deliveries removed in one transaction. */
 const REMOVED_AT_ONCE = 1000;
 
-/** Webhooks and deliveries in the journal. It lives in the journal's thread; each method is one transaction, or a read. */
+/** Webhooks and deliveries in the journal. Lives in the journal's thread; each method is one transaction, or a read. */
 export class WebhookRows {
   readonly #journal: Journal;
   readonly #tables: EmbeddedTables;
@@ -197,7 +198,7 @@ export class WebhookRows {
     return this.#deliveries("WHERE delivery_id = ?", delivery_id)[0] ?? null;
   }
 
-  /** HOOKS-3. Of one webhook, the longest due first, but for those that are claimed. */
+  /** HOOKS-3. One webhook's deliveries, longest due first, without claimed ones. */
   due(webhook_id: string, now: string, limit: number, claimed: readonly string[]): StoredDelivery[] {
     return this.#deliveries(
       `WHERE webhook_id = ?1 AND status = 'pending' AND next_attempt_at <= ?2
@@ -245,12 +246,12 @@ export class WebhookRows {
     });
   }
 
-  #putDelivery(rows: WebhookRowWriter, delivery: StoredDelivery): void {
+  #putDelivery(rows: RowWriter, delivery: StoredDelivery): void {
     rows.put("webhook_deliveries", pack(this.#tables, "webhook_deliveries", delivery));
   }
 
-  #change(work: (rows: WebhookRowWriter) => void): void {
-    this.#journal.changeWebhooks(work);
+  #change(work: (rows: RowWriter) => void): void {
+    this.#journal.changeRows(work);
   }
 
   #webhooks(clause: string, ...values: (string | number)[]): StoredWebhook[] {

@@ -13,10 +13,10 @@ const SQLITE_ERROR = 1;
 const OTHER_NUMBER = /^Value is too large to be represented as a JavaScript number/;
 const OTHER_CONTENT = /^(malformed|no such (table|column|index)|unsupported file format|table \S+ has )/;
 
-/** What went wrong inside SQLite, as an error that tells the reader what to do. */
+/** Turns an SQLite error into one that says what to do. */
 export function toStoreError(error: unknown, folder: string): unknown {
   const { errcode, code, message } = error as { errcode?: number; code?: string; message?: string };
-  // A number beyond all that is ever written, a row's text that is none, a schema that is not the one that was made.
+  // A number larger than any we write, text that is not valid, or a different schema.
   const isOtherContent = errcode === SQLITE_ERROR ? OTHER_CONTENT : code === "ERR_OUT_OF_RANGE" ? OTHER_NUMBER : null;
   if (isOtherContent?.test(message ?? "")) return corrupt(folder, error);
   if (errcode === undefined) return error;
@@ -27,7 +27,7 @@ export function toStoreError(error: unknown, folder: string): unknown {
       return new EverstepError(
         "store_locked",
         `another process${ownerNote(folder)} uses ${where}`,
-        "stop it, or use EVERSTEP_STORE=postgres://… to have several",
+        "stop it, or use EVERSTEP_STORE=postgres://… to run several",
         error,
       );
     case 8:
@@ -39,50 +39,50 @@ export function toStoreError(error: unknown, folder: string): unknown {
       return full(
         `no space is left for ${where}`,
         error,
-        "free some disk space; nothing was lost and work goes on by itself",
+        "free some disk space; nothing was lost, and work continues on its own",
       );
     case 14:
       return folderError(folder, error);
-    // Too large, a constraint, a value of the wrong type or out of range: it is what was to be written, not the disk.
+    // Too large, a constraint, a wrong type or out of range: the data is at fault, not the disk.
     case 18:
     case 19:
     case 20:
     case 25:
       return new EverstepError(
         "store_refused",
-        `${where} does not take this (${(error as Error).message})`,
-        "make what is to be stored smaller if it is large, else report it; nothing of it was stored",
+        `${where} cannot store this (${(error as Error).message})`,
+        "if the data is large, make it smaller, else report a bug; nothing of it was stored",
         error,
       );
     default:
       return unavailable(
         `${where} cannot be written (${messageOf(error)})`,
-        "look at the disk and the system's log",
+        "check the disk and the system's log",
         error,
       );
   }
 }
 
 const AFTER_DAMAGE =
-  "stop Everstep, keep a copy of the folder, see what is affected with `everstep check`, and restore the folder from a backup";
+  "stop Everstep, keep a copy of the folder, run `everstep check` to see what is affected, and restore the folder from a backup";
 
 export const damaged = (path: string, cause: unknown): EverstepError =>
   new EverstepError("store_corrupt", `${resolve(path)} is damaged (${messageOf(cause)})`, AFTER_DAMAGE, cause);
 
 export const corrupt = (folder: string, cause: unknown): EverstepError => damaged(journalPath(folder), cause);
 
-/** What SQLite took from the log goes into the journal as it closes, so a copy of the log is kept for whoever looks at it. */
-export function lostCommits(folder: string, place: { counted: string; found: string }): EverstepError {
+/** SQLite merges the log into the journal as it closes, so a copy of the log is kept for inspection. */
+export function lostCommits(folder: string, place: { counted: string; actual: string }): EverstepError {
   if (existsSync(logPath(folder))) copyFileSync(logPath(folder), `${logPath(folder)}.damaged`);
   return new EverstepError(
     "store_corrupt",
-    `${logPath(folder)} is damaged, cut or missing: the journal ends at ${place.found}, and ${place.counted} was on disk`,
-    `restore the folder from a backup; to go on without what was lost, remove ${counterPath(folder)}`,
+    `${logPath(folder)} is damaged, truncated or missing: the journal ends at ${place.actual}, but ${place.counted} was on disk`,
+    `restore the folder from a backup; to continue without the lost commits, remove ${counterPath(folder)}`,
   );
 }
 
 const notWritable = (path: string, cause: unknown): EverstepError =>
-  readOnly(`${path} cannot be written to`, "make it writable, or name another folder in EVERSTEP_STORE", cause);
+  readOnly(`${path} cannot be written to`, "make it writable, or use another folder in EVERSTEP_STORE", cause);
 
 export function folderError(folder: string, thrown: unknown): EverstepError {
   const cause = (thrown as NodeJS.ErrnoException).code === "ENOENT" ? whyNotMade(folder, thrown) : thrown;
@@ -91,12 +91,12 @@ export function folderError(folder: string, thrown: unknown): EverstepError {
   if (code === "EROFS" || code === "EACCES" || code === "EPERM") return notWritable(resolve(folder), cause);
   return unavailable(
     `${resolve(folder)} cannot be used as a folder (${message})`,
-    "name another folder in EVERSTEP_STORE",
+    "use another folder in EVERSTEP_STORE",
     cause,
   );
 }
 
-/** Making folders below one that cannot be written to only says that they are missing: the one above tells why. */
+/** Creating folders below an unwritable one only reports that they are missing; the folder above shows why. */
 function whyNotMade(folder: string, thrown: unknown): unknown {
   let above = resolve(folder);
   while (!existsSync(above)) above = dirname(above);

@@ -1,7 +1,7 @@
 import { setImmediate as nextTick } from "node:timers/promises";
 import { words } from "../../domain/words.ts";
-import { type Ancestor, iterationsOf, lineageOf, pageParts, type Stretch } from "../step-pages.ts";
-import type { ActionFilter, MessageFilter, SearchQuery, StepFilter } from "../store.ts";
+import { type Ancestor, iterationsOf, lineageOf, pageParts, type Stretch } from "../history-pages.ts";
+import type { ActionFilter, MessageFilter, Page, SearchQuery, StepFilter } from "../store.ts";
 import type { Archive, Order } from "./archive.ts";
 import type { Archiver } from "./archiver.ts";
 import { sortKey } from "./arrow-rows.ts";
@@ -11,22 +11,25 @@ import { LimitedPages, type PagePart, PageSize } from "./page-size.ts";
 import { columnIndex, type HistoryName, type Value, type Values } from "./tables.ts";
 import type { Size } from "./thread-messages.ts";
 
-/** A page of steps, and before each step the ones that its state is rebuilt from where the page itself lacks them. */
+/** A page of steps, each with the steps its state is rebuilt from if the page lacks them. */
 export type StepPage = { step: Values; bases: Values[] }[];
 type SearchedTable = "agent_steps" | "conversation_messages";
-export type FoundRow = { table: SearchedTable; score: number; values: Values };
+export type MatchedRow = { table: SearchedTable; score: number; values: Values };
 
 /**
- * Reads of the append-only tables. Rows up to the moved position come from LanceDB, later ones from the journal; the
- * position is taken once per read, so that a move meanwhile neither hides nor doubles a row.
+ * Reads the append-only tables. Rows up to the archived position come from LanceDB, later ones from the journal; the position
+ * is read once per query, so that a concurrent checkpoint neither hides nor duplicates a row.
  */
 export class History {
   readonly #journal: Journal;
   readonly #archive: Archive;
   readonly #archiver: Archiver;
   readonly #pages = new LimitedPages();
+  /** Whether rows may have left for volumes. */
+  readonly #hasVolumes: () => boolean;
 
-  constructor(journal: Journal, archive: Archive, archiver: Archiver) {
+  constructor(journal: Journal, archive: Archive, archiver: Archiver, hasVolumes: () => boolean) {
+    this.#hasVolumes = hasVolumes;
     this.#journal = journal;
     this.#archive = archive;
     this.#archiver = archiver;
@@ -50,7 +53,7 @@ export class History {
       const sides = { journal: where, archive: where };
       return this.#withBases(await this.#page("agent_steps", sides, BY_ITERATION, { ...filter, size }), size);
     }
-    const { parts, first, offset, isExact } = pageParts(filter, lineageOf(this.#line(filter.session_id)));
+    const { parts, first, offset, isExact } = pageParts(filter, lineageOf(this.line(filter.session_id)));
     const where = {
       journal: all(any(...parts.map((part) => this.#inJournal(part))), conditions),
       archive: all(any(...parts.map(inArchive)), conditions),
@@ -61,13 +64,15 @@ export class History {
     return this.#withBases(steps, size);
   }
 
-  messages(filter: MessageFilter): Promise<PagePart<Values>> {
+  /** With `first`, those from a number on. */
+  messages(filter: MessageFilter & { first?: number }): Promise<PagePart<Values>> {
     const of = `conversation ${filter.conversation_id}`;
     return this.#pages.read(of, filter.limit, (size) => this.#messages(filter, size));
   }
 
-  async #messages({ conversation_id, since, after, limit, offset }: MessageFilter, size: PageSize): Promise<Values[]> {
-    const from = after === undefined ? 1 : await this.#numberAfter(conversation_id, after);
+  async #messages(filter: MessageFilter & { first?: number }, size: PageSize): Promise<Values[]> {
+    const { conversation_id, since, after, limit, offset } = filter;
+    const from = filter.first ?? (after === undefined ? 1 : await this.#numberAfter(conversation_id, after));
     if (from === null) return [];
     const dense = since === undefined;
     const first = dense ? from + offset : from;
@@ -96,7 +101,7 @@ export class History {
       archive: compare("message_id", "=", message_id),
     };
     const message = (await this.#page("conversation_messages", where, BY_NUMBER, one()))[0];
-    if (!message && this.#journal.wasMessage(message_id))
+    if (!message && this.#journal.wasMessage(message_id) && !this.#hasVolumes())
       throw this.#archive.missing("conversation_messages", `message ${message_id} is missing`);
     return message ?? null;
   }
@@ -108,7 +113,7 @@ export class History {
     return open ?? (await this.#page("queue", { journal, archive }, NEWEST_ACTION, one()))[0] ?? null;
   }
 
-  /** Each of them as a row, or null where there is none. */
+  /** Each action's row, or null if there is none. */
   actionsById(action_ids: string[]): Promise<PagePart<Values | null>> {
     return this.#pages.read("actions", action_ids.length, async (size) => {
       const rows: (Values | null)[] = [];
@@ -130,7 +135,7 @@ export class History {
     const where = all(
       compare("session_id", "=", session_id),
       compare("agent_id", "=", agent_id),
-      // An action that is not processed is not final, so it is found among the open ones only.
+      // An unprocessed action is not final, so it can only be among the open ones.
       processed === undefined ? undefined : compare("processed", "=", Number(processed)),
     );
     const open = this.#journal.read("open_actions", where, "action_id DESC", offset + limit, size);
@@ -142,38 +147,38 @@ export class History {
     return processed === false ? open.slice(offset, offset + limit) : settled;
   }
 
-  async search({ q, agent_id, session_id, limit }: SearchQuery): Promise<FoundRow[]> {
+  async search({ q, agent_id, session_id, limit }: SearchQuery): Promise<MatchedRow[]> {
     const queryWords = [...new Set(words(q))];
     if (queryWords.length === 0) return [];
     const where = all(compare("agent_id", "=", agent_id), compare("session_id", "=", session_id));
-    const hits: FoundRow[] = [];
+    const hits: MatchedRow[] = [];
     for (const table of ["agent_steps", "conversation_messages"] as const) {
       const archived = this.#archiver.archivedUpTo.get(table) ?? 0;
       hits.push(...(await this.#searchWaiting(table, archived, where, queryWords, limit)));
       const inLance = all(compare("pos", "<=", archived), where);
-      const leftOut = table === "agent_steps" ? STATE : null;
-      for (const hit of await this.#archive.search(table, queryWords, inLance, limit, leftOut))
+      const omitted = table === "agent_steps" ? STATE : null;
+      for (const hit of await this.#archive.search(table, queryWords, inLance, limit, omitted))
         hits.push({ table, ...hit });
     }
     return hits.sort((a, b) => b.score - a.score).slice(0, limit);
   }
 
-  /** The best of the newest rows that were not moved yet, looked at a few at a time. */
+  /** The best matches among the newest unarchived rows, read in small pages. */
   async #searchWaiting(
     table: SearchedTable,
     archived: number,
     where: Condition,
     queryWords: string[],
     limit: number,
-  ): Promise<FoundRow[]> {
-    let hits: FoundRow[] = [];
+  ): Promise<MatchedRow[]> {
+    let hits: MatchedRow[] = [];
     let before = Number.MAX_SAFE_INTEGER;
     for (let rows = 0, characters = 0; rows < SEARCH_WINDOW.rows && characters < SEARCH_WINDOW.characters; ) {
       const next = all(compare("pos", ">", archived), compare("pos", "<", before), compare("text", ">", ""), where);
       const page = this.#journal.newest(table, next, SEARCH_PAGE);
       for (const values of page.rows) {
         const score = scoreOf(words(values[TEXT[table]] as string), queryWords);
-        // A state is no part of a hit, and may be large.
+        // A hit does not include the state, which may be large.
         if (score > 0) hits.push({ table, score, values: table === "agent_steps" ? values.with(STATE, null) : values });
       }
       hits = hits.sort((a, b) => b.score - a.score).slice(0, limit);
@@ -186,8 +191,17 @@ export class History {
     return hits;
   }
 
+  /** Rows of a session's own from an iteration on, as they are stored. */
+  storedSteps(session_id: string, first: number, { limit, offset }: Page): Promise<PagePart<Values>> {
+    const own = { session_id, first, last: LAST_NUMBER };
+    const where = { journal: this.#inJournal(own), archive: inArchive(own), shape: "arrival" as const };
+    return this.#pages.read(`session ${session_id}`, limit, (size) =>
+      this.#page("agent_steps", where, BY_ITERATION, { limit, offset, size }),
+    );
+  }
+
   /** The session, its parent, and so on. */
-  #line(session_id: string): Ancestor[] {
+  line(session_id: string): Ancestor[] {
     const line: Ancestor[] = [];
     for (let id: string | null = session_id; id !== null; ) {
       const [row]: Values[] = this.#journal.query(
@@ -210,7 +224,7 @@ export class History {
     return message?.[CONVERSATION_OF_MESSAGE] === conversation_id ? Number(message[NUMBER_OF_MESSAGE]) + 1 : null;
   }
 
-  /** One page of the rows on both sides, in order. `more` are rows of neither side that belong between them. */
+  /** One page of rows from both sides, in order. `more` are rows from neither side to merge in. */
   async #page(
     table: HistoryName,
     where: Sides,
@@ -222,11 +236,11 @@ export class History {
     const waiting = all(compare("pos", ">", archived), where.journal);
     const late = [...this.#journal.read(table, waiting, order.sql, offset + limit, size), ...more];
     const lateCount = offset === 0 ? 0 : this.#journal.count(table, waiting) + more.length;
-    // At most `lateCount` of the rows before the page are late ones, so the others can be skipped by LanceDB itself.
+    // At most `lateCount` of the rows before the page are in the journal, so LanceDB can skip the others.
     const skip = Math.max(0, offset - lateCount);
     const early = await this.#archive.read(
       table,
-      // Both cost LanceDB much of the time that a page takes, and are made up for below.
+      // Both are expensive in LanceDB, and done below instead.
       where.shape ? where.archive : all(compare("pos", "<=", archived), where.archive),
       where.shape === "range" ? [] : order.lance,
       { limit: limit + offset - skip, offset: skip, size },
@@ -236,7 +250,7 @@ export class History {
       .slice(offset - skip, offset - skip + limit);
   }
 
-  /** Iterations and numbers are dense, so a damaged index that hides a row shows. */
+  /** Iterations and numbers are dense, so a row hidden by a damaged index shows. */
   #requireNoGaps(table: HistoryName, rows: Values[], column: number, first: number): void {
     const at = rows.findIndex((row, index) => row[column] !== first + index);
     if (at >= 0) throw this.#archive.missing(table, `the row before position ${rows[at]?.[0]} is missing`);
@@ -282,14 +296,14 @@ export class History {
 }
 
 /**
- * What is asked of either side. Within a `range` there are no more rows than the page holds, so that their order can wait.
- * In order of `arrival` rows that were not moved come last, so that they can be left out later.
+ * The conditions for each side. A `range` has no more rows than the page, so they can be sorted later. In order of `arrival`
+ * unarchived rows come last, so they can be filtered out later.
  */
 type Sides = { journal: Condition; archive: Condition; shape?: "range" | "arrival" };
 const one = () => ({ limit: 1, offset: 0, size: new PageSize(1) });
-/** The largest number that a sort key of twelve digits holds. */
+/** The largest number that fits a sort key's twelve digits. */
 const LAST_NUMBER = 999_999_999_999;
-/** How much of what waits in the journal a search looks at, newest first, and how much of it at once. */
+/** How much of the journal a search reads, newest first, and how much of it at once. */
 const SEARCH_WINDOW: Size = { rows: 20_000, characters: 64 << 20 };
 const SEARCH_PAGE: Size = { rows: 1000, characters: 2 << 20 };
 
@@ -308,13 +322,13 @@ const TEXT = {
   conversation_messages: columnIndex("conversation_messages", "text"),
 };
 
-const inArchive = ({ session_id, first, last }: Stretch): Condition => all(...keyRange(session_id, first, last));
+export const inArchive = ({ session_id, first, last }: Stretch): Condition => all(...keyRange(session_id, first, last));
 const keyRange = (id: string, from: number, to: number): Condition[] => [
   compare("sort_key", ">=", sortKey(id, from)),
   compare("sort_key", "<=", sortKey(id, Math.min(to, LAST_NUMBER))),
 ];
 
-/** The same measure as the index's (BM25 with one weight for all words), so that both sides rank together. */
+/** The same formula as the index's (BM25 with equal weights), so that results of both sides rank together. */
 function scoreOf(text: string[], queryWords: string[]): number {
   let score = 0;
   for (const word of queryWords) {
@@ -325,7 +339,7 @@ function scoreOf(text: string[], queryWords: string[]): number {
   return score;
 }
 
-/** An order of rows, for SQLite, for LanceDB, and for merging what both answer. */
+/** A sort order for SQLite, for LanceDB, and for merging their results. */
 export type RowOrder = { sql: string; lance: Order; compare: (a: Values, b: Values) => number };
 
 function orderBy(table: HistoryName, ...keys: [column: string, direction: 1 | -1][]): RowOrder {

@@ -2,7 +2,7 @@ import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { parseDefensively } from "../../domain/json.ts";
 import { LIVE_STATUSES, type Session } from "../../domain/session.ts";
 import { beginningOf, needsPerson, searchedText } from "../../domain/session-summary.ts";
-import { WEBHOOK_TABLES } from "../schema.ts";
+import { BOOKKEEPING_TABLES } from "../schema.ts";
 import { toStoreError } from "./folder-errors.ts";
 import {
   ASSIGNED,
@@ -18,10 +18,13 @@ import {
   type Values,
 } from "./tables.ts";
 
-/** Told after each transaction: it is on disk, or it came to nothing. */
-type TransactionOutcome = { onKept: () => void; onUndone: () => void };
+/** SQLite checkpoints its log into the main file after this many pages. */
+export const CHECKPOINT_PAGES = 4000;
 
-/** SQLite as the journal uses it: statements are prepared once, rows are lists, errors are coded. */
+/** Called after each transaction: committed to disk, or rolled back. */
+type TransactionOutcome = { onCommitted: () => void; onRolledBack: () => void };
+
+/** SQLite as the journal uses it: prepared statements are cached, rows are arrays, errors are coded. */
 export class JournalDatabase {
   readonly #database: DatabaseSync;
   readonly #folder: string;
@@ -55,25 +58,25 @@ export class JournalDatabase {
     );
   }
 
-  /** On disk when it returns. */
+  /** Durable when it returns. */
   transaction<Result>(work: () => Result): Result {
     return this.#guard(() => {
       this.#database.exec("BEGIN IMMEDIATE");
       try {
         const result = work();
         this.#database.exec("COMMIT");
-        this.#outcome.onKept();
+        this.#outcome.onCommitted();
         return result;
       } catch (error) {
-        // A full disk may have rolled back already.
+        // A full disk may already have rolled back.
         if (this.#database.isTransaction) this.#database.exec("ROLLBACK");
-        this.#outcome.onUndone();
+        this.#outcome.onRolledBack();
         throw error;
       }
     });
   }
 
-  /** On disk with the next transaction that is: for what may be done again after a crash. */
+  /** Durable with the next durable transaction: for changes that can be repeated after a crash. */
   lazyTransaction<Result>(work: () => Result): Result {
     this.#database.exec("PRAGMA synchronous = NORMAL");
     try {
@@ -84,7 +87,7 @@ export class JournalDatabase {
   }
 
   run(sql: string, ...values: Value[]) {
-    // Not by `#guard`: a commit comes here several times.
+    // Without `#guard`: a commit calls this several times.
     try {
       return this.#statement(sql).run(...values);
     } catch (error) {
@@ -96,7 +99,7 @@ export class JournalDatabase {
     return this.#guard(() => this.#statement(sql).all(...values) as unknown as Values[]);
   }
 
-  /** One row at a time, for tables that may be large. */
+  /** One row at a time, for large tables. */
   *each(sql: string, ...values: Value[]): Generator<Values> {
     try {
       for (const row of this.#statement(sql).iterate(...values)) yield row as unknown as Values;
@@ -113,7 +116,12 @@ export class JournalDatabase {
     return this.#guard(() => (this.#statement(sql).get(...values) as unknown as Values | undefined)?.[0]);
   }
 
-  /** Gives the space of removed rows back to the file system, so many pages at the most. */
+  /** Log pages after which SQLite checkpoints; 0: never. */
+  checkpointAfter(pages: number): void {
+    this.#guard(() => this.#database.exec(`PRAGMA wal_autocheckpoint = ${pages}`));
+  }
+
+  /** Returns the space of removed rows to the file system, at most this many pages. */
   shrink(pages: number): void {
     this.#guard(() => this.#database.exec(`PRAGMA incremental_vacuum(${pages})`));
   }
@@ -142,7 +150,7 @@ export class JournalDatabase {
   }
 }
 
-/** What of a table is in LanceDB and on disk: its version, and the position up to which rows were moved. */
+/** What is archived of a table: its LanceDB version, and the position up to which rows were moved. */
 export type Archived = { version: number; pos: number };
 export const RECORD_ARCHIVED = "INSERT OR REPLACE INTO archived (name, version, pos) VALUES (?, ?, ?)";
 export function archivedTables(database: DatabaseSync): Map<TableName, Archived> {
@@ -152,20 +160,20 @@ export function archivedTables(database: DatabaseSync): Map<TableName, Archived>
   );
 }
 
-/** `open_actions` holds the actions that are not final, in the columns of `queue`. */
+/** `open_actions` has the actions that are not final, with the columns of `queue`. */
 export type JournalTable = TableName | "open_actions";
 export const JOURNAL_TABLES: readonly JournalTable[] = [
   ...HISTORY_NAMES,
   ...SNAPSHOT_NAMES,
   "open_actions",
-  ...WEBHOOK_TABLES,
+  ...BOOKKEEPING_TABLES,
 ];
 export const schemaOf = (table: JournalTable): TableName => (table === "open_actions" ? "queue" : table);
 const perTable = <Result>(make: (table: JournalTable) => Result): Record<JournalTable, Result> =>
   Object.fromEntries(JOURNAL_TABLES.map((table) => [table, make(table)])) as Record<JournalTable, Result>;
 
-/** Rows of history are only ever inserted; of the others the newest version replaces the one before. */
-/** The named values that are columns of their own. */
+/** History rows are only inserted; in other tables the newest version replaces the previous one. */
+/** The indexed values that are columns. */
 export const INDEXED_COLUMNS = perTable((table) => (isHistory(table) ? [] : INDEXED[schemaOf(table)]));
 const stored = (table: JournalTable): string[] => [
   ...INDEXED_COLUMNS[table],
@@ -176,12 +184,12 @@ const stored = (table: JournalTable): string[] => [
 
 const packedTable = (table: JournalTable): string => `packed_${table}`;
 
-/** What `row-checksums.ts` takes: the text, its checksum, the assigned values, and the indexed ones where they are stored. */
+/** What `row-checksums.ts` needs: the text, its checksum, the assigned values, and the indexed ones if stored. */
 export const PACKED = perTable((table) =>
   ["row", "sum", ...ASSIGNED[schemaOf(table)], ...INDEXED_COLUMNS[table]].join(", "),
 );
 
-/** Takes the indexed values where the table stores them, then the assigned ones, then the text and its checksum. */
+/** Parameters: the indexed values if stored, the assigned ones, the text and its checksum. */
 export const INSERT = perTable((table) => {
   const columns = stored(table);
   const insert = `INSERT INTO ${packedTable(table)} (${columns.join(", ")}) VALUES (${columns.map(() => "?").join(", ")})`;
@@ -189,27 +197,27 @@ export const INSERT = perTable((table) => {
   const [key, ...others] = columns;
   return `${insert} ON CONFLICT (${key}) DO UPDATE SET ${others.map((name) => `${name} = excluded.${name}`).join(", ")}`;
 });
-/** A session that goes on: what is indexed is left alone, so that a step does not rewrite the indexes. */
+/** Leaves the indexed columns of an existing session alone, so that a step does not rewrite the indexes. */
 export const UPDATE_SESSION = "UPDATE packed_agent_state SET pos = ?, row = ?, sum = ? WHERE session_id = ?";
 export const UPDATE_STATUS = "UPDATE packed_agent_state SET status = ? WHERE session_id = ?";
 
-/** Rows of a stretch of positions, but for some. */
+/** Rows of a range of positions, with exceptions. */
 export const DELETE = perTable(
   (table) =>
     `DELETE FROM ${packedTable(table)} WHERE pos > ? AND pos <= ? AND pos NOT IN (SELECT value FROM json_each(?))`,
 );
 
-/** The checksum of the row of a key. */
+/** The checksum of a key's row. */
 export const SUM_OF = perTable(
   (table) => `SELECT sum FROM ${packedTable(table)} WHERE ${INDEXED[schemaOf(table)][0]} = ?`,
 );
 
-/** By the key. */
+/** Removes by key. */
 export const REMOVE = perTable((table) => `DELETE FROM ${packedTable(table)} WHERE ${INDEXED[schemaOf(table)][0]} = ?`);
 
 const SQLITE_TYPES = { text: "TEXT", integer: "INTEGER", real: "REAL", flag: "INTEGER", json: "TEXT" } as const;
 
-/** What is on disk. */
+/** The tables on disk. */
 export const CREATE_TABLES = JOURNAL_TABLES.map((table) => {
   const columns = stored(table);
   const key = isHistory(table) ? "pos" : columns[0];
@@ -219,13 +227,13 @@ export const CREATE_TABLES = JOURNAL_TABLES.map((table) => {
   return `CREATE TABLE IF NOT EXISTS ${packedTable(table)} (${definitions.join(", ")}, row TEXT NOT NULL, sum INTEGER)`;
 });
 
-/** How often anything but a commit changed rows (`commit-counter.ts`, COUNTER-1). */
+/** The number of transactions other than commits (`commit-counter.ts`, COUNTER-1). */
 export const CREATE_REVISION = [
   "CREATE TABLE IF NOT EXISTS journal_revision (id INTEGER PRIMARY KEY CHECK (id = 1), revision INTEGER NOT NULL)",
   "INSERT OR IGNORE INTO journal_revision (id, revision) VALUES (1, 0)",
 ];
 
-/** What is read: a view by the table's name in which every column can be asked for. (A generated column would be computed with every insert.) */
+/** For reads: a view per table in which every column can be selected. (A generated column would be computed on every insert.) */
 export const createViews = (tables: EmbeddedTables): string[] =>
   JOURNAL_TABLES.map((table) => {
     const columns = stored(table);
@@ -238,7 +246,7 @@ export const createViews = (tables: EmbeddedTables): string[] =>
 
 export const LIVE = LIVE_STATUSES.map((status) => `'${status}'`).join(", ");
 
-/** Steps of live sessions since their last whole state: the sessions' contexts are rebuilt from them. */
+/** Steps of live sessions since their last full state: the sessions' contexts are rebuilt from them. */
 export const NEEDED_FOR_CONTEXT = `SELECT step.pos FROM agent_steps AS step JOIN agent_state AS session USING (session_id)
   WHERE step.pos > ? AND step.pos <= ? AND session.status IN (${LIVE}) AND step.iteration >= session.base_iteration`;
 
@@ -248,11 +256,11 @@ export const STEP_AT = `SELECT ${PACKED.agent_steps} FROM agent_steps WHERE pos 
 /** The steps at these positions, newest first. */
 export const STEPS_AT = `SELECT ${PACKED.agent_steps} FROM agent_steps WHERE pos IN (SELECT value FROM json_each(?)) ORDER BY pos DESC`;
 
-/** How far a conversation was numbered when its messages left the journal, or by the one at a position. */
+/** A conversation's last number among its trimmed messages, or the number at a position. */
 export const LAST_NUMBER = "SELECT last FROM message_numbers WHERE conversation_id = ?";
 export const NUMBER_AT = "SELECT number FROM packed_conversation_messages WHERE pos = ?";
 export const KEEP_NUMBER = `INSERT INTO message_numbers (conversation_id, last) VALUES (?, ?)
   ON CONFLICT (conversation_id) DO UPDATE SET last = excluded.last`;
 
-/** A message keeps its id for good. While it is here its row tells; when it leaves, this does. */
+/** A message's id is never reused. While the message is in the journal its row proves that; afterwards this table does. */
 export const KEEP_KEYS = "INSERT OR IGNORE INTO message_keys (message_id) SELECT value FROM json_each(?)";

@@ -6,22 +6,22 @@ import { threadId } from "node:worker_threads";
 import { EverstepError } from "../../domain/errors.ts";
 import { makePrivateFolder } from "../../files/private-folder.ts";
 import { corrupt, folderError, JOURNAL, journalPath, logPath, ownerPath, toStoreError } from "./folder-errors.ts";
-import { CREATE_REVISION, CREATE_TABLES, createViews } from "./journal-database.ts";
+import { CHECKPOINT_PAGES, CREATE_REVISION, CREATE_TABLES, createViews } from "./journal-database.ts";
 import { FORMAT, type FolderFormat, OLDEST_FORMAT } from "./migrations.ts";
 
 const APPLICATION_ID = 0x45_56_53_54;
-/** Where the first page of a database has them. */
+/** Offsets in a database's first page. */
 const USER_VERSION_AT = 60;
 const APPLICATION_ID_AT = 68;
 /** More than an empty journal takes. */
 const PROBE_BYTES = 256 * 1024;
 
-/** `format` is null where the journal is new. */
+/** `format` is null for a new journal. */
 export type JournalFile = { database: DatabaseSync; format: number | null };
 
 /**
- * Opens the journal of a folder, made when absent, and holds it for this process alone until it is closed or dies. It may
- * be of an older format; `createTables` is for once it is not.
+ * Opens a folder's journal, creating it if absent, and locks it for this process until it is closed or dies. It may have an
+ * older format; call `createTables` once it is upgraded.
  */
 export function openJournalFile(folder: string, newest = FORMAT): JournalFile {
   try {
@@ -45,11 +45,11 @@ export function openJournalFile(folder: string, newest = FORMAT): JournalFile {
   }
 }
 
-/** Whether the process that had the folder last did not close it. Asked before it is opened. */
+/** Whether the last process that used the folder did not close it. Call it before opening. */
 export const wasLeftOpen = (folder: string): boolean => existsSync(ownerPath(folder));
 export const noteClosed = (folder: string): void => rmSync(ownerPath(folder), { force: true });
 
-/** SQLite says little about a folder that cannot be written to, so a file of ours tries it first. */
+/** SQLite reports little about an unwritable folder, so we write a probe file first. */
 function requireSpace(folder: string): void {
   const probe = join(folder, `probe-${process.pid}-${threadId}.tmp`);
   try {
@@ -60,9 +60,9 @@ function requireSpace(folder: string): void {
 }
 
 /**
- * A database that is not ours, or newer than this program, is looked at before anything in it is changed. SQLite looks at the
- * file as one that nobody writes, so that it makes no files beside it, and what is in the log is read from there. (A file that
- * this process opens and closes by itself loses the locks that it holds on it.)
+ * Inspects a database that may be foreign or newer before anything in it is changed. SQLite opens the file as immutable, so
+ * that it creates no files beside it, and the log is read directly. (A process that opens and closes a file loses its locks on
+ * it.)
  */
 function refuseForeignFile(folder: string, newest: number): void {
   if (!existsSync(journalPath(folder))) return;
@@ -85,19 +85,20 @@ function refuseForeignFile(folder: string, newest: number): void {
     checkOrigin(database, folder, newest);
   } catch (error) {
     if (error instanceof EverstepError) throw error;
-    // What else is wrong with it is told when it is opened for good.
+    // Other problems are reported when it is opened properly.
   } finally {
     database?.close();
   }
 }
 
-// The exclusive lock is the one-process rule: SQLite takes it with the first write and the system frees it with the process.
+// The exclusive lock enforces the single owner: SQLite takes it with the first write, and the system releases it with the
+// process.
 function lock(database: DatabaseSync): void {
   database.exec("PRAGMA auto_vacuum = INCREMENTAL");
   database.exec("PRAGMA locking_mode = EXCLUSIVE");
   database.exec("PRAGMA journal_mode = WAL");
   database.exec("PRAGMA synchronous = FULL");
-  database.exec("PRAGMA wal_autocheckpoint = 4000");
+  database.exec(`PRAGMA wal_autocheckpoint = ${CHECKPOINT_PAGES}`);
   database.exec("PRAGMA cache_size = -16384");
   database.exec("BEGIN IMMEDIATE; COMMIT");
 }
@@ -111,7 +112,7 @@ function checkOrigin(database: DatabaseSync, folder: string, newest: number): nu
   });
 }
 
-/** Answers the format; null where the journal is new. */
+/** Returns the format; null for a new journal. */
 function checkHeader(
   folder: string,
   { application, format, isNew, newest }: { application: number; format: number; isNew: boolean; newest: number },
@@ -126,49 +127,49 @@ function checkHeader(
 const foreign = (folder: string): EverstepError =>
   new EverstepError(
     "store_foreign",
-    `${journalPath(folder)} is a database of another program`,
-    "name another folder in EVERSTEP_STORE",
+    `${journalPath(folder)} belongs to another program`,
+    "use another folder in EVERSTEP_STORE",
   );
 
 const newer = (folder: string, format: number, newest: number): EverstepError =>
   new EverstepError(
     "store_newer",
-    `${resolve(folder)} was written by a newer Everstep (format ${format}, this one knows ${newest})`,
-    "start the newer version, or name another folder in EVERSTEP_STORE",
+    `${resolve(folder)} was written by a newer Everstep (format ${format}; this version supports ${newest})`,
+    "start the newer version, or use another folder in EVERSTEP_STORE",
   );
 
 const older = (folder: string, format: number): EverstepError =>
   new EverstepError(
     "store_older",
-    `${resolve(folder)} was written by an older Everstep (format ${format}, this one upgrades from ${OLDEST_FORMAT})`,
-    "start the version that wrote it, or name another folder in EVERSTEP_STORE",
+    `${resolve(folder)} was written by an older Everstep (format ${format}; this version upgrades from ${OLDEST_FORMAT})`,
+    "start the version that wrote it, or use another folder in EVERSTEP_STORE",
   );
 
-/** Before an upgrade, when rows may have no checksums yet. */
+/** Before an upgrade, when rows may not have checksums yet. */
 function checkStructure(database: DatabaseSync, folder: string): void {
   const damage = database.prepare("PRAGMA quick_check(1)").get()?.["quick_check"];
   if (damage !== "ok") throw corrupt(folder, damage);
 }
 
-/** What a journal of this program's format has; what is there already is left alone. */
+/** Creates what a journal of this format needs; existing tables stay. */
 export function createTables(database: DatabaseSync, format: FolderFormat): void {
   database.exec(
     [
       "BEGIN",
       ...CREATE_TABLES,
-      // What is large and seldom changes stays out of the row that every step rewrites.
+      // Large, rarely changed values stay out of the row that every step rewrites.
       "CREATE TABLE IF NOT EXISTS session_documents (session_id TEXT PRIMARY KEY, params TEXT NOT NULL, context TEXT, sum INTEGER)",
-      // A message keeps its id for good, so that a repeated post is known as one after it was moved.
+      // A message's id is never reused, so that a repeated post is recognized after the message was archived.
       "CREATE TABLE IF NOT EXISTS message_keys (message_id TEXT PRIMARY KEY) WITHOUT ROWID",
       "CREATE TABLE IF NOT EXISTS message_numbers (conversation_id TEXT PRIMARY KEY, last INTEGER NOT NULL) WITHOUT ROWID",
       ...CREATE_REVISION,
-      // What of a table is in LanceDB and on disk: its version, and the position up to which rows were moved.
+      // What is archived of a table: its LanceDB version, and the position up to which rows were moved.
       "CREATE TABLE IF NOT EXISTS archived (name TEXT PRIMARY KEY, version INTEGER NOT NULL, pos INTEGER NOT NULL) WITHOUT ROWID",
       "CREATE INDEX IF NOT EXISTS sessions_of_agent_by_number ON packed_agent_state (agent_id)",
       "CREATE INDEX IF NOT EXISTS sessions_of_status_by_number ON packed_agent_state (status)",
-      // By whom sessions were started: an index of few rows, beside rows that every step rewrites.
+      // Who started which session: a small index, apart from rows that every step rewrites.
       "CREATE TABLE IF NOT EXISTS spawned_sessions (spawner_id TEXT, session_id TEXT, PRIMARY KEY (spawner_id, session_id)) WITHOUT ROWID",
-      // Earlier versions ordered by time.
+      // Earlier versions sorted by time.
       ...["sessions_by_time", "sessions_of_agent", "sessions_by_status", "conversations_by_time"].map(
         (index) => `DROP INDEX IF EXISTS ${index}`,
       ),
@@ -176,6 +177,8 @@ export function createTables(database: DatabaseSync, format: FolderFormat): void
       "CREATE INDEX IF NOT EXISTS deliveries_of_webhook ON packed_webhook_deliveries (webhook_id)",
       "CREATE INDEX IF NOT EXISTS deliveries_due ON packed_webhook_deliveries (webhook_id, next_attempt_at) WHERE status = 'pending'",
       "CREATE INDEX IF NOT EXISTS deliveries_in_order ON packed_webhook_deliveries (webhook_id, session_id) WHERE status = 'pending'",
+      "CREATE INDEX IF NOT EXISTS ranges_of_owner ON packed_archived_ranges (owner_id)",
+      "CREATE INDEX IF NOT EXISTS ranges_of_volume ON packed_archived_ranges (volume_id)",
       ...createViews(format.tables),
       `PRAGMA application_id = ${APPLICATION_ID}`,
       `PRAGMA user_version = ${format.number}`,
@@ -190,12 +193,12 @@ const pragma = (database: DatabaseSync, name: string): number =>
 /** A page as a commit left it in the log. */
 type LoggedPage = { page: number; offset: number };
 
-/** What SQLite would take from a write-ahead log: the pages of every whole commit in it, the last version of each. */
+/** What SQLite would read from a write-ahead log: the last version of each page of every complete commit. */
 type WriteAheadLog = {
   content: Buffer;
   page_size: number;
   pages: ReadonlyMap<number, LoggedPage>;
-  /** Pages of the database after the last commit; null where there is no commit. */
+  /** The database's size in pages after the last commit; null without a commit. */
   database_pages: number | null;
 };
 
@@ -204,8 +207,8 @@ const FRAME_HEADER_BYTES = 24;
 const MAGIC = 0x377f0682;
 
 /**
- * Reads the log beside a journal without SQLite, which would change both to look at it. Every frame has a checksum over all
- * that came before it; what follows the first one that is wrong is no part of the log.
+ * Reads the log beside a journal without SQLite, which would change both. Every frame has a checksum over everything before it;
+ * the log ends at the first wrong one.
  */
 function readWriteAheadLog(path: string): WriteAheadLog | null {
   if (!existsSync(path)) return null;
@@ -236,7 +239,7 @@ function readWriteAheadLog(path: string): WriteAheadLog | null {
   return { content, page_size, pages, database_pages };
 }
 
-/** SQLite's checksum of a log: two sums over pairs of words, whose byte order the log's first word tells. */
+/** SQLite's log checksum: two sums over pairs of words, in the byte order given by the log's first word. */
 class LogChecksum {
   readonly #content: Buffer;
   readonly #view: DataView;
@@ -268,13 +271,13 @@ class LogChecksum {
   }
 }
 
-/** The format of a data folder that nobody uses, beside the newest one; null where there is none yet. It is not upgraded. */
+/** The format of an unused data folder, and the newest format; null if there is no journal yet. Does not upgrade it. */
 export function inspectFolder(folder: string): { format: number; newest: number } | null {
   if (!existsSync(journalPath(folder))) return null;
   const isLeftOpen = wasLeftOpen(folder);
   const { database, format } = openJournalFile(folder);
   database.close();
-  // The next start is to know of a crash as before.
+  // The next start must still detect an earlier crash.
   if (!isLeftOpen) noteClosed(folder);
   return { format: format ?? FORMAT, newest: FORMAT };
 }

@@ -1,22 +1,22 @@
 import { HISTORY_NAMES, type HistoryName, INDEXED } from "./tables.ts";
 
-/** The rows of one session or conversation are many, the row of an id is one. */
+/** A session or conversation has many rows, an id has one. */
 type Finder =
   | { kind: "many"; column: string; positions: Map<string, number[]> }
   | { kind: "one"; column: string; positions: Map<string, number> };
 const UNIQUE = ["message_id", "action_id"];
-/** `ids` are the named values of the row: rows are found by each of them. `sum` is its checksum. */
+/** `ids` are the row's indexed values, by which it is found. `sum` is its checksum. */
 export type Entry = { pos: number; ids: string[]; sum: number };
 
 /**
- * Where in the journal the rows of a table of history are. On disk these indexes would be most of what a commit writes;
- * in memory they cost little, as only rows that still wait to be moved are in them.
+ * Positions of a history table's rows in the journal. On disk these indexes would dominate the writes of a commit; in memory
+ * they cost little, since they only hold rows that wait to be archived.
  */
 export class JournalIndex {
   readonly #finders: Finder[];
   /** By position. */
   #entries: Entry[] = [];
-  /** How many of the entries are on disk. */
+  /** How many entries are on disk. */
   #kept = 0;
 
   constructor(table: HistoryName) {
@@ -43,12 +43,12 @@ export class JournalIndex {
     }
   }
 
-  /** What was added is on disk. */
+  /** The added entries are on disk. */
   keep(): void {
     this.#kept = this.#entries.length;
   }
 
-  /** What was added since `keep` came to nothing. */
+  /** Entries added since `keep` were rolled back. */
   undo(): void {
     for (const { ids } of this.#entries.splice(this.#kept))
       for (const [at, finder] of this.#finders.entries()) {
@@ -57,19 +57,19 @@ export class JournalIndex {
       }
   }
 
-  /** The position of the last of the next rows after one, so many at the most; null where there is none. */
+  /** The last position of the next rows, at most `limit`; null if there are none. */
   nextEnd(after: number, upTo: number, limit: number): number | null {
     const from = this.#indexAfter(after);
     const last = this.#entries[Math.min(from + limit, this.#indexAfter(upTo)) - 1];
     return last === undefined || last.pos <= after ? null : last.pos;
   }
 
-  /** The rows of this stretch. */
+  /** The rows in this range. */
   entries(after: number, upTo: number): Entry[] {
     return this.#entries.slice(this.#indexAfter(after), this.#indexAfter(upTo));
   }
 
-  /** Rows of this stretch left the journal, but for some. */
+  /** Rows in this range left the journal, with exceptions. */
   remove(after: number, upTo: number, but: ReadonlySet<number>): void {
     const from = this.#indexAfter(after);
     const stretch = this.entries(after, upTo);
@@ -89,7 +89,7 @@ export class JournalIndex {
     else positions.delete(id);
   }
 
-  /** Where the entries after a position begin. */
+  /** The index of the first entry after a position. */
   #indexAfter(pos: number): number {
     let low = 0;
     let high = this.#entries.length;
@@ -102,5 +102,5 @@ export class JournalIndex {
   }
 }
 
-export const positionsOfAll = (): Record<HistoryName, JournalIndex> =>
+export const newJournalIndexes = (): Record<HistoryName, JournalIndex> =>
   Object.fromEntries(HISTORY_NAMES.map((name) => [name, new JournalIndex(name)])) as Record<HistoryName, JournalIndex>;

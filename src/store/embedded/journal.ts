@@ -1,11 +1,12 @@
 import type { DatabaseSync } from "node:sqlite";
-import type { WebhookTable } from "../schema.ts";
+import type { BookkeepingTable } from "../schema.ts";
 import { type Chain, readState, type StoredState } from "../state-delta.ts";
 import { CommitCounter, type Counted, counterProblem, JournalTotals } from "./commit-counter.ts";
 import { among, type Condition, toSqlite } from "./condition.ts";
 import { corrupt, counterPath } from "./folder-errors.ts";
 import {
   type Archived,
+  CHECKPOINT_PAGES,
   DELETE,
   INSERT,
   JournalDatabase,
@@ -24,7 +25,7 @@ import {
   UPDATE_SESSION,
   UPDATE_STATUS,
 } from "./journal-database.ts";
-import { type Entry, positionsOfAll } from "./journal-index.ts";
+import { type Entry, newJournalIndexes } from "./journal-index.ts";
 import type { PageSize } from "./page-size.ts";
 import {
   checksumOf,
@@ -51,70 +52,75 @@ import {
 } from "./tables.ts";
 import type { BatchMessage, OutcomeMessage, SessionMessage, Size } from "./thread-messages.ts";
 
-/** A session's row and where it stands among all in the order they were made. */
+/** A session's row and its number in order of creation. */
 export type NumberedRow = { arrival: number; values: Values };
 
-/** Rows to be moved, the characters of all of them, and of the largest. */
+/** Rows to archive, their total characters, and the largest row's. */
 export type WaitingRows = { rows: Values[]; characters: number; largest: number };
 
-export type WebhookRowWriter = {
-  /** Adds a row or replaces the one of its key. */
-  put: (table: WebhookTable, packed: PackedRow) => void;
-  remove: (table: WebhookTable, key: string) => void;
+export type RowWriter = {
+  /** Adds a row or replaces the one with its key. */
+  put: (table: BookkeepingTable, packed: PackedRow) => void;
+  remove: (table: BookkeepingTable, key: string) => void;
 };
 
 /**
- * The journal: where a commit becomes durable, and where everything that may still change lives for good.
+ * The journal: where a commit becomes durable, and where everything that may still change is kept.
  *
- * JOURNAL-1  A group of batches is one SQLite transaction (WAL, synchronous = FULL): on disk when `apply` returns.
- * JOURNAL-2  Every row gets the next position. Rows of history are moved to LanceDB in that order and removed here only after
- *     `markArchived` recorded durably that LanceDB has them on disk.
- * JOURNAL-3  Of a live session the steps since its last whole state stay, so that its context is rebuilt without LanceDB.
- * JOURNAL-4  A row is compared with its checksum whenever it is read whole: at start, by a reader and before it is moved.
+ * JOURNAL-1  A group of batches is one SQLite transaction (WAL, synchronous = FULL): durable when `apply` returns.
+ * JOURNAL-2  Every row gets the next position. History rows are moved to LanceDB in that order and removed here only after
+ *            `markArchived` has durably recorded that LanceDB has them on disk.
+ * JOURNAL-3  A live session's steps since its last full state stay, so that its context is rebuilt without LanceDB.
+ * JOURNAL-4  A row is compared with its checksum whenever it is read in full: at startup, by a reader and before it is
+ *            archived.
  */
 export class Journal {
-  /** Bytes of row text written since open. */
+  /** Bytes of row text written since it was opened. */
   bytes = 0;
   readonly #folder: string;
   readonly #tables: EmbeddedTables;
   readonly #database: JournalDatabase;
   readonly #totals: JournalTotals;
   readonly #counter: CommitCounter;
-  /** The checksums of live sessions' rows that were written, which every step replaces. */
+  /** Checksums of live sessions' rows, which every step replaces. */
   readonly #sessionSums = new Map<string, number>();
-  /** The checksums of all open actions; null until they are read. */
+  /** Checksums of all open actions; null until they are read. */
   #openSums: Map<string, number> | null = null;
-  /** The last message's number of each conversation that was written to. */
+  /** The last message number of each conversation that was written to. */
   readonly #numbers = new Map<string, number>();
-  readonly #positions = positionsOfAll();
+  readonly #positions = newJournalIndexes();
+  readonly #writer: RowWriter = {
+    put: (table, packed) => this.#put(table, packed),
+    remove: (table, key) => this.#remove(table, key),
+  };
   #position: number;
-  /** The position of the last commit; places after it may have been given to one that came to nothing. */
+  /** The position of the last commit; later ones may have been assigned to a failed one. */
   #committed: number;
-  /** How often anything but a commit changed rows. */
+  /** The number of transactions other than commits. */
   #revision: number;
-  /** Whether rows were removed that no sync took to disk yet. */
+  /** Whether removed rows are not synced yet. */
   #isUnsynced = false;
-  /** Sessions that were written since they were last taken from here; null where nobody does (`session-lists.ts`). */
+  /** Sessions written since the set was last emptied; null if nobody tracks them (`session-lists.ts`). */
   changed: Set<string> | null = null;
-  /** Snapshots that changed since they were copied into LanceDB. */
+  /** Snapshots that changed since they were copied to LanceDB. */
   readonly dirty = new Map<SnapshotName, Set<string>>(SNAPSHOT_NAMES.map((name) => [name, new Set()]));
 
-  /** `totals` are those of what it holds. */
+  /** `totals` are those of its contents. */
   constructor(folder: string, database: DatabaseSync, tables: EmbeddedTables, totals: JournalTotals) {
     this.#tables = tables;
     this.#folder = folder;
     this.#totals = totals;
     const waiting = Object.values(this.#positions);
     this.#database = new JournalDatabase(folder, database, {
-      onKept: () => {
+      onCommitted: () => {
         this.#totals.keep();
         waiting.forEach((positions) => positions.keep());
       },
-      onUndone: () => {
+      onRolledBack: () => {
         this.#totals.undo();
         this.#sessionSums.clear();
         this.#openSums = null;
-        // A group that was undone gave numbers away that are not taken.
+        // A rolled-back group assigned numbers that are free again.
         this.#numbers.clear();
         waiting.forEach((positions) => positions.undo());
       },
@@ -150,7 +156,7 @@ export class Journal {
     return this.#position;
   }
 
-  /** JOURNAL-1. A batch that meets an id that is there already is left out; the others are written. */
+  /** JOURNAL-1. A batch with an existing id is skipped; the others are written. */
   apply(batches: BatchMessage[]): OutcomeMessage[] {
     const outcomes = this.#database.transaction(() =>
       batches.map((batch) => this.#existing(batch) ?? this.#write(batch)),
@@ -163,8 +169,8 @@ export class Journal {
   }
 
   /**
-   * Final rows after a position, oldest first, and the checksum after each one's values: what is to be moved next. No more
-   * than that many rows and characters, but at least one row.
+   * Final rows after a position, oldest first, each followed by its checksum: what to archive next. At most this many rows and
+   * characters, but at least one row.
    */
   unarchived(table: HistoryName, after: number, upTo: number, most: Size): WaitingRows {
     const next = `SELECT ${PACKED[table]} FROM ${table} WHERE pos > ? AND pos <= ? ORDER BY pos LIMIT ?`;
@@ -183,20 +189,20 @@ export class Journal {
     return { rows, characters, largest };
   }
 
-  /** Of the rows after a position. */
+  /** The size of the rows after a position. */
   measureUnarchived(table: HistoryName, after: number): Size {
     const sizes = `SELECT count(*), coalesce(sum(length(row)), 0) FROM ${table} WHERE pos > ?`;
     const [rows, characters] = this.#database.rows(sizes, after)[0] ?? [];
     return { rows: Number(rows), characters: Number(characters) };
   }
 
-  /** The position of a row that is kept here for good; null where there is none of that key. */
+  /** The position of a snapshot row; null if there is none. */
   positionOf(table: SnapshotName, key: string): number | null {
     const [column] = INDEXED[table];
     return (this.#database.value(`SELECT pos FROM ${table} WHERE ${column} = ?`, key) as number | undefined) ?? null;
   }
 
-  /** Rows that match, from a table or from `open_actions`. `size` may end it. */
+  /** Matching rows of a table or of `open_actions`. `size` may abort it. */
   read(table: HistoryName | "open_actions", where: Condition, order: string, limit: number, size?: PageSize): Values[] {
     const rows: Values[] = [];
     for (const row of this.each(table, where, order, limit)) {
@@ -213,7 +219,7 @@ export class Journal {
     for (const packed of this.#database.each(query, ...values, limit)) yield this.#verified(table, packed).values;
   }
 
-  /** The newest rows that match, no more than that many rows and characters, but at least one row. */
+  /** The newest matching rows, at most this many rows and characters, but at least one row. */
   newest(table: HistoryName, where: Condition, most: Size): { rows: Values[]; characters: number } {
     const { sql, values } = toSqlite(where);
     const next = `SELECT ${PACKED[table]} FROM ${table} WHERE ${sql} ORDER BY pos DESC LIMIT ?`;
@@ -232,7 +238,7 @@ export class Journal {
     return among("pos", this.#positions[table].of(column, id));
   }
 
-  /** Whether a message of that id has left the journal. */
+  /** Whether a message with this id has left the journal. */
   wasMessage(message_id: string): boolean {
     return this.#has(HAS_MESSAGE, message_id);
   }
@@ -242,8 +248,8 @@ export class Journal {
     return Number(this.#database.value(`SELECT count(*) FROM ${table} WHERE ${sql}`, ...values));
   }
 
-  /** Rows of a snapshot table by SQL that the callers in this folder write; values are always bound. */
-  snapshots(table: SnapshotName | WebhookTable, clause: string, ...values: Value[]): Values[] {
+  /** Rows of a snapshot table by an SQL clause from callers in this folder; values are always bound. */
+  snapshots(table: SnapshotName | BookkeepingTable, clause: string, ...values: Value[]): Values[] {
     return this.#unpacked(table, clause, ...values);
   }
 
@@ -263,14 +269,10 @@ export class Journal {
     return this.#numbered("WHERE arrival IN (SELECT value FROM json_each(?))", JSON.stringify(arrivals));
   }
 
-  /** Where a session stands among all; null where it is unknown. */
+  /** A session's number in order of creation; null if unknown. */
   arrivalOf(session_id: string): number | null {
     const sql = "SELECT rowid FROM packed_agent_state WHERE session_id = ?";
     return (this.#database.value(sql, session_id) as number | undefined) ?? null;
-  }
-
-  sessionCount(agent_id: string): number {
-    return Number(this.#database.value("SELECT count(*) FROM packed_agent_state WHERE agent_id = ?", agent_id));
   }
 
   #numbered(clause: string, ...values: Value[]): NumberedRow[] {
@@ -290,13 +292,13 @@ export class Journal {
     return { params, context };
   }
 
-  /** JOURNAL-3. Of a session by its row. Null where no step of it is at hand: then the documents hold its context. */
+  /** JOURNAL-3. The state chain of a session's row. Null if no step of it is here: then the documents have its context. */
   chain(session: Values): Chain | null {
     const base = session[SESSION_BASE] as number | null;
     if (base === null) return null;
     const positions = this.#positions.agent_steps.of("session_id", session[0] as string);
     const stored: StoredState[] = [];
-    // Most have one, and a start reads those of every live session.
+    // Most have one step, and startup reads those of every live session.
     const [only, ...more] = positions;
     const steps =
       only !== undefined && more.length === 0
@@ -318,9 +320,10 @@ export class Journal {
     return this.#database.archived();
   }
 
-  /** JOURNAL-2. Durable when it returns. */
-  markArchived(marks: { name: TableName; version: number; pos: number }[]): void {
+  /** JOURNAL-2. Durable when it returns, with what else the same transaction is to change. */
+  markArchived(marks: { name: TableName; version: number; pos: number }[], also?: (rows: RowWriter) => void): void {
     this.#revise("durable", () => {
+      also?.(this.#writer);
       for (const { name, version, pos } of marks) {
         const before = this.#database.rows("SELECT version, pos FROM archived WHERE name = ?", name)[0];
         if (before) this.#totals.remove("archived", sumOfValues(name, ...before));
@@ -331,18 +334,14 @@ export class Journal {
     this.#count();
   }
 
-  /** Changes rows that are only here. On disk when it returns. */
-  changeWebhooks<Result>(work: (rows: WebhookRowWriter) => Result): Result {
-    const rows: WebhookRowWriter = {
-      put: (table, packed) => this.#put(table, packed),
-      remove: (table, key) => this.#remove(table, key),
-    };
-    const result = this.#revise("durable", () => work(rows));
+  /** Changes rows that only exist here. Durable when it returns. */
+  changeRows<Result>(work: (rows: RowWriter) => Result): Result {
+    const result = this.#revise("durable", () => work(this.#writer));
     this.#count();
     return result;
   }
 
-  /** COUNTER-1: a transaction that is no commit. A revision that came to nothing is given again. */
+  /** COUNTER-1: a transaction other than a commit. A failed one's revision is reused. */
   #revise<Result>(kind: "durable" | "lazy", work: () => Result): Result {
     const revision = this.#revision + 1;
     const change = (): Result => {
@@ -364,18 +363,28 @@ export class Journal {
     return { position: this.#committed, revision: this.#revision, totals: this.#totals };
   }
 
-  /** Takes what was removed to disk, so that it can be counted, unless a commit did. */
+  /** Meanwhile SQLite only appends to its log. */
+  async withoutCheckpoints<Result>(work: () => Promise<Result>): Promise<Result> {
+    this.#database.checkpointAfter(0);
+    try {
+      return await work();
+    } finally {
+      this.#database.checkpointAfter(CHECKPOINT_PAGES);
+    }
+  }
+
+  /** Makes removals durable, so that they can be counted, unless a commit did. */
   settle(): void {
     if (!this.#isUnsynced) return;
     this.#revise("durable", () => {});
     this.#count();
   }
 
-  /** Looks at the next moved rows of a table and removes them, but for JOURNAL-3. Answers how far it got; null at the end. */
+  /** Removes the next archived rows of a table, except for JOURNAL-3. Returns how far it got; null at the end. */
   trim(table: HistoryName, after: number, upTo: number, limit: number): number | null {
     const end = this.#positions[table].nextEnd(after, upTo, limit);
     if (end === null) return null;
-    const kept = this.#revise("lazy", () => {
+    const retained = this.#revise("lazy", () => {
       const needed =
         table === "agent_steps" ? this.#database.rows(NEEDED_FOR_CONTEXT, after, end).map(([pos]) => Number(pos)) : [];
       const but = new Set(needed);
@@ -386,11 +395,11 @@ export class Journal {
       return but;
     });
     this.#isUnsynced = true;
-    this.#positions[table].remove(after, end, kept);
+    this.#positions[table].remove(after, end, retained);
     return end;
   }
 
-  /** Before messages leave the journal: their ids, and how far their conversations were numbered. */
+  /** Before messages leave the journal: records their ids and their conversations' last numbers. */
   #keepMessageKeys(messages: readonly Entry[]): void {
     const ids = messages.map((message) => message.ids[0] as string);
     const { changes } = this.#database.run(KEEP_KEYS, JSON.stringify(ids));
@@ -406,14 +415,14 @@ export class Journal {
     }
   }
 
-  /** Some were there already, which only a folder can have that something else wrote to. */
+  /** Some already existed, which only happens if something else wrote to the folder. */
   #recountKeys(): void {
     this.#totals.clear("message_keys");
     for (const [id] of this.#database.each("SELECT message_id FROM message_keys"))
       this.#totals.add("message_keys", sumOfValues(id as string));
   }
 
-  /** Gives the space of removed rows back to the file system. */
+  /** Returns the space of removed rows to the file system. */
   shrink(): void {
     this.#database.shrink(SHRINK_PAGES);
   }
@@ -543,12 +552,12 @@ export class Journal {
     else this.dirty.get(table)?.add(key);
   }
 
-  /** Unless its webhook was removed since the batch was made. */
+  /** Unless its webhook was removed since the batch was built. */
   #addDelivery(packed: PackedRow): void {
     if (this.#has(HAS_WEBHOOK, packed.named[1] as string)) this.#put("webhook_deliveries", packed);
   }
 
-  #put(table: WebhookTable, packed: PackedRow): void {
+  #put(table: BookkeepingTable, packed: PackedRow): void {
     this.bytes += packed.row.length;
     const before = this.#sumOf(table, packed.named[0] as string);
     const sum = sumOfRow(packed.row, 0, 0);
@@ -557,7 +566,7 @@ export class Journal {
     this.#database.run(INSERT[table], ...packed.named, 0, packed.row, sum);
   }
 
-  #remove(table: WebhookTable, key: string): void {
+  #remove(table: BookkeepingTable, key: string): void {
     const sum = this.#sumOf(table, key);
     if (sum === undefined) return;
     this.#totals.remove(table, sum);
@@ -579,17 +588,17 @@ export class Journal {
     return this.#openSums;
   }
 
-  #sumOf(table: SnapshotName | WebhookTable, key: string): number | undefined {
+  #sumOf(table: SnapshotName | BookkeepingTable, key: string): number | undefined {
     return this.#database.value(SUM_OF[table], key) as number | undefined;
   }
 
-  /** The position of a row that is about to be written. */
+  /** The position of the next row to write. */
   #nextPosition({ row }: PackedRow): number {
     this.bytes += row.length;
     return ++this.#position;
   }
 
-  /** Dense and ascending. Kept in memory; on disk it is what the rows here and the ones trimmed from here say. */
+  /** Dense and ascending. Cached in memory; on disk it follows from the rows here and the trimmed ones. */
   #nextNumber(conversation_id: string): number {
     const last = this.#numbers.get(conversation_id) ?? this.#lastNumber(conversation_id);
     this.#numbers.set(conversation_id, last + 1);
@@ -617,7 +626,10 @@ const READ_DOCUMENTS = "SELECT params, context, sum FROM session_documents WHERE
 const WRITE_DOCUMENTS = `INSERT INTO session_documents (session_id, params, context, sum) VALUES (?, ?, ?, ?)
   ON CONFLICT (session_id) DO UPDATE SET context = excluded.context, sum = excluded.sum`;
 
-/** COUNTER-1, COUNTER-2: a journal that ends before what was counted lost transactions, one that ends there has the rows that were counted. */
+/**
+ * COUNTER-1, COUNTER-2: a journal that ends before the recorded point has lost transactions; one that ends there has the
+ * recorded totals.
+ */
 function openCounter(folder: string, actual: Counted): CommitCounter {
   const counted = CommitCounter.read(counterPath(folder));
   const problem = counted && counterProblem(folder, counted, actual);

@@ -5,24 +5,24 @@ import { archivedTables, CREATE_REVISION, RECORD_ARCHIVED } from "./journal-data
 import { sumOfDocuments, sumOfRow } from "./row-checksums.ts";
 import { EmbeddedTables, type TableName } from "./tables.ts";
 
-/** The first format that can still be upgraded, and the one that this program writes. */
+/** The oldest format that can be upgraded, and the format that this version writes. */
 export const OLDEST_FORMAT = 2;
-export const FORMAT = 6;
+export const FORMAT = 7;
 
 export type Migration = {
-  /** The format that it leads to. */
+  /** The resulting format. */
   format: number;
   name: string;
-  /** Columns that their tables end with from now on. Rows that are there already are not rewritten: they read as null. */
+  /** Columns appended to tables. Existing rows are not rewritten: they read as null. */
   columns: Partial<Record<TableName, readonly string[]>>;
-  /** What else changes in the journal, within the transaction that records the format. */
+  /** Other changes in the journal, within the transaction that records the format. */
   journal?: (database: DatabaseSync) => void;
 };
 
-/** Another schema than this version's, and the migrations that lead from this version's to it. It can cross threads. */
+/** A schema other than this version's, with the migrations from this version's. It can be sent to another thread. */
 export type OtherSchema = { schema: Schema; migrations: readonly Omit<Migration, "format" | "journal">[] };
 
-/** What a data folder is to hold: its tables, and the migrations that lead there. */
+/** The target of a data folder: its tables, and the migrations that lead there. */
 export class FolderFormat {
   readonly tables: EmbeddedTables;
   readonly migrations: readonly Migration[];
@@ -39,7 +39,7 @@ export class FolderFormat {
   }
 }
 
-/** In order, each from the format before. Never edited once landed; `upgradeFolder` runs them. */
+/** In order, each from the previous format. Never edited once landed; `upgradeFolder` runs them. */
 export const MIGRATIONS: readonly Migration[] = [
   {
     format: 3,
@@ -64,8 +64,10 @@ export const MIGRATIONS: readonly Migration[] = [
       agent_steps: ["moniker_version", "cost_usd", "attempts", "calls", "directives"],
     },
   },
-  // Two tables, which every start makes where they are missing.
+  // Two tables, which every start creates if they are missing.
   { format: 6, name: "webhooks", columns: {} },
+  // Beside the column, tables of archived history, which every start creates too.
+  { format: 7, name: "crashes-and-volumes", columns: { agent_steps: ["crashes"] } },
 ];
 
 const PACKED_TABLES = [
@@ -96,17 +98,17 @@ function addChecksums(database: DatabaseSync): void {
   database.exec("UPDATE session_documents SET sum = sum_of_documents(session_id, params, context)");
 }
 
-/** Told, in words for a person, what an upgrade is doing. */
+/** Receives, as text for a person, what an upgrade is doing. */
 export type Notice = (text: string) => void;
 
 /**
- * Brings a data folder from an older format to another. The journal is open and locked.
+ * Upgrades a data folder from an older format. The journal is open and locked.
  *
- * UPGRADE-1  Migrations run in order. Each changes the LanceDB tables first and syncs them; then one SQLite transaction changes the
- *     journal, records the tables' new versions and the new format. A start goes back to the recorded versions, so after
- *     SIGKILL or loss of power at any point the folder is in the old format or in the new one.
- * UPGRADE-2  A column is added as metadata, so that the time does not depend on how many rows there are. A row of history carries
- *     the number of columns that it was stored with (`row-checksums.ts`), which its checksum is compared over.
+ * UPGRADE-1  Migrations run in order. Each changes and syncs the LanceDB tables first; then one SQLite transaction changes the
+ *            journal, records the tables' new versions and the new format. A start rewinds to the recorded versions, so after
+ *            SIGKILL or power loss at any point the folder has either the old or the new format.
+ * UPGRADE-2  A column is added as metadata, so the time does not depend on the number of rows. A history row carries the number
+ *            of columns it was stored with (`row-checksums.ts`), over which its checksum is compared.
  */
 export async function upgradeFolder(
   folder: string,
@@ -122,7 +124,7 @@ export async function upgradeFolder(
     database.exec("BEGIN IMMEDIATE");
     try {
       migration.journal?.(database);
-      // The commit counter does not know of it: the journal is to look as if it was killed before it counted.
+      // The commit counter does not include it: the journal must look as if it was killed before counting.
       if (migration.format > CHECKSUMS_SINCE)
         database.exec([...CREATE_REVISION, "UPDATE journal_revision SET revision = revision + 1"].join(";\n"));
       for (const mark of widened) database.prepare(RECORD_ARCHIVED).run(mark.name, mark.version, mark.pos);
@@ -140,7 +142,7 @@ export const CHECKSUMS_SINCE = 4;
 
 type Mark = { name: TableName; version: number; pos: number };
 
-/** UPGRADE-2. Answers the versions to record of the tables that were changed. */
+/** UPGRADE-2. Returns the versions to record of the changed tables. */
 async function widenTables(
   folder: string,
   database: DatabaseSync,

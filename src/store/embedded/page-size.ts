@@ -1,9 +1,9 @@
 import type { Values } from "./tables.ts";
 
-/** Characters of rows that one read may bring into the thread's heap. A single row may be more. */
+/** Characters of rows that one read may bring into the thread's heap. A single row may be larger. */
 const READ_CHARACTERS = 16 << 20;
 
-/** A page, or how many of its rows the thread has room for at once: the rest is asked for apart. */
+/** A page, or how many of its rows fit into the thread at once: the rest is requested separately. */
 export type PagePart<Row> = { kind: "rows"; rows: Row[] } | { kind: "too_large"; fits: number };
 
 export function charactersIn(row: Values): number {
@@ -12,7 +12,7 @@ export function charactersIn(row: Values): number {
   return characters;
 }
 
-/** Ends a read that would take more memory than it may. */
+/** Aborts a read that would take too much memory. */
 export class PageTooLarge extends Error {
   override readonly name = "PageTooLarge";
   readonly fits: number;
@@ -47,11 +47,11 @@ export class PageSize {
 }
 
 /**
- * In the thread: reads pages, unless they are too large. Where those of a session, a conversation or an agent were, it does not
- * try again with as many rows: LanceDB answers with all of them at once.
+ * In the thread: reads pages that fit. If those of a session, a conversation or an agent did not, it does not try again with as
+ * many rows: LanceDB returns all of them at once.
  */
 export class LimitedPages {
-  /** How many rows of whose fit, the longest known first. */
+  /** How many rows fit per owner, oldest entry first. */
   readonly #fits = new Map<string, number>();
 
   async read<Row>(of: string, limit: number, read: (size: PageSize) => Promise<Row[]>): Promise<PagePart<Row>> {
@@ -80,15 +80,15 @@ export class LimitedPages {
     this.#fits.delete(of);
     this.#fits.set(of, fits);
     const [oldest] = this.#fits.keys();
-    if (this.#fits.size > MOST_KNOWN && oldest !== undefined) this.#fits.delete(oldest);
+    if (this.#fits.size > MOST_ENTRIES && oldest !== undefined) this.#fits.delete(oldest);
   }
 }
 
-/** Larger pages are hardly ever asked for. */
+/** Larger pages are rarely requested. */
 const MOST_ROWS = 500;
-const MOST_KNOWN = 1000;
+const MOST_ENTRIES = 1000;
 
-/** Outside of it: puts a page together from as many parts as it takes. */
+/** Outside the thread: assembles a page from as many parts as needed. */
 export async function wholePage<Row>(
   { limit, offset }: { limit: number; offset: number },
   read: (part: { limit: number; offset: number }) => Promise<PagePart<Row>>,
@@ -96,14 +96,14 @@ export async function wholePage<Row>(
   const rows: Row[] = [];
   let most = limit;
   while (rows.length < limit) {
-    const asked = Math.min(most, limit - rows.length);
-    const part = await read({ limit: asked, offset: offset + rows.length });
+    const count = Math.min(most, limit - rows.length);
+    const part = await read({ limit: count, offset: offset + rows.length });
     if (part.kind === "too_large") {
       most = part.fits;
       continue;
     }
     for (const row of part.rows) rows.push(row);
-    if (part.rows.length < asked) break;
+    if (part.rows.length < count) break;
   }
   return rows;
 }

@@ -14,42 +14,42 @@ import {
 } from "./tables.ts";
 
 /**
- * SQLite does not notice a byte that a bad disk or a bad copy changed, so every row of the journal has a checksum: of its text
- * and of the numbers that the journal gave it. The text's own is the one that goes with the row into LanceDB, so that moving a
- * row computes it once. All are signed, which SQLite stores in four bytes.
+ * SQLite does not detect a byte changed by a bad disk or copy, so every journal row has a checksum: of its text and of the
+ * numbers the journal assigned. The text's own checksum goes with the row into LanceDB, so archiving does not compute it again.
+ * All are signed, which SQLite stores in four bytes.
  */
 const sumOfText = (row: string): number => crc32(row);
 
 export const sumOfRow = (row: string, pos: number, number: number): number => placedSum(crc32(row), pos, number);
 
-/** From the text's checksum. An odd factor lets no changed bit cancel out; positions may be beyond 32 bits. */
+/** Adds position and number to the text's checksum. With odd factors no changed bit cancels out; positions may exceed 32 bits. */
 const placedSum = (text: number, pos: number, number: number): number =>
   (text + Math.imul(pos, 0x9e3779b1) + Math.floor(pos / 2 ** 32) + Math.imul(number, 0x85ebca6b)) | 0;
 
 export const sumOfDocuments = (session_id: string, params: string, context: string | null): number =>
   crc32(context ?? "\u0000", crc32(params, crc32(session_id))) | 0;
 
-/** Of a row that is only its key, or a few values: it is not stored, only added up. */
+/** For a row that is only its key or a few values: not stored, only summed. */
 export const sumOfValues = (...values: readonly (string | number | null)[]): number => crc32(values.join("\u0000")) | 0;
 
-/** `text_sum` is the checksum of the row's text, `width` the number of values in it. */
+/** `text_sum` is the checksum of the row's text, `width` its number of values. */
 export type VerifiedRow = { values: Values; width: number; text_sum: number };
 
-/** A row as `PACKED` selects it: null where it is not what was written, or is filed under another name. */
+/** A row as `PACKED` selects it; null if it is damaged or stored under another key. */
 export function verifiedRow(tables: EmbeddedTables, table: JournalTable, packed: Values): VerifiedRow | null {
   const text_sum = verifiedSum(packed, ASSIGNED[schemaOf(table)].length);
   if (text_sum === null) return null;
   const row = unpack(tables, schemaOf(table), packed[0] as string, packed.slice(ASSIGNED_AT));
-  return isWellNamed(table, packed, row.values) ? { ...row, text_sum } : null;
+  return hasRightKey(table, packed, row.values) ? { ...row, text_sum } : null;
 }
 
-/** Whether a row is what was written. The text of a row of history has to be read for nothing else. */
+/** Whether a row is undamaged. A history row's text need not be parsed for that. */
 export function isWholeRow(table: JournalTable, packed: Values): boolean {
   if (INDEXED_COLUMNS[table].length > 0) return verifiedRow(EMBEDDED_TABLES, table, packed) !== null;
   return verifiedSum(packed, ASSIGNED[schemaOf(table)].length) !== null;
 }
 
-/** Which row it is, in words, as far as it can still be read. */
+/** Describes a row in words, as far as it is readable. */
 export function nameOfRow(table: JournalTable, packed: Values): string {
   const names = INDEXED_COLUMNS[table]
     .slice(0, 1)
@@ -69,11 +69,11 @@ function verifiedSum(packed: Values, assigned: number): number | null {
   return placedSum(text_sum, packed[ASSIGNED_AT] as number, number as number) === sum ? text_sum : null;
 }
 
-function isWellNamed(table: JournalTable, packed: Values, values: Values): boolean {
+function hasRightKey(table: JournalTable, packed: Values, values: Values): boolean {
   const from = ASSIGNED_AT + ASSIGNED[schemaOf(table)].length;
   return INDEXED_COLUMNS[table].every((name, at) => {
     const value = values[columnIndex(schemaOf(table), name)];
-    // A name is a column as SQLite takes a text, and in the row to the letter.
+    // The column has SQLite's form of the text, the row the exact one.
     return (typeof value === "string" ? fromText(value).toWellFormed() : value) === packed[from + at];
   });
 }
@@ -90,34 +90,44 @@ function ownersIn(table: TableName, row: unknown): [name: string, value: unknown
 }
 
 /**
- * LanceDB does not notice a byte that a bad disk or a bad copy changed, so a row of history carries the checksum of its
- * text in the journal, and is put together and compared when it is read. Above the 32 bits of the checksum stands how many
- * columns the text had: a table may have got more since.
+ * LanceDB does not detect a byte changed by a bad disk or copy, so a history row carries the checksum of its text in the
+ * journal; a reader rebuilds that text and compares. Above the checksum's 32 bits stands the text's number of columns: a table
+ * may have more by now.
  */
 export const checksumOf = (text_sum: number, width: number): number => text_sum + width * WIDTH;
 const WIDTH = 2 ** 32;
-/** What the tables had when rows did not carry it. */
+/** The tables' widths before rows carried theirs. */
 const FIRST_WIDTH: Readonly<Record<HistoryName, number>> = { agent_steps: 20, conversation_messages: 18, queue: 17 };
 
-/** Rows of these tables have a sort key, which tells these two columns: each column less makes a page faster. */
+/** A row of history with its checksum at the end, as LanceDB is given it. It may end before its table does. */
+export function checkedValues(tables: EmbeddedTables, table: HistoryName, stored: Values): Values {
+  const text = [...stored];
+  for (const name of ASSIGNED[table]) text[columnIndex(table, name)] = null;
+  while (text.length > 0 && text.at(-1) === null) text.pop();
+  const values = [...stored];
+  while (values.length < tables.columns[table].length) values.push(null);
+  return [...values, checksumOf(sumOfText(JSON.stringify(text)), text.length)];
+}
+
+/** Rows of these tables have a sort key, which contains these two columns: each column less makes a page faster. */
 const COLUMNS_IN_KEY: Partial<Record<HistoryName, [id: string, number: string]>> = {
   agent_steps: ["session_id", "iteration"],
   conversation_messages: ["conversation_id", "number"],
 };
 
-/** How a row of history is read from LanceDB and compared with its checksum. */
+/** Reads history rows from LanceDB and verifies their checksums. */
 export class CheckedRows {
-  /** The columns that a whole row is put together from. */
+  /** The columns a row is rebuilt from. */
   readonly columns: readonly string[];
   readonly #table: HistoryName;
-  /** Where each column read belongs in the row; -1 for what is none of its own. */
+  /** Each column's place in the row; -1 if it is not part of it. */
   readonly #places: readonly number[];
   readonly #keyPlaces: readonly [id: number, number: number] | null;
   readonly #assignedPlaces: readonly number[];
 
-  constructor(tables: EmbeddedTables, table: HistoryName) {
+  constructor(tables: EmbeddedTables, table: HistoryName, hasKey = true) {
     const names = tables.columns[table].map(({ name }) => name);
-    const columnsInKey = COLUMNS_IN_KEY[table];
+    const columnsInKey = hasKey ? COLUMNS_IN_KEY[table] : undefined;
     this.#table = table;
     this.columns = [
       ...names.filter((name) => !columnsInKey?.includes(name)),
@@ -129,7 +139,7 @@ export class CheckedRows {
     this.#assignedPlaces = ASSIGNED[table].map((name) => names.indexOf(name));
   }
 
-  /** Puts a row together from the columns; null where it is not what was written. */
+  /** Rebuilds a row from its columns; null if it is damaged. */
   check(read: Values): Values | null {
     const row: Values = [];
     for (const [at, place] of this.#places.entries()) if (place >= 0) row[place] = read[at] ?? null;

@@ -14,44 +14,47 @@ import { type EmbeddedTables, toText, type Value, type Values } from "./tables.t
 type SessionCounts = StoreCounts["sessions"];
 export type SummaryRows = { rows: Values[]; total: number; counts: SessionCounts; exact: boolean };
 
-/** `taken`: how far the sessions that were there before were taken in; null: all of them. */
-type MadeLists = { database: ListDatabase; changed: Set<string>; taken: number | null };
+/** `addedUpTo`: up to where existing sessions were added; null: all of them. */
+type MadeLists = { database: ListDatabase; changed: Set<string>; addedUpTo: number | null };
 
-/** Sessions that are taken in at a time, so that no commit waits long. */
+/** Sessions added at a time, so that no commit waits long. */
 const CHUNK = 200;
-/** So many that changed are taken in though nobody asks for a list. */
+/** This many changed sessions are added even if nobody requests a list. */
 const MOST_CHANGED = 5000;
-/** Texts that are indexed at a time, and how many a search looks at that are not. */
+/** Texts indexed at a time, and how many unindexed ones a search may scan. */
 const TEXTS_AT_ONCE = 50;
 const MOST_STALE = 500;
-/** Sessions that fit a search are counted up to here. */
+/** Matches of a search are counted up to this. */
 const MOST_COUNTED = 2000;
+/** Sessions since a time are counted up to this. */
+const MOST_COUNTED_SINCE = 10_000;
+const COUNTS_OF_AGENT = "SELECT status, count(*) FROM agent_state WHERE agent_id = ? GROUP BY status";
 const FILE = "lists.tmp";
 
 /**
- * By what sessions are listed, in a database of its own: a page costs the same however many sessions there are.
+ * An index database for lists of sessions: a page costs the same however many sessions there are.
  *
- * It is made anew by every process, when a list is first asked for: nothing depends on it, no commit writes it, and no crash
- * or damage can leave it wrong. Sessions that are named one by one, or by who started them, are read from the journal without it.
+ * Every process rebuilds it when a list is first requested: nothing depends on it, no commit writes it, and no crash or damage
+ * can leave it wrong. Sessions by id, or by who started them, are read from the journal directly.
  *
- * LISTING-1  A list is read once every session that changed since was taken in, in the same turn, so that it shows all that was
- *     committed before it was asked for, and its rows are those that it was made from.
- * LISTING-2  Where it cannot be written, on a full disk say, it is forgotten, and the next list makes it anew.
- * LISTING-3  A search finds what is in the sessions' texts as they are. The text index only says where to look; texts that it
- *     does not have yet are all looked at. It is built from the first search on, beside other work.
+ * LISTING-1  A list is read after every session that changed since was added, under the same lock, so that it shows everything
+ *            committed before the request and matches the rows it is read with.
+ * LISTING-2  If it cannot be written, for example on a full disk, it is discarded, and the next list rebuilds it.
+ * LISTING-3  A search matches the sessions' current texts. The text index only narrows the search; unindexed texts are all
+ *            scanned. It is built in the background from the first search on.
  */
 export class SessionLists {
   readonly #journal: Journal;
   readonly #tables: EmbeddedTables;
   readonly #folder: string;
   readonly #path: string;
-  readonly #turns = new Mutex();
-  /** While there are any, the journal tells which sessions change. */
+  readonly #mutex = new Mutex();
+  /** While set, the journal reports which sessions change. */
   #made: MadeLists | undefined;
   #isCatchingUp = false;
   #indexing: Promise<void> | undefined;
   #isClosed = false;
-  /** Sessions that ask something which their rows do not tell. */
+  /** Sessions with a question that their rows do not have. */
   #asking: ReadonlySet<string> = new Set();
 
   constructor(folder: string, journal: Journal, tables: EmbeddedTables) {
@@ -63,8 +66,9 @@ export class SessionLists {
   }
 
   /** The ids of sessions in the list's order. */
-  async ids(filter: SummaryFilter, asking: string[]): Promise<string[]> {
-    if (isOfKnown(filter) || isOrderedInJournal(filter)) {
+  async ids(asked: SummaryFilter, asking: string[]): Promise<string[]> {
+    const filter = await this.#withForks(asked, asking);
+    if (isSelectedDirectly(filter) || isOrderedInJournal(filter)) {
       const { sql, values } = listClause(this.#journal, filter, asking);
       return this.#journal.query(`SELECT session_id FROM agent_state ${sql}`, ...values).map(([id]) => id as string);
     }
@@ -74,43 +78,47 @@ export class SessionLists {
     });
   }
 
-  async summaries(filter: SummaryFilter, asking: string[]): Promise<SummaryRows> {
-    if (isOfKnown(filter)) return summariesInJournal(this.#journal, filter, asking);
+  async summaries(asked: SummaryFilter, asking: string[]): Promise<SummaryRows> {
+    const filter = await this.#withForks(asked, asking);
+    if (isSelectedDirectly(filter)) return summariesInJournal(this.#journal, filter, asking);
     const q = folded(filter.q ?? "");
-    const found = await this.#read(asking, (database) => {
+    const summaries = await this.#read(asking, (database) => {
       const listing = toListing(this.#journal, filter);
       const { arrivals, counts, exact } =
         q === ""
-          ? { arrivals: database.page(listing), counts: database.counts(listing), exact: true }
+          ? { arrivals: database.page(listing), ...database.countsOfPage(listing) }
           : database.search(q, listing);
-      return { rows: this.#rows(arrivals), total: totalOf(counts, filter), counts, exact };
+      const total = exact ? totalOf(counts, filter) : atLeast(totalOf(counts, filter), arrivals.length, filter);
+      return { rows: this.#rows(arrivals), total, counts, exact };
     });
     if (q !== "") this.#indexTexts();
-    return found;
+    return summaries;
   }
 
-  /** From the journal until there are lists: they are not made only to be counted. */
+  /** From the journal until lists exist: they are not built only for counting. */
   async counts(): Promise<SessionCounts> {
     if (!this.#made) return toCounts(this.#journal.query("SELECT status, count(*) FROM agent_state GROUP BY status"));
     return this.#read([...this.#asking], (database) => database.counts({}));
   }
 
-  async sessionCount(agent_id: string): Promise<number> {
-    if (!this.#made) return this.#journal.sessionCount(agent_id);
-    return this.#read([...this.#asking], (database) => totalOf(database.counts({ agent_id }), {}));
+  async agentCounts(agent_id: string): Promise<SessionCounts> {
+    if (!this.#made) return toCounts(this.#journal.query(COUNTS_OF_AGENT, agent_id));
+    return this.#read([...this.#asking], (database) => database.counts({ agent_id }));
   }
 
-  /** Agents by id with the number of their sessions. */
-  agents(limit: number, offset: number): Promise<[agent_id: string, count: number][]> {
-    return this.#read([...this.#asking], (database) => database.agents(limit, offset));
+  /** Agents by id with their session counts. */
+  agents(limit: number, offset: number): Promise<[agent_id: string, counts: SessionCounts][]> {
+    return this.#read([...this.#asking], (database) =>
+      database.agents(limit, offset).map((agent_id) => [agent_id, database.counts({ agent_id })]),
+    );
   }
 
-  /** Texts that are yet to be indexed; null where there are no lists. */
+  /** Texts not indexed yet; null if there are no lists. */
   unindexedTexts(): number | null {
     return this.#made?.database.staleTexts() ?? null;
   }
 
-  /** Called after every commit: what changed is not kept in mind without end. */
+  /** Called after every commit: bounds the set of changed sessions. */
   catchUp(): void {
     if (!this.#made || this.#made.changed.size < MOST_CHANGED || this.#isCatchingUp) return;
     this.#isCatchingUp = true;
@@ -119,23 +127,32 @@ export class SessionLists {
       .finally(() => (this.#isCatchingUp = false));
   }
 
-  /** Awaits the list that is being read, and leaves no file. */
+  /** Waits for the read in progress, and leaves no file. */
   async close(): Promise<void> {
     this.#isClosed = true;
     await this.#indexing;
-    await this.#turns.run(async () => this.#forget());
+    await this.#mutex.run(async () => this.#discard());
+  }
+
+  /** Forks of a session as sessions that are named: the journal has no index of them. */
+  async #withForks(filter: SummaryFilter, asking: string[]): Promise<SummaryFilter> {
+    const { parent_session_id, session_ids, ...others } = filter;
+    if (parent_session_id === undefined) return filter;
+    const forks = await this.#read(asking, (database) => database.forks(parent_session_id));
+    const named = session_ids && new Set(session_ids);
+    return { ...others, session_ids: named ? forks.filter((id) => named.has(id)) : forks };
   }
 
   /** LISTING-1. */
   #read<Result>(asking: string[], read: (database: ListDatabase) => Result): Promise<Result> {
-    return this.#turns.run(async () => {
+    return this.#mutex.run(async () => {
       try {
         const made = (this.#made ??= this.#make());
         this.#noteAsking(asking, made.changed);
-        while (!this.#takeIn(made)) await new Promise(setImmediate);
+        while (!this.#addMissing(made)) await new Promise(setImmediate);
         return read(made.database);
       } catch (error) {
-        this.#forget(); // LISTING-2
+        this.#discard(); // LISTING-2
         throw toStoreError(error, this.#folder);
       }
     });
@@ -144,17 +161,17 @@ export class SessionLists {
   #make(): MadeLists {
     const changed = new Set<string>();
     this.#journal.changed = changed;
-    return { database: new ListDatabase(this.#path), changed, taken: 0 };
+    return { database: new ListDatabase(this.#path), changed, addedUpTo: 0 };
   }
 
-  /** Takes in some of what is missing; answers whether nothing is any more. */
-  #takeIn(made: MadeLists): boolean {
-    const { database, changed, taken } = made;
-    if (taken !== null) {
-      const rows = this.#journal.sessionsAfter(taken, CHUNK);
+  /** Adds some of what is missing; returns whether nothing is missing any more. */
+  #addMissing(made: MadeLists): boolean {
+    const { database, changed, addedUpTo } = made;
+    if (addedUpTo !== null) {
+      const rows = this.#journal.sessionsAfter(addedUpTo, CHUNK);
       this.#write(database, rows);
-      made.taken = rows.length < CHUNK ? null : (rows.at(-1) as NumberedRow).arrival;
-      if (made.taken !== null) return false;
+      made.addedUpTo = rows.length < CHUNK ? null : (rows.at(-1) as NumberedRow).arrival;
+      if (made.addedUpTo !== null) return false;
     }
     const ids = [...changed].slice(0, CHUNK);
     if (ids.length > 0) this.#write(database, this.#journal.sessionsOf(ids));
@@ -166,10 +183,21 @@ export class SessionLists {
     database.write(
       rows.map(({ arrival, values }) => {
         const session = this.#tables.toStored("agent_state", values);
-        const { session_id, agent_id, moniker, status, created_at, updated_at } = session;
+        const { session_id, agent_id, moniker, status, created_at, updated_at, parent_session_id } = session;
         const needs_person = Number(needsPerson(session) || this.#asking.has(session_id));
         const text = searchedText({ session_id, agent_id, moniker, text: beginningOf(session.result) });
-        return { arrival, agent_id, moniker: toText(moniker), status, needs_person, updated_at, created_at, text };
+        const fork = parent_session_id === null ? null : { session_id, parent_session_id };
+        return {
+          arrival,
+          agent_id,
+          moniker: toText(moniker),
+          status,
+          needs_person,
+          updated_at,
+          created_at,
+          text,
+          fork,
+        };
       }),
     );
   }
@@ -189,17 +217,17 @@ export class SessionLists {
     });
   }
 
-  /** LISTING-3. Not for the few that change between two searches. */
+  /** LISTING-3. Not for the few texts that change between two searches. */
   #indexTexts(): void {
     if (this.#indexing || this.#isClosed || (this.unindexedTexts() ?? 0) <= MOST_STALE) return;
     this.#indexing = this.#indexAllTexts().finally(() => (this.#indexing = undefined));
   }
 
-  /** Half of the time is left to others. */
+  /** Leaves half of the time to others. */
   async #indexAllTexts(): Promise<void> {
     for (let isDone = false; !isDone && !this.#isClosed; ) {
       const begun = performance.now();
-      isDone = await this.#turns.run(async () => this.#indexSomeTexts());
+      isDone = await this.#mutex.run(async () => this.#indexSomeTexts());
       await sleep(performance.now() - begun);
     }
   }
@@ -208,12 +236,12 @@ export class SessionLists {
     try {
       return this.#made?.database.indexTexts(TEXTS_AT_ONCE) ?? true;
     } catch {
-      this.#forget(); // LISTING-2
+      this.#discard(); // LISTING-2
       return true;
     }
   }
 
-  #forget(): void {
+  #discard(): void {
     this.#journal.changed = null;
     this.#made?.database.close();
     this.#made = undefined;
@@ -236,21 +264,26 @@ const all = (parts: SqlCondition[]): SqlCondition => ({
 const totalOf = (counts: SessionCounts, { statuses }: Pick<SummaryFilter, "statuses">): number =>
   [...new Set(statuses ?? SESSION_STATUSES)].reduce((sum, status) => sum + counts[status], 0);
 
+/** For a list that was not fully counted: what its page shows, and one more if the page is full. */
+const atLeast = (counted: number, shown: number, { offset, limit }: SummaryFilter): number =>
+  shown === 0 ? counted : Math.max(counted, offset + shown + (shown === limit ? 1 : 0));
+
 function toCounts(rows: Values[]): SessionCounts {
   const counts = Object.fromEntries(SESSION_STATUSES.map((status) => [status, 0])) as SessionCounts;
   for (const [status, count] of rows) counts[status as SessionStatus] = Number(count);
   return counts;
 }
 
-// Lists that are read from the journal.
+// Lists read from the journal.
 
-/** Whether the sessions are named one by one, or by who started them. */
-const isOfKnown = ({ session_ids, spawned_by }: SummaryFilter): boolean =>
+/** Whether sessions are selected by id, or by who started them. */
+const isSelectedDirectly = ({ session_ids, spawned_by }: SummaryFilter): boolean =>
   session_ids !== undefined || spawned_by !== undefined;
 
-/** Whether the journal has an index in which a page lies together; not so its counts. */
-const isOrderedInJournal = ({ sort, needs_person, q, moniker, agent_id, statuses }: SummaryFilter): boolean =>
+/** Whether the journal has an index for such a page; it has none for the counts. */
+const isOrderedInJournal = ({ sort, since, needs_person, q, moniker, agent_id, statuses }: SummaryFilter): boolean =>
   sort !== "updated_at" &&
+  since === undefined &&
   !needs_person &&
   q === undefined &&
   moniker === undefined &&
@@ -265,12 +298,12 @@ function summariesInJournal(journal: Journal, filter: SummaryFilter, asking: str
   return { rows, total: totalOf(counts, filter), counts, exact: true };
 }
 
-/** The end of a statement that reads a page of `agent_state`. Rows are numbered as they are written, whatever clocks say. */
+/** The end of a statement that reads a page of `agent_state`. Rows are numbered in writing order, whatever the clocks say. */
 function listClause(journal: Journal, filter: SummaryFilter, asking: string[]): SqlCondition {
   const { sort = "created_at", after, statuses, limit, offset } = filter;
   const parts = journalConditions(filter, asking);
   const [status, ...others] = statuses ?? [];
-  if (status !== undefined && others.length === 0 && !isOfKnown(filter))
+  if (status !== undefined && others.length === 0 && !isSelectedDirectly(filter))
     parts.push({ sql: "status = ?", values: [status] });
   else if (statuses) parts.push(among("+status", statuses));
   if (after) parts.push(beyond(sort, placeOf(journal, after)));
@@ -279,11 +312,11 @@ function listClause(journal: Journal, filter: SummaryFilter, asking: string[]): 
 }
 
 function journalConditions(
-  { agent_id, moniker, q, session_ids, needs_person, spawned_by }: SummaryFilter,
+  { agent_id, moniker, q, session_ids, needs_person, spawned_by, since, sort = "created_at" }: SummaryFilter,
   asking: string[],
 ): SqlCondition[] {
   const parts: SqlCondition[] = [];
-  // The plus keeps SQLite from going through all sessions of the agent to find a few that are known.
+  // The plus keeps SQLite from scanning all sessions of the agent for a few known ones.
   const agent = session_ids || spawned_by !== undefined ? "+agent_id" : "agent_id";
   if (agent_id !== undefined) parts.push({ sql: `${agent} = ?`, values: [agent_id] });
   if (moniker !== undefined) parts.push({ sql: "moniker = ?", values: [toText(moniker)] });
@@ -293,6 +326,7 @@ function journalConditions(
       values: [spawned_by],
     });
   if (session_ids) parts.push(among("session_id", session_ids));
+  if (since !== undefined) parts.push({ sql: `${sort} >= ?`, values: [since] });
   if (q !== undefined)
     parts.push({ sql: "instr(searched_text(session_id, agent_id, moniker, result), ?) > 0", values: [folded(q)] });
   if (needs_person) {
@@ -303,17 +337,17 @@ function journalConditions(
   return parts;
 }
 
-// Lists that have indexes.
+// Lists with indexes.
 
 const ORDERS: Readonly<Record<SessionSort, string>> = {
   created_at: "arrival DESC",
   updated_at: "updated_at DESC, arrival DESC",
 };
 
-/** Where a list stands; `arrival` is null where that session is unknown. */
+/** A list's cursor; `arrival` is null if that session is unknown. */
 type Place = { arrival: number | null; at: string };
 type Order = { sort: SessionSort; place: Place | undefined; limit: number; offset: number };
-type Filter = Pick<SummaryFilter, "agent_id" | "moniker" | "needs_person" | "statuses">;
+type Filter = Pick<SummaryFilter, "agent_id" | "moniker" | "needs_person" | "statuses" | "since" | "sort">;
 type Listing = Filter & Order;
 
 const placeOf = (journal: Journal, { session_id, at }: ListPlace): Place => ({
@@ -333,7 +367,7 @@ function beyond(sort: SessionSort, { arrival, at }: Place): SqlCondition {
     : { sql: "(updated_at, arrival) < (?, ?)", values: [at, arrival] };
 }
 
-/** The same of what is at hand. */
+/** The same for a row in memory. */
 function isBeyond(row: ListedSession, { sort, place }: Order): boolean {
   if (!place) return true;
   const { arrival, at } = place;
@@ -344,21 +378,27 @@ function isBeyond(row: ListedSession, { sort, place }: Order): boolean {
 
 type ListedSession = { arrival: number; status: SessionStatus; created_at: string; updated_at: string };
 
-/** The arrivals of a page of what was found, which has all of it. */
-function cutPage(found: ListedSession[], { sort, limit, offset }: Order): number[] {
+/** The arrivals of a page, cut from all matches. */
+function cutPage(matches: ListedSession[], { sort, limit, offset }: Order): number[] {
   const byArrival = (a: ListedSession, b: ListedSession): number => b.arrival - a.arrival;
   const byUpdate = (a: ListedSession, b: ListedSession): number =>
     a.updated_at < b.updated_at ? 1 : a.updated_at > b.updated_at ? -1 : byArrival(a, b);
-  return found
+  return matches
     .sort(sort === "created_at" ? byArrival : byUpdate)
     .slice(offset, offset + limit)
     .map(({ arrival }) => arrival);
 }
 
-type ListRow = ListedSession & { agent_id: string; moniker: string; needs_person: number; text: string };
+type ListRow = ListedSession & {
+  agent_id: string;
+  moniker: string;
+  needs_person: number;
+  text: string;
+  fork: { session_id: string; parent_session_id: string } | null;
+};
 type SearchPage = { arrivals: number[]; counts: SessionCounts; exact: boolean };
 
-/** Each list has an index for each of its orders, in which the sessions of a status lie together. */
+/** Each list has an index per sort order, grouped by status. */
 const INDEXES = {
   status: { columns: "status", rows: "" },
   agent: { columns: "agent_id, status", rows: "" },
@@ -368,10 +408,10 @@ const INDEXES = {
 type IndexName = keyof typeof INDEXES;
 
 /**
- * Sessions by when they arrived, what they are listed by and the text that is searched.
+ * Sessions by arrival, with their list fields and the searched text.
  *
- * `counts` has them by agent and moniker, by moniker, and in all: '' stands for all, '=x' for x. `texts` has the parts of three
- * characters of every text that is not stale, and `parts` tells these apart.
+ * `counts` has them by agent and moniker, by moniker, and in total: '' stands for all, '=x' for x. `texts` has the trigrams of
+ * every text that is not stale, and `parts` lists them.
  */
 const CREATE = [
   // It is not needed after a crash.
@@ -384,6 +424,7 @@ const CREATE = [
     `CREATE INDEX by_${name}_created_at ON sessions (${columns}, arrival) ${rows}`,
     `CREATE INDEX by_${name}_updated_at ON sessions (${columns}, updated_at, arrival) ${rows}`,
   ]),
+  "CREATE TABLE forks (parent_session_id TEXT, session_id TEXT, PRIMARY KEY (parent_session_id, session_id)) WITHOUT ROWID",
   "CREATE INDEX stale_texts ON sessions (arrival) WHERE is_stale = 1",
   `CREATE TABLE counts (agent_key TEXT, moniker_key TEXT, status TEXT, needs_person INTEGER, count INTEGER NOT NULL,
      PRIMARY KEY (agent_key, moniker_key, status, needs_person)) WITHOUT ROWID`,
@@ -398,9 +439,11 @@ const INSERT = `INSERT INTO sessions (agent_id, moniker, status, needs_person, u
   VALUES (?, ?, ?, ?, ?, ?, ?, ?, 1)`;
 const UPDATE = `UPDATE sessions SET agent_id = ?1, moniker = ?2, status = ?3, needs_person = ?4, updated_at = ?5, created_at = ?6,
   is_stale = is_stale OR text <> ?7, text = ?7 WHERE arrival = ?8`;
+const INSERT_FORK = "INSERT OR IGNORE INTO forks (parent_session_id, session_id) VALUES (?, ?)";
+const FORKS = "SELECT session_id FROM forks WHERE parent_session_id = ?";
 const COUNT = `INSERT INTO counts (agent_key, moniker_key, status, needs_person, count) VALUES (?, ?, ?, ?, ?)
   ON CONFLICT (agent_key, moniker_key, status, needs_person) DO UPDATE SET count = count + excluded.count`;
-const AGENTS = `SELECT substr(agent_key, 2), sum(count) FROM counts WHERE agent_key > '' GROUP BY agent_key HAVING sum(count) > 0
+const AGENTS = `SELECT substr(agent_key, 2) FROM counts WHERE agent_key > '' GROUP BY agent_key HAVING sum(count) > 0
   ORDER BY agent_key LIMIT ? OFFSET ?`;
 const SOME_STALE = "SELECT arrival, text FROM sessions INDEXED BY stale_texts WHERE is_stale = 1 LIMIT ?";
 
@@ -414,24 +457,25 @@ class ListDatabase {
     this.#database.exec(CREATE.join(";\n"));
   }
 
-  /** Sessions as they are now, in place of what they were. */
+  /** Inserts or replaces sessions. */
   write(rows: readonly ListRow[]): void {
     if (rows.length === 0) return;
     const changes = new CountChanges();
     this.#database.exec("BEGIN");
     for (const row of rows) {
-      const { arrival, agent_id, moniker, status, needs_person, updated_at, created_at, text } = row;
+      const { arrival, agent_id, moniker, status, needs_person, updated_at, created_at, text, fork } = row;
       const [before] = this.#rows(BEFORE, arrival);
       if (before) changes.add(before, -1);
       changes.add([agent_id, moniker, status, needs_person], 1);
       const values = [agent_id, moniker, status, needs_person, updated_at, created_at, text, arrival];
       this.#statement(before ? UPDATE : INSERT).run(...values);
+      if (fork && !before) this.#statement(INSERT_FORK).run(fork.parent_session_id, fork.session_id);
     }
     for (const change of changes.all()) this.#statement(COUNT).run(...change);
     this.#database.exec("COMMIT");
   }
 
-  /** The arrivals of a page: of each status as many as may be on it. What was counted is not looked for any further. */
+  /** A page's arrivals: of each status as many as may be on it, bounded by its count. */
   page(listing: Listing): number[] {
     const counts = this.counts(listing);
     return this.#walk(listing, [], (status) => counts[status]);
@@ -446,11 +490,30 @@ class ListDatabase {
     return toCounts(this.#rows(`SELECT status, sum(count) FROM counts ${sql} GROUP BY status`, ...values));
   }
 
-  agents(limit: number, offset: number): [agent_id: string, count: number][] {
-    return this.#rows(AGENTS, limit, offset) as [string, number][];
+  /** Sessions since a time are counted one by one, up to a limit. */
+  countsOfPage(listing: Listing): { counts: SessionCounts; exact: boolean } {
+    if (listing.since === undefined) return { counts: this.counts(listing), exact: true };
+    const { sql, values } = all(conditionsOf(listing));
+    const index = this.#indexFor(listing);
+    const from = `sessions AS s ${index === "status" ? "" : `INDEXED BY by_${index}_${listing.sort}`}`;
+    const rows = this.#rows(
+      `SELECT status, count(*) FROM (SELECT s.status FROM ${from} ${sql} LIMIT ?) GROUP BY status`,
+      ...values,
+      MOST_COUNTED_SINCE,
+    );
+    const counts = toCounts(rows);
+    return { counts, exact: totalOf(counts, {}) < MOST_COUNTED_SINCE };
   }
 
-  /** LISTING-3. Those of a search that fits very many are not counted, and found as they are met along the list. */
+  forks(parent_session_id: string): string[] {
+    return this.#rows(FORKS, parent_session_id).map(([session_id]) => session_id as string);
+  }
+
+  agents(limit: number, offset: number): string[] {
+    return this.#rows(AGENTS, limit, offset).map(([agent_id]) => agent_id as string);
+  }
+
+  /** LISTING-3. If very many sessions match, they are not counted, and found by walking the list. */
   search(q: string, listing: Listing): SearchPage {
     const contains: SqlCondition = { sql: "instr(s.text, ?) > 0", values: [q] };
     const conditions = [contains, ...conditionsOf(listing)];
@@ -465,12 +528,12 @@ class ListDatabase {
     return { arrivals: cutPage(matches.filter(isListed), listing), counts, exact: true };
   }
 
-  /** Indexes the texts of some sessions; answers whether those are the last. */
+  /** Indexes some sessions' texts; returns whether these were the last. */
   indexTexts(limit: number): boolean {
     const stale = this.#rows(SOME_STALE, limit) as [number, string][];
     this.#database.exec("BEGIN");
     for (const [arrival, text] of stale) {
-      // A part begins at each character, also at the last two.
+      // A trigram begins at each character, including the last two.
       this.#statement("INSERT OR REPLACE INTO texts (rowid, text) VALUES (?, ?)").run(arrival, `${indexable(text)}  `);
       this.#statement("UPDATE sessions SET is_stale = 0 WHERE arrival = ?").run(arrival);
     }
@@ -487,7 +550,7 @@ class ListDatabase {
     this.#database.close();
   }
 
-  /** Along the list's index, where each status is a list of its own, or by arrival where all are listed. */
+  /** Along the list's index, per status; or by arrival if all are listed. */
   #walk(listing: Listing, others: SqlCondition[], most: (status: SessionStatus) => number): number[] {
     const { sort, place, statuses, limit, offset } = listing;
     const parts = [...others, ...conditionsOf(listing), ...(place ? [beyond(sort, place)] : [])];
@@ -495,17 +558,17 @@ class ListDatabase {
     const end = offset + limit;
     if (index === "status" && sort === "created_at" && !statuses)
       return cutPage(this.#listed("sessions AS s NOT INDEXED", parts, end, ORDERS[sort]), listing);
-    const found: ListedSession[] = [];
+    const listed: ListedSession[] = [];
     for (const status of new Set(statuses ?? SESSION_STATUSES)) {
       const count = Math.min(end, most(status));
       const ofStatus = [{ sql: "status = ?", values: [status] }, ...parts];
       const from = `sessions AS s INDEXED BY by_${index}_${sort}`;
-      if (count > 0) found.push(...this.#listed(from, ofStatus, count, ORDERS[sort]));
+      if (count > 0) listed.push(...this.#listed(from, ofStatus, count, ORDERS[sort]));
     }
-    return cutPage(found, listing);
+    return cutPage(listed, listing);
   }
 
-  /** The one with the fewest sessions in it. */
+  /** The index with the fewest sessions. */
   #indexFor({ agent_id, moniker, needs_person }: Filter): IndexName {
     const candidates: [IndexName, Filter][] = [];
     if (agent_id !== undefined) candidates.push(["agent", { agent_id }]);
@@ -516,7 +579,7 @@ class ListDatabase {
     return sizes.reduce((least, next) => (next.size < least.size ? next : least)).name;
   }
 
-  /** Of sessions whose texts are indexed. Parts that are in very many texts do not help: then all that the list has are looked at. */
+  /** Among indexed texts. Trigrams in very many texts do not help: then the whole list is scanned. */
   #indexedMatches(q: string, listing: Listing, conditions: SqlCondition[], limit: number): ListedSession[] {
     const parts = partsOf(indexable(q));
     const fitting = [IS_INDEXED, ...conditions];
@@ -573,12 +636,13 @@ const LAST = "\u{10ffff}";
 
 const keyOf = (id: string | undefined): string => (id === undefined ? "" : `=${id}`);
 
-/** Its statuses aside. */
-function conditionsOf({ agent_id, moniker, needs_person }: Filter): SqlCondition[] {
+/** Without statuses. */
+function conditionsOf({ agent_id, moniker, needs_person, since, sort = "created_at" }: Filter): SqlCondition[] {
   const parts: SqlCondition[] = [];
   if (agent_id !== undefined) parts.push({ sql: "s.agent_id = ?", values: [agent_id] });
   if (moniker !== undefined) parts.push({ sql: "s.moniker = ?", values: [toText(moniker)] });
   if (needs_person) parts.push({ sql: "s.needs_person = 1", values: [] });
+  if (since !== undefined) parts.push({ sql: `s.${sort} >= ?`, values: [since] });
   return parts;
 }
 
@@ -588,17 +652,17 @@ function countMatches(matches: ListedSession[]): SessionCounts {
   return counts;
 }
 
-/** SQLite's index has no characters that are none. */
+/** SQLite's index cannot hold noncharacters. */
 const indexable = (text: string): string => text.toWellFormed().replaceAll(/[\0\ufffe\uffff]/g, "\ufffd");
 
-/** Parts of three characters that a search is looked up by; none where it is shorter. */
+/** The trigrams of a search; none if it is shorter. */
 function partsOf(q: string): string[] {
-  const characters = Array.from(q).slice(0, LONGEST_LOOKED_UP);
+  const characters = Array.from(q).slice(0, LONGEST_QUERY);
   return [...new Set(characters.slice(2).map((_, at) => characters.slice(at, at + 3).join("")))];
 }
-const LONGEST_LOOKED_UP = 60;
+const LONGEST_QUERY = 60;
 
-/** By how much counts change, added up. */
+/** Accumulated changes of counts. */
 class CountChanges {
   readonly #changes = new Map<string, { key: Values; change: number }>();
 

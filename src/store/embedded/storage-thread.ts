@@ -2,13 +2,15 @@ import type { DatabaseSync } from "node:sqlite";
 import { Mutex } from "../../concurrency/mutex.ts";
 import type { SessionCosts } from "../../domain/cost.ts";
 import { EverstepError } from "../../domain/errors.ts";
+import { syncPath } from "../../files/sync-path.ts";
 import type { Chain } from "../state-delta.ts";
 import type { SessionFilter, StoreCounts, SummaryFilter } from "../store.ts";
 import { Archive, ForeignWrite } from "./archive.ts";
 import { Archiver, DEFAULT_TUNING, type Tuning } from "./archiver.ts";
 import { type JournalTotals, verifyJournal } from "./commit-counter.ts";
 import { all, compare } from "./condition.ts";
-import { syncPath, undoHalfReplacement } from "./durable-files.ts";
+import { removeStaged, stageCopy, undoHalfReplacement } from "./data-folder.ts";
+import { VolumeRows } from "./embedded-volumes.ts";
 import { WebhookRows } from "./embedded-webhooks.ts";
 import { corrupt, toStoreError } from "./folder-errors.ts";
 import { History } from "./history.ts";
@@ -21,14 +23,15 @@ import { SessionLists, type SummaryRows } from "./session-lists.ts";
 import { columnIndex, fromText, type Value, type Values } from "./tables.ts";
 import {
   type BatchMessage,
+  fromSent,
   measureHistory,
   type OutcomeMessage,
   packError,
   type RowsMessage,
-  type Size,
+  type SentBatch,
 } from "./thread-messages.ts";
 
-/** A session as the journal has it. `chain` is there while it is live, `context` where no chain is. */
+/** A session as the journal has it. `chain` is set while it is live, `context` if there is no chain. */
 export type LoadedSession = {
   values: Values;
   params: string;
@@ -38,19 +41,19 @@ export type LoadedSession = {
 };
 
 export type EmbeddedStats = {
-  /** Rows that were not moved into LanceDB yet. */
+  /** Rows not archived yet. */
   backlog: number;
-  /** Bytes of row text given to the journal since it was opened. */
+  /** Bytes of row text written to the journal since it was opened. */
   journal_bytes: number;
   checkpoints: number;
   compactions: number;
-  /** Why the last checkpoint did not come through; it is tried again. */
+  /** Why the last checkpoint failed; it is retried. */
   failure: string | null;
-  /** Sessions whose texts are yet to be indexed; null where nobody listed any. */
+  /** Sessions whose texts are not indexed yet; null if nobody listed any. */
   unindexed_texts: number | null;
 };
 
-/** Every row is what was written. What is missing shows when the totals are compared with those that were counted. */
+/** Requires that every row is undamaged. Missing rows show when the totals are compared with the recorded ones. */
 function requireWhole(folder: string, database: DatabaseSync): JournalTotals {
   const { totals, damages } = verifyJournal(database);
   for (const damage of damages) throw corrupt(folder, damage);
@@ -60,26 +63,25 @@ function requireWhole(folder: string, database: DatabaseSync): JournalTotals {
 const diedTwice = (): EverstepError =>
   new EverstepError(
     "store_refused",
-    "the store's thread died twice while it wrote this, most likely for want of memory; it was not written",
+    "the store's thread died twice while writing this, most likely out of memory; it was not written",
     "give the process more memory, or send less at once",
   );
 const positionIn = (values: Values | null): number | null => (values ? Number(values[0]) : null);
 const ERROR_ROWS = columnIndex("agent_state", "error_rows");
-const NOTHING: Size = { rows: 0, characters: 0 };
-const plus = (a: Size, b: Size): Size => ({ rows: a.rows + b.rows, characters: a.characters + b.characters });
-/** Characters of sessions that are loaded at once; one session may be more. */
+/** Characters of sessions loaded at once; a single session may be larger. */
 const LOAD_CHARACTERS = 16 << 20;
 const ACTION_ID = columnIndex("queue", "action_id");
 const sizeOf = ({ values, chain, context, params }: LoadedSession): number =>
   charactersIn(values) + (chain?.size ?? 0) + (context?.length ?? 0) + params.length;
 
-/** Everything that touches the disk. It lives in a thread of its own, so that no sync and no conversion holds up the program. */
+/** Everything that touches the disk. It runs in its own thread, so that no sync and no conversion blocks the program. */
 export class StorageThread {
   readonly #journal: Journal;
   readonly #archive: Archive;
   readonly #archiver: Archiver;
   readonly history: History;
   readonly webhooks: WebhookRows;
+  readonly volumes: VolumeRows;
   readonly #folder: string;
   readonly #wasLeftOpen: boolean;
   readonly #lists: SessionLists;
@@ -98,7 +100,8 @@ export class StorageThread {
     this.#journal = journal;
     this.#archive = archive;
     this.#archiver = archiver;
-    this.history = new History(journal, archive, archiver);
+    this.volumes = new VolumeRows(journal, archive, archiver);
+    this.history = new History(journal, archive, archiver, () => this.volumes.any());
     this.webhooks = webhooks;
   }
 
@@ -122,10 +125,11 @@ export class StorageThread {
       const journal = new Journal(folder, database, target.tables, requireWhole(folder, database));
       close = () => journal.close();
       await syncPath(folder);
+      await removeStaged(folder);
       const archive = await Archive.open(folder, journal.archived(), target.tables);
       const archiver = new Archiver(journal, archive, { ...DEFAULT_TUNING, ...tuning }, (failure) => {
-        notice(`rows could not be moved into LanceDB and are tried again: ${String(failure)}`);
-        // Ends this thread: the next one begins with what was recorded.
+        notice(`rows could not be moved into LanceDB, which is retried: ${String(failure)}`);
+        // Ends this thread: the next one starts from what was recorded.
         if (failure instanceof ForeignWrite)
           setImmediate(() => {
             throw failure;
@@ -141,22 +145,23 @@ export class StorageThread {
     }
   }
 
-  /** Groups are written one after the other, in the order they came. */
-  apply(batches: BatchMessage[]): Promise<OutcomeMessage[]> {
+  /** Groups are written one after the other, in order. Returns null if every batch was committed. */
+  apply(group: SentBatch[]): Promise<OutcomeMessage[] | null> {
     return this.#writes.run(async () => {
       await this.#archiver.room();
-      return this.#applyGroup(batches);
+      const outcomes = this.#applyGroup(group.map(fromSent));
+      return outcomes.every(({ kind }) => kind === "committed") ? null : outcomes;
     });
   }
 
   /**
-   * What the thread before this one had under way when it died: batches that it wrote are answered as written, the others
-   * are written now, unless they may be what it died of.
+   * Handles the commits in progress when the previous thread died: batches that it wrote are reported as committed, the others
+   * are written now, unless they may be what killed it.
    */
-  reapply(batches: BatchMessage[], mayWrite: boolean): Promise<OutcomeMessage[]> {
+  reapply(group: SentBatch[], mayWrite: boolean): Promise<OutcomeMessage[]> {
     return this.#writes.run(async () => {
       const outcomes: OutcomeMessage[] = [];
-      for (const batch of batches) {
+      for (const batch of group.map(fromSent)) {
         if (await this.#wasWritten(batch)) outcomes.push({ kind: "committed" });
         else if (mayWrite) outcomes.push(...this.#applyGroup([batch]));
         else outcomes.push({ kind: "failed", error: packError(diedTwice()) });
@@ -165,7 +170,7 @@ export class StorageThread {
     });
   }
 
-  /** By its first row: nobody but a later batch can have replaced it, and that was written after this one. */
+  /** By its first row: only a later batch can have replaced it, and that was written after this one. */
   async #wasWritten({ first, ...rows }: BatchMessage): Promise<boolean> {
     const position = await this.#positionOfFirst(rows);
     return position !== null && position >= first;
@@ -185,17 +190,17 @@ export class StorageThread {
     return null;
   }
 
-  /** The position of the last row that was written. */
+  /** The position of the last written row. */
   position(): number {
     return this.#journal.position;
   }
 
-  /** One transaction, or one for each batch where that fails, so that none spoils the others. */
+  /** One transaction, or one per batch if that fails, so that none spoils the others. */
   #applyGroup(batches: BatchMessage[]): OutcomeMessage[] {
     try {
       const outcomes = this.#journal.apply(batches);
       const written = batches.filter((_, index) => outcomes[index]?.kind === "committed");
-      this.#archiver.added(written.map(measureHistory).reduce(plus, NOTHING));
+      this.#archiver.added(measureHistory(written));
       this.#lists.catchUp();
       return outcomes;
     } catch (error) {
@@ -204,12 +209,12 @@ export class StorageThread {
     }
   }
 
-  /** Whether the process that had the folder before this one died. */
+  /** Whether the previous process that used the folder died. */
   wasLeftOpen(): boolean {
     return this.#wasLeftOpen;
   }
 
-  /** Live sessions in the order they were made, a page at a time; -1 is the last page's end. */
+  /** Live sessions in order of creation, a page at a time; `last` is -1 at the end. */
   loadLive(after: number, limit: number): { sessions: LoadedSession[]; last: number } {
     const ids = this.#journal.query(
       `SELECT session_id, arrival FROM agent_state WHERE arrival > ? AND status IN (${LIVE}) ORDER BY arrival LIMIT ?`,
@@ -228,7 +233,7 @@ export class StorageThread {
     return { sessions, last: Number(ids.at(-1)?.[1] ?? -1) };
   }
 
-  /** Open actions after an id, as many as are loaded at once; `last` is null at their end. */
+  /** Open actions after an id, as many as are loaded at once; `last` is null at the end. */
   loadPending(after: string): { actions: Values[]; last: string | null } {
     const actions: Values[] = [];
     let characters = 0;
@@ -241,7 +246,7 @@ export class StorageThread {
     return { actions, last: null };
   }
 
-  /** The first of these, as many as are loaded at once, and how many ids that are. */
+  /** The first of these sessions, as many as are loaded at once, and how many ids that covers. */
   loadSessions(session_ids: string[]): { sessions: LoadedSession[]; count: number } {
     const sessions: LoadedSession[] = [];
     let characters = 0;
@@ -264,26 +269,26 @@ export class StorageThread {
     return this.#lists.summaries(filter, asking);
   }
 
-  /** Agents by id with the number of their sessions and the newest one's id. */
+  /** Agents by id with their session counts and the newest session's id. */
   async agents(
     only: string | null,
     limit: number,
     offset: number,
-  ): Promise<{ agent_id: string; session_count: number; latest: string }[]> {
+  ): Promise<{ agent_id: string; counts: StoreCounts["sessions"]; latest: string }[]> {
     const agents = only === null ? await this.#lists.agents(limit, offset) : await this.#agent(only);
-    return agents.map(([agent_id, session_count]) => {
+    return agents.map(([agent_id, counts]) => {
       const latest = "SELECT session_id FROM agent_state WHERE agent_id = ? ORDER BY arrival DESC LIMIT 1";
       const [session_id] = this.#journal.query(latest, agent_id)[0] as [string];
-      return { agent_id, session_count, latest: session_id };
+      return { agent_id, counts, latest: session_id };
     });
   }
 
-  async #agent(agent_id: string): Promise<[agent_id: string, count: number][]> {
-    const count = await this.#lists.sessionCount(agent_id);
-    return count === 0 ? [] : [[agent_id, count]];
+  async #agent(agent_id: string): Promise<[agent_id: string, counts: StoreCounts["sessions"]][]> {
+    const counts = await this.#lists.agentCounts(agent_id);
+    return Object.values(counts).every((count) => count === 0) ? [] : [[agent_id, counts]];
   }
 
-  /** The session that moved last among those of an agent that have a step. */
+  /** The most recently written session of an agent that has a step. */
   lastUpdatedSession(agent_id: string): string | null {
     const row = this.#journal.query(
       "SELECT session_id FROM agent_state WHERE agent_id = ? AND (iteration >= 0 OR error_rows > 0) ORDER BY pos DESC LIMIT 1",
@@ -356,13 +361,22 @@ export class StorageThread {
     await this.#archiver.checkpoint({ compact });
   }
 
+  /** A copy of everything written so far, in its own folder. */
+  stageCopy(): Promise<string> {
+    return this.#archiver.whileResting(() => this.#journal.withoutCheckpoints(() => stageCopy(this.#folder)));
+  }
+
+  removeStaged(): Promise<void> {
+    return removeStaged(this.#folder);
+  }
+
   stats(): EmbeddedStats {
     const { backlog, checkpoints, compactions, failure } = this.#archiver;
     const unindexed_texts = this.#lists.unindexedTexts();
     return { backlog, journal_bytes: this.#journal.bytes, checkpoints, compactions, failure, unindexed_texts };
   }
 
-  /** Leaves everything in LanceDB. Where that fails, on a full disk say, the journal keeps the rows for the next start. */
+  /** Archives everything. If that fails, for example on a full disk, the journal keeps the rows for the next start. */
   async close(): Promise<void> {
     await this.#writes.run(async () => {});
     try {
@@ -373,12 +387,12 @@ export class StorageThread {
     await this.#archiver.close();
     this.#archive.close();
     await this.#lists.close();
-    // While the folder is still held: nobody else has written the note anew.
+    // While the folder is still locked: nobody else can have written the note again.
     noteClosed(this.#folder);
     this.#journal.close();
   }
 
-  /** Awaits the move under way. Nothing waits for another one then. */
+  /** Waits for the checkpoint in progress; no other one follows. */
   async stopArchiving(): Promise<void> {
     await this.#archiver.close();
   }

@@ -1,5 +1,7 @@
 import { parseDefensively } from "../../domain/json.ts";
 import {
+  BOOKKEEPING_TABLES,
+  type BookkeepingTable,
   columnsOf,
   type Kind,
   MISSING_VALUES,
@@ -9,18 +11,16 @@ import {
   type Schema,
   type StoredRows as SchemaRows,
   type TableName,
-  WEBHOOK_TABLES,
-  type WebhookTable,
 } from "../schema.ts";
 
 export type { TableName } from "../schema.ts";
 
 /**
- * The tables of a schema as the journal (SQLite) and the history (LanceDB) have them: rows cross thread borders as lists of
- * values in the order of these columns.
+ * The tables of a schema in the journal (SQLite) and the history (LanceDB): rows cross threads as arrays of values in the order
+ * of these columns.
  */
 type ColumnKind = "text" | "integer" | "real" | "flag" | "json";
-/** `isOwn`: the store gives the value, the port's row does not have it. */
+/** `isOwn`: the store assigns the value; the port's row does not have it. */
 export type Column = { name: string; kind: ColumnKind; isOwn?: boolean };
 export type Value = string | number | null;
 export type Values = Value[];
@@ -37,10 +37,10 @@ const STORED_AS: Readonly<Record<Kind, ColumnKind>> = {
   json: "json",
 };
 
-/** Append-only: rows wait in the journal until they are moved into LanceDB. */
+/** Append-only: rows wait in the journal until they are archived in LanceDB. */
 export const HISTORY_NAMES = ["agent_steps", "conversation_messages", "queue"] as const satisfies TableName[];
 export type HistoryName = (typeof HISTORY_NAMES)[number];
-/** Rows that change: the journal keeps them for good, LanceDB receives a copy from time to time. The first column is the key. */
+/** Rows that change: the journal keeps them, LanceDB gets a copy from time to time. The first column is the key. */
 export const SNAPSHOT_NAMES = [
   "agent_state",
   "agent_config",
@@ -49,12 +49,12 @@ export const SNAPSHOT_NAMES = [
   "session_cursors",
 ] as const satisfies TableName[];
 export type SnapshotName = (typeof SNAPSHOT_NAMES)[number];
-/** Rows that change and that go some day: the journal has them alone. They have no place among the others, their position is 0. */
-export const isJournalOnly = (table: string): table is WebhookTable =>
-  (WEBHOOK_TABLES as readonly string[]).includes(table);
+/** Rows that change and are eventually removed: only the journal has them. They have no position (0). */
+export const isJournalOnly = (table: string): table is BookkeepingTable =>
+  (BOOKKEEPING_TABLES as readonly string[]).includes(table);
 export const isHistory = (table: string): table is HistoryName => (HISTORY_NAMES as readonly string[]).includes(table);
 
-/** A row as it is stored: without documents, which the journal keeps apart, and with its position. */
+/** A row as stored: without documents, which the journal keeps apart, and with its position. */
 export type StoredRows = {
   [Name in TableName]: (Name extends "agent_state"
     ? Omit<SchemaRows[Name], "params" | "context">
@@ -62,7 +62,7 @@ export type StoredRows = {
       ? SchemaRows[Name] & { cursor_key: string }
       : SchemaRows[Name]) & { pos: number };
 };
-/** What the port has of it. */
+/** The port's part of it. */
 type PlainRows = {
   [Name in TableName]: Name extends "agent_state" ? Omit<PortRows[Name], "params"> : PortRows[Name];
 };
@@ -71,10 +71,10 @@ const POSITION: Column = { name: "pos", kind: "integer", isOwn: true };
 
 export class EmbeddedTables {
   readonly columns: Readonly<Record<TableName, readonly Column[]>>;
-  /** Columns that the journal keeps apart from the row; a copy in LanceDB has them beside it. */
+  /** Columns that the journal keeps apart from the row; a copy in LanceDB has them in the row. */
   readonly documents: Readonly<Record<TableName, readonly Column[]>>;
   readonly #portColumns: Readonly<Record<TableName, ReadonlySet<string>>>;
-  /** What each column is read as where a row does not reach it. */
+  /** The value of each column for rows that end before it. */
   readonly #missing: Readonly<Record<TableName, readonly unknown[]>>;
 
   constructor(schema: Schema) {
@@ -99,9 +99,8 @@ export class EmbeddedTables {
   }
 
   /**
-   * The row's fields in column order; a field that the row does not have is null. It ends with the last one that is not what a
-   * row that does not reach its column is read as: most rows use few of the later columns, and every step writes two rows.
-   * `own` has the store's fields.
+   * The row's fields in column order; missing fields are null. It ends with the last value that differs from the default for
+   * shorter rows: most rows use few of the later columns, and every step writes two rows. `own` has the store's fields.
    */
   toValues(table: TableName, row: Fields, own: Fields = NO_FIELDS): Values {
     const columns = this.columns[table];
@@ -120,7 +119,7 @@ export class EmbeddedTables {
     let width = columns.length;
     for (; width > 0; width -= 1) {
       const { name, isOwn } = columns[width - 1] as Column;
-      if (!isRead((isOwn ? own : row)[name], missing[width - 1])) break;
+      if (!isDefault((isOwn ? own : row)[name], missing[width - 1])) break;
     }
     return width;
   }
@@ -129,7 +128,7 @@ export class EmbeddedTables {
     return this.#decode(table, values, () => true) as StoredRows[Name];
   }
 
-  /** Without what only the store needs. */
+  /** Without the store's own fields. */
   toPort<Name extends TableName>(table: Name, values: Values): PlainRows[Name] {
     const names = this.#portColumns[table];
     return this.#decode(table, values, (name) => names.has(name)) as PlainRows[Name];
@@ -153,8 +152,8 @@ export class EmbeddedTables {
 type Fields = Readonly<Record<string, unknown>>;
 const NO_FIELDS: Fields = {};
 
-/** Whether a value need not be stored, since it is read where there is none. */
-const isRead = (value: unknown, missing: unknown): boolean =>
+/** Whether a value need not be stored, because it is the default for missing ones. */
+const isDefault = (value: unknown, missing: unknown): boolean =>
   value === null || value === undefined || value === missing || (Array.isArray(missing) && isEmptyList(value));
 
 const isEmptyList = (value: unknown): boolean => Array.isArray(value) && value.length === 0;
@@ -167,7 +166,7 @@ function toValue(kind: ColumnKind, value: unknown): Value {
   return typeof value === "string" ? toText(value) : (value as Value);
 }
 
-/** Rows of history begin with their position, the others with their key. */
+/** History rows begin with their position, others with their key. */
 function withPosition(table: TableName, columns: readonly Column[]): Column[] {
   if (isHistory(table)) return [POSITION, ...columns];
   if (table === "session_cursors") return [{ name: "cursor_key", kind: "text", isOwn: true }, POSITION, ...columns];
@@ -175,28 +174,26 @@ function withPosition(table: TableName, columns: readonly Column[]): Column[] {
   return [key, POSITION, ...others];
 }
 
-/** Those of this version. */
+/** This version's tables. */
 export const EMBEDDED_TABLES = new EmbeddedTables(SCHEMA);
 export const TABLES = EMBEDDED_TABLES.columns;
 
-/**
- * Where a column is that the code names. It is the same in every schema: columns are only ever appended (SCHEMA-2).
- */
+/** The place of a column that the code names. It is the same in every schema: columns are only appended (SCHEMA-2). */
 export const columnIndex = (table: TableName, column: string): number =>
   TABLES[table].findIndex(({ name }) => name === column);
 
-/** Joins the parts of a composed key. Ids have no control characters, so no two keys can be confused. */
+/** Separates the parts of a composed key. Ids have no control characters, so keys are unambiguous. */
 const KEY_SEPARATOR = "\u0001";
 export const composedKey = (...parts: string[]): string => parts.join(KEY_SEPARATOR);
 export const splitKey = (key: string): string[] => key.split(KEY_SEPARATOR);
 
 /**
- * A row on its way to the journal and in it: its values as one JSON text, which crosses the threads and enters SQLite
- * several times faster than as many values, and beside it the ones that the journal itself goes by.
+ * A row for the journal: its values as one JSON text, which crosses threads and enters SQLite several times faster than
+ * separate values, and the values that the journal indexes.
  */
 export type PackedRow = { row: string; named: (string | null)[] };
 
-/** The values that the journal goes by. The first one is the key where the table has one. */
+/** The values that the journal indexes. The first one is the key if the table has one. */
 export const INDEXED: Readonly<Record<TableName, readonly string[]>> = {
   agent_steps: ["session_id"],
   conversation_messages: ["message_id", "conversation_id"],
@@ -208,9 +205,11 @@ export const INDEXED: Readonly<Record<TableName, readonly string[]>> = {
   session_cursors: ["cursor_key"],
   webhooks: ["webhook_id"],
   webhook_deliveries: ["delivery_id", "webhook_id", "session_id", "status", "next_attempt_at"],
+  volumes: ["volume_id"],
+  archived_ranges: ["range_id", "volume_id", "owner_id", "state"],
 };
 
-/** The values that the journal gives to a row: they are columns of their own, not part of the text. */
+/** The values that the journal assigns to a row: separate columns, not part of the text. */
 export const ASSIGNED: Readonly<Record<TableName, readonly string[]>> = {
   agent_steps: ["pos"],
   conversation_messages: ["pos", "number"],
@@ -222,6 +221,8 @@ export const ASSIGNED: Readonly<Record<TableName, readonly string[]>> = {
   session_cursors: ["pos"],
   webhooks: ["pos"],
   webhook_deliveries: ["pos"],
+  volumes: ["pos"],
+  archived_ranges: ["pos"],
 };
 
 const ASSIGNED_INDEXES = Object.fromEntries(
@@ -237,7 +238,7 @@ export const pack = (tables: EmbeddedTables, table: TableName, row: Fields, own?
   named: INDEXED[table].map((name) => (row[name] ?? own?.[name] ?? null) as string | null),
 });
 
-/** The text and the assigned values become the row's values; `width` is how many the text has. */
+/** Combines the text and the assigned values; `width` is the text's number of values. */
 export function unpack(
   tables: EmbeddedTables,
   table: TableName,
@@ -246,26 +247,26 @@ export function unpack(
 ): { values: Values; width: number } {
   const values = JSON.parse(row) as Values;
   const width = values.length;
-  // It was stored before its table had these columns, or needs none of them.
+  // It was stored before its table had these columns, or does not need them.
   for (let index = width; index < tables.columns[table].length; index += 1) values.push(null);
   for (const [at, index] of ASSIGNED_INDEXES[table].entries()) values[index] = assigned[at] ?? null;
   return { values, width };
 }
 
 /**
- * Texts as files can hold them. Half of a surrogate pair is no character in UTF-8: a text with one is stored as JSON behind a mark and
- * comes back to the letter. So is a text that begins with the mark.
+ * Texts as files can hold them. A lone surrogate cannot be encoded in UTF-8: such a text is stored as JSON behind a marker and
+ * restored exactly. So is a text that begins with the marker.
  */
-const MARK = "\u0001";
+const MARKER = "\u0001";
 
 export const toText = (text: string): string =>
-  text.isWellFormed() && !text.startsWith(MARK) ? text : MARK + JSON.stringify(text);
+  text.isWellFormed() && !text.startsWith(MARKER) ? text : MARKER + JSON.stringify(text);
 
 export function fromText(stored: string): string {
-  if (!stored.startsWith(MARK)) return stored;
+  if (!stored.startsWith(MARKER)) return stored;
   try {
-    const text: unknown = JSON.parse(stored.slice(MARK.length));
-    // What no text of ours looks like was stored before there was a mark.
+    const text: unknown = JSON.parse(stored.slice(MARKER.length));
+    // Anything that `toText` would not produce was stored before there was a marker.
     return typeof text === "string" && toText(text) === stored ? text : stored;
   } catch {
     return stored;

@@ -3,19 +3,20 @@ import { SHARE_ENV, Worker } from "node:worker_threads";
 import { EverstepError } from "../../domain/errors.ts";
 import { messageOf, unavailable } from "../store-errors.ts";
 import type { Tuning } from "./archiver.ts";
+import type { VolumeRows } from "./embedded-volumes.ts";
 import type { WebhookRows } from "./embedded-webhooks.ts";
 import type { History } from "./history.ts";
 import type { Notice, OtherSchema } from "./migrations.ts";
 import type { StorageThread } from "./storage-thread.ts";
-import { type BatchMessage, type PackedError, unpackError } from "./thread-messages.ts";
+import { type PackedError, type SentBatch, unpackError } from "./thread-messages.ts";
 
 export type Call = { id: number; method: string; args: unknown[] };
 type CallAnswer = { id: number; result: unknown } | { id: number; error: PackedError };
 export type Answer = CallAnswer | { notice: string };
 
-/** How the thread is run, beside what the storage is given. */
+/** How the thread is run, besides the storage's own tuning. */
 export type ThreadTuning = Partial<Tuning> & {
-  /** Megabytes of its heap. What V8 gives by default. */
+  /** Heap size in megabytes. Default: V8's. */
   heap_mb?: number;
 };
 
@@ -27,77 +28,79 @@ type Methods = {
   [Name in keyof History as `history.${Name & string}`]: History[Name];
 } & {
   [Name in keyof WebhookRows as `webhooks.${Name & string}`]: WebhookRows[Name];
+} & {
+  [Name in keyof VolumeRows as `volumes.${Name & string}`]: VolumeRows[Name];
 } & { open(folder: string, tuning: Partial<Tuning>, other: OtherSchema | null): void };
 
 type Pending = {
   method: string;
   args: unknown[];
-  /** Threads that died with it. */
+  /** Threads that died while handling it. */
   deaths: number;
   resolve: (value: never) => void;
   reject: (error: unknown) => void;
 };
 
-/** Calls wait while a thread opens the folder, go to the open one, and fail once there is none for good. */
+/** Calls wait while a thread opens the folder, go to the open one, and fail once there is none. */
 type State = { kind: "opening" } | { kind: "open"; worker: Worker } | { kind: "ended"; reason: EverstepError };
 
 /**
- * Rows pass through the thread quickly: a small nursery keeps memory down and costs no speed. The heap is several times what
- * commits, reads and moves may bring into it at once (docs/decisions/0019-thread-memory.md), because the death of the thread
- * may end the whole process.
+ * Rows pass through the thread quickly: a small young generation saves memory and costs no speed. The heap is several times
+ * what commits, reads and checkpoints bring into it at once (docs/decisions/0019-thread-memory.md), because the death of the
+ * thread may end the whole process.
  */
 const RESOURCES = { maxYoungGenerationSizeMb: 16, maxOldGenerationSizeMb: 2048 };
-/** A thread that dies this often within that many milliseconds is not started again. */
+/** A thread that dies this often within this many milliseconds is not restarted. */
 const DEATHS = { count: 5, within_ms: 60_000 };
-/** Tries to open the folder after a death. What the dead thread asked of LanceDB may still be under way for a moment. */
+/** Attempts to reopen the folder after a death. The dead thread's LanceDB operations may still run for a moment. */
 const REOPEN_TRIES = 6;
 const REOPEN_WAIT_MS = 200;
 
 /**
  * Calls into the journal's thread.
  *
- * It begins as opening. The folder's first opening may fail, and then whoever waits for `opened` is told. Once it is open,
- * a thread that dies (its heap is full, say) is replaced by one that opens the folder anew:
+ * It starts as `opening`. If the first opening fails, `opened` rejects. Once open, a thread that dies (out of heap, say) is
+ * replaced by one that reopens the folder:
  *
- * THREAD-1  What was acknowledged is on disk, so nothing of it is lost.
- * THREAD-2  Commits under way are told by their position whether the dead thread wrote them; those it did not write are written
- *     by the next one, once. So a caller sees an answer, never a doubt.
- * THREAD-3  Reads under way fail with an error that says to ask again: the answer may be what the thread had no room for.
+ * THREAD-1  Acknowledged commits are on disk, so none is lost.
+ * THREAD-2  For commits in progress the position shows whether the dead thread wrote them; the others are written by the next
+ *           one, once. A caller always gets a definite answer.
+ * THREAD-3  Reads in progress fail with an error that says to retry: the result may be what the thread had no room for.
  *
- * It ends by `end`, or where threads die again and again, or the folder cannot be opened any more.
+ * It ends by `end`, after repeated deaths, or when the folder can no longer be opened.
  */
 export class ThreadChannel {
   /** Resolves when the storage is open. */
   readonly opened: Promise<void>;
   readonly folder: string;
-  /** Another schema than this version's. */
+  /** A schema other than this version's. */
   readonly other: OtherSchema | null;
   readonly #tuning: ThreadTuning;
   readonly #notice: Notice;
   #state: State = { kind: "opening" };
   #worker: Worker | undefined;
-  /** Calls that a thread has. */
+  /** Calls sent to a thread. */
   readonly #sent = new Map<number, Pending>();
-  /** Calls that wait for a thread. */
+  /** Calls waiting for a thread. */
   #held: Pending[] = [];
   #nextId = 0;
   #deaths: number[] = [];
-  /** A thread that was told to close is gone for good, be it before or after its answer was seen. */
+  /** Set once the thread was told to close: it is not replaced, whether or not its answer arrives. */
   #closing: EverstepError | undefined;
 
-  /** `notice` is told what takes long while the folder is opened, and what goes wrong without anybody asking. */
+  /** `notice` receives slow steps of opening the folder, and background problems. */
   constructor(folder: string, tuning: ThreadTuning, notice: Notice = () => {}, other: OtherSchema | null = null) {
     this.folder = folder;
     this.other = other;
     this.#tuning = tuning;
     this.#notice = notice;
-    // LanceDB reads the process's own environment, and without this it warns once per query.
+    // LanceDB reads the process's own environment; without this it warns once per query.
     process.env["LANCEDB_LOG"] ??= "error";
-    // What it reads ahead of a scan or a compaction: 2 GiB and many fragments by default.
+    // Read-ahead of a scan or compaction: 2 GiB and many fragments by default.
     process.env["LANCE_DEFAULT_IO_BUFFER_SIZE"] ??= String(64 << 20);
     process.env["LANCE_DEFAULT_FRAGMENT_READAHEAD"] ??= "1";
     this.opened = this.#start();
-    this.opened.catch(() => {}); // Whoever waits for it is told.
+    this.opened.catch(() => {}); // Callers that await it get the error.
   }
 
   call<Name extends keyof Methods>(
@@ -113,7 +116,7 @@ export class ThreadChannel {
     });
   }
 
-  /** Lets the thread close the folder, and ends. A thread that died has nothing left to close. */
+  /** Lets the thread close the folder, and ends. A dead thread has nothing left to close. */
   async close(reason: EverstepError): Promise<void> {
     this.#closing = reason;
     await this.call("close").catch(() => {});
@@ -133,11 +136,11 @@ export class ThreadChannel {
     this.#sent.clear();
   }
 
-  /** Resolves when the thread has the folder open. Its death before that rejects, its death after that replaces it. */
+  /** Resolves when the thread has opened the folder. If it dies earlier, this rejects; later, it is replaced. */
   async #start(): Promise<void> {
     const { heap_mb, ...tuning } = this.#tuning;
     const limits = { ...RESOURCES, ...(heap_mb === undefined ? {} : { maxOldGenerationSizeMb: heap_mb }) };
-    // Shared, since LanceDB reads the process's own environment (`compaction-memory.ts`).
+    // Shared, since LanceDB reads the process's own environment (`limitCompaction` in archive.ts).
     const worker = new Worker(new URL("./thread-entry.ts", import.meta.url), {
       resourceLimits: limits,
       env: SHARE_ENV,
@@ -145,7 +148,7 @@ export class ThreadChannel {
     this.#worker = worker;
     let cause: unknown = new Error("the thread ended");
     worker.on("error", (error) => (cause = error));
-    // Only now it has let go of the folder.
+    // Only now it has released the folder.
     const gone = new Promise<unknown>((resolve) => worker.on("exit", () => resolve(cause)));
     worker.on("message", (answer: Answer) => {
       if ("notice" in answer) this.#notice(answer.notice);
@@ -170,7 +173,7 @@ export class ThreadChannel {
     const now = Date.now();
     this.#deaths = [...this.#deaths.filter((time) => now - time < DEATHS.within_ms), now];
     if (this.#deaths.length >= DEATHS.count) return this.#end(died(cause));
-    this.#notice(`the store's thread died (${String(cause)}) and is started again`);
+    this.#notice(`the store's thread died (${String(cause)}) and is restarted`);
     this.#holdCommits();
     for (let tries = 1; this.#isOpening(); tries += 1) {
       try {
@@ -187,7 +190,7 @@ export class ThreadChannel {
     return this.#state.kind === "opening";
   }
 
-  /** THREAD-2, THREAD-3. Commits are held before all others, in their order. */
+  /** THREAD-2, THREAD-3. Commits are held before all others, in order. */
   #holdCommits(): void {
     const commits: Pending[] = [];
     for (const pending of this.#sent.values()) {
@@ -196,7 +199,7 @@ export class ThreadChannel {
         continue;
       }
       const deaths = pending.deaths + 1;
-      const [batches] = pending.args as [BatchMessage[]];
+      const [batches] = pending.args as [SentBatch[]];
       commits.push({ ...pending, method: "reapply", args: [batches, deaths < 2], deaths });
     }
     this.#sent.clear();
@@ -212,7 +215,7 @@ export class ThreadChannel {
   #settle(answer: CallAnswer): void {
     const pending = this.#sent.get(answer.id);
     this.#sent.delete(answer.id);
-    // Tables that the map has left behind keep the call for a while: its rows would be freed late.
+    // The map's internal tables keep deleted entries for a while: without this its rows would be freed late.
     if (pending) pending.args = [];
     if ("error" in answer) pending?.reject(unpackError(answer.error));
     else pending?.resolve(answer.result as never);
@@ -224,12 +227,12 @@ const died = (cause: unknown): EverstepError =>
     ? cause
     : unavailable(
         `the store's thread died (${messageOf(cause)})`,
-        "restart Everstep; what was acknowledged is on disk",
+        "restart Everstep; everything acknowledged is on disk",
         cause,
       );
 
 const interrupted = (): EverstepError =>
   unavailable(
-    "the store's thread died while it was asked this, and is started again",
-    "ask again in a moment, for less at once if it happens again; nothing was lost",
+    "the store's thread died during this read and is restarted",
+    "retry in a moment; if it happens again, request less at once; nothing was lost",
   );

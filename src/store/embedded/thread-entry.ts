@@ -9,15 +9,15 @@ import type { Answer, Call } from "./thread-channel.ts";
 import { packError } from "./thread-messages.ts";
 
 /**
- * The journal's thread: opens the storage on the first call, then answers calls by name.
+ * The journal's thread: opens the storage on the first call, then serves calls by name.
  *
- * It ends by an error that nobody expected, and another thread takes its place (`thread-channel.ts`). Before that, whatever LanceDB
- * has under way is awaited: a thread that ends while native code is about to answer takes the whole process along.
+ * An unexpected error ends it, and another thread replaces it (`thread-channel.ts`). Before that, LanceDB operations in
+ * progress are awaited: a thread that ends while native code is about to call back takes the whole process down.
  */
 let storage: StorageThread | undefined;
-/** Eight reads are in memory at once: each may bring as much as `page-size.ts` lets it. */
+/** Eight reads are in memory at once: each may bring as much as `page-size.ts` allows. */
 const reads = new Semaphore(8);
-const underWay = new Set<Promise<void>>();
+const inProgress = new Set<Promise<void>>();
 let isEnding = false;
 
 async function answer({ id, method, args }: Call): Promise<Answer> {
@@ -33,7 +33,7 @@ async function answer({ id, method, args }: Call): Promise<Answer> {
       return { id, result: undefined };
     }
     const [part, inPart] = method.split(".");
-    const target = part === "history" || part === "webhooks" ? storage?.[part] : storage;
+    const target = part === "history" || part === "webhooks" || part === "volumes" ? storage?.[part] : storage;
     const name = inPart ?? method;
     const work = (target as unknown as Record<string, (...args: unknown[]) => unknown>)[name];
     return { id, result: await work?.apply(target, args) };
@@ -44,7 +44,7 @@ async function answer({ id, method, args }: Call): Promise<Answer> {
 
 async function serve(call: Call): Promise<void> {
   parentPort?.postMessage(await answer(call));
-  // A program that is killed writes nothing into its cache.
+  // A program that is killed does not write its compile cache.
   if (call.method === "open") flushCompileCache();
   if (call.method === "close") parentPort?.close();
 }
@@ -52,19 +52,19 @@ async function serve(call: Call): Promise<void> {
 async function end(error: unknown): Promise<void> {
   if (isEnding) return;
   isEnding = true;
-  parentPort?.postMessage({ notice: `the store's thread met an error and ends: ${messageOf(error)}` } satisfies Answer);
-  // First, since commits may wait for moves that do not come through.
+  parentPort?.postMessage({ notice: `the store's thread ends after an error: ${messageOf(error)}` } satisfies Answer);
+  // First, since commits may wait for checkpoints that do not succeed.
   await storage?.stopArchiving();
-  await Promise.allSettled(underWay);
+  await Promise.allSettled(inProgress);
   process.exit(1);
 }
 process.on("uncaughtException", (error) => void end(error));
 
 parentPort?.on("message", (call: Call) => {
-  // Calls that are not answered are told, or made again of the next thread, once this one is gone.
+  // Unanswered calls fail, or are repeated by the next thread, once this one is gone.
   if (isEnding) return;
-  // A read has its slot until its answer has left the heap.
+  // A read holds its slot until its result has left the heap.
   const served = call.method.startsWith("history.") ? reads.run(() => serve(call)) : serve(call);
-  underWay.add(served);
-  void served.finally(() => underWay.delete(served));
+  inProgress.add(served);
+  void served.finally(() => inProgress.delete(served));
 });

@@ -5,9 +5,9 @@ import type { SessionPlan } from "../owned-sessions.ts";
 import type { Batch, CommitOutcome } from "../store.ts";
 import { composedKey, type EmbeddedTables, type PackedRow, pack, type TableName } from "./tables.ts";
 
-/** A batch as it crosses to the journal's thread: rows packed, states as stored. */
+/** A batch sent to the journal's thread: rows packed, states as stored. */
 export type BatchMessage = RowsMessage & {
-  /** The position of its first row; the others follow. It tells whether the batch was written after the thread that had it died. */
+  /** The position of its first row; the others follow. It shows whether the batch was written before its thread died. */
   first: number;
 };
 export type RowsMessage = Partial<{
@@ -25,21 +25,49 @@ export type RowsMessage = Partial<{
 export type SessionMessage = {
   create: boolean;
   packed: PackedRow;
-  /** Of a session that is there already, where it changed. */
+  /** For an existing session, if it changed. */
   status?: string;
-  /** Of a new one: the session that started it. */
+  /** For a new one: the session that started it. */
   spawner_id?: string | null;
   /** JSON text, written once. */
   params?: string;
-  /** JSON text; written where it cannot be rebuilt from steps: at the start and at the end of a session. */
+  /** JSON text; written if it cannot be rebuilt from steps: at the start and end of a session. */
   context?: string;
 };
+
+/**
+ * A batch as it is sent. A step and nothing else, as most batches are, is a list: that crosses the threads in a fifth of the time
+ * that objects take, since those carry the names of their fields along.
+ */
+export type SentBatch = StepList | BatchMessage;
+type StepList = [first: number, session_id: string, session_row: string, step_row: string];
+
+export function toSent(batch: BatchMessage): SentBatch {
+  const { first, sessions, agent_steps, ...others } = batch;
+  const [session, step] = [sessions?.[0], agent_steps?.[0]];
+  const isOneStep = session && step && sessions?.length === 1 && agent_steps?.length === 1;
+  if (!isOneStep || Object.keys(others).length > 0) return batch;
+  const { create, packed, status, context } = session;
+  if (create || status !== undefined || context !== undefined) return batch;
+  return [first, packed.named[0] as string, packed.row, step.row];
+}
+
+export function fromSent(sent: SentBatch): BatchMessage {
+  if (!Array.isArray(sent)) return sent;
+  const [first, session_id, session_row, step_row] = sent;
+  const named = [session_id];
+  return {
+    first,
+    sessions: [{ create: false, packed: { row: session_row, named } }],
+    agent_steps: [{ row: step_row, named }],
+  };
+}
 
 export type OutcomeMessage =
   | Exclude<CommitOutcome, { kind: "fenced" | "queue_not_empty" }>
   | { kind: "failed"; error: PackedError };
 
-/** How many rows a batch writes, and how many characters they are. */
+/** How many rows a batch writes, and their characters. */
 export function measure(message: RowsMessage): Size {
   const size = { rows: 0, characters: 0 };
   if (message.sessions)
@@ -54,7 +82,7 @@ export function measure(message: RowsMessage): Size {
   countAll(size, message.conversation_participants);
   countAll(size, message.session_cursors);
   countAll(size, message.agent_config);
-  // They take no position.
+  // They have no position.
   for (const { row } of message.webhook_deliveries ?? []) size.characters += row.length;
   return size;
 }
@@ -68,13 +96,20 @@ function countAll(size: Size, rows: readonly PackedRow[] | undefined): void {
   if (rows) for (const packed of rows) count(size, packed);
 }
 
-/** The same for the rows that will be moved into LanceDB. */
-export const measureHistory = ({ agent_steps = [], conversation_messages = [], actions = [] }: RowsMessage): Size =>
-  measure({ agent_steps, conversation_messages, actions: actions.filter(({ final }) => final) });
+/** The same for the rows of several batches that will be archived. */
+export function measureHistory(batches: readonly RowsMessage[]): Size {
+  const size = { rows: 0, characters: 0 };
+  for (const { agent_steps, conversation_messages, actions } of batches) {
+    countAll(size, agent_steps);
+    countAll(size, conversation_messages);
+    if (actions) for (const { final, packed } of actions) if (final) count(size, packed);
+  }
+  return size;
+}
 
 export type Size = { rows: number; characters: number };
 
-/** An error as it crosses threads: only its class would be lost. */
+/** An error sent across threads, which would lose its class. */
 export type PackedError = { code: ErrorCode | null; message: string; next: string; stack: string };
 
 export function packError(error: unknown): PackedError {
@@ -90,7 +125,7 @@ export function unpackError({ code, message, next, stack }: PackedError): Error 
   return new EverstepError(code, what, next, cause);
 }
 
-/** A batch as the journal's thread takes it. Sessions and steps were planned before: their states are differences. */
+/** A batch for the journal's thread. Sessions and steps are already planned: their states are deltas. */
 export function toRowsMessage(
   tables: EmbeddedTables,
   batch: Batch,
@@ -99,7 +134,7 @@ export function toRowsMessage(
 ): RowsMessage {
   const packed = (table: TableName, row: Record<string, unknown>): PackedRow => pack(tables, table, row);
   const { messages, actions, conversations, participants, cursors, agent_configs } = batch;
-  // Only what is there: an empty list costs its share of every crossing.
+  // Omits empty lists: each costs a share of every crossing.
   const message: RowsMessage = {};
   if (plans.length > 0) {
     message.sessions = plans.map((plan) => toSessionMessage(tables, plan));
@@ -136,7 +171,7 @@ function toSessionMessage(
     message.params = JSON.stringify(session.params);
     message.spawner_id = spawner_id;
   } else {
-    packed.named.length = 1; // The others do not change, but for the status.
+    packed.named.length = 1; // Except for the status, the others do not change.
     if (last.status !== session.status) message.status = session.status;
   }
   if (context !== null) message.context = context;

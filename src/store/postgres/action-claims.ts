@@ -4,35 +4,35 @@ import type { Pool } from "./connections.ts";
 import type { WriteFeedback } from "./group-writer.ts";
 import { arrayOf, fromText, GUIDANCE, LIVE, type Tables, toText } from "./tables.ts";
 
-/** How often all pending actions are looked through, in milliseconds: the backstop for notifications that were lost. */
+/** How often all pending actions are checked, in milliseconds, in case a notification was lost. */
 const LOOK_THROUGH_MS = 3000;
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
-/** What else the process that claims knows and does. */
+/** What the claims need from the rest of the process. */
 type OwnProcess = {
   owns: (session_id: string) => boolean;
   /** Other processes that take sessions. */
   others: () => number;
-  /** These sessions became the worker's with their first action. */
+  /** The worker became the owner of these sessions by claiming their first action. */
   taken: (worker: string, session_ids: string[]) => Promise<void>;
   /** There may be something to claim. */
   wake: () => void;
 };
 
-/** A session of which an action is claimed here. One of which none is has no state. */
+/** The state of a session with an action that is claimed here. */
 type SessionState =
-  /** An action was claimed as it was written, and waits to be handed out. */
+  /** The statement that wrote the action also claimed it; it waits to be handed out. */
   ({ kind: "preclaimed"; action: Action } & Claimed) | ({ kind: "under_way" } & Claimed);
 type Claimed = {
   /** The actions that are claimed. */
   ids: Set<string>;
   /** Whether others wait behind them. */
   hasMore: boolean;
-  /** Whether there was news of the session since they were claimed. */
+  /** Whether the session may have got another action since they were claimed. */
   hasNews: boolean;
 };
 
-/** Whether actions may be claimed for this process that nobody in it knows of. */
+/** Whether the database may have actions as claimed by this process that the process does not know of. */
 type Certainty =
   | { kind: "certain" }
   | { kind: "in_doubt" }
@@ -41,28 +41,30 @@ type Certainty =
 /**
  * Hands out actions (P7).
  *
- * Each session goes through states of its own. It has none while no action of it is claimed here. A claim makes it `under_way`
- * until its actions are committed. An action that the statement claimed as it wrote it makes the session `preclaimed`, from where
- * the next claim makes it `under_way`. Whatever its state is, news makes it one that the next claim looks at: an action that is
- * under way here may have been freed by others since.
+ * States of a session:
+ * - none: no action of it is claimed here.
+ * - `preclaimed`: the statement that wrote an action also claimed it. The next claim hands it out, which makes it `under_way`.
+ * - `under_way`: its actions were handed out. It has no state again once all of them are committed.
+ * In any state the session can be marked as fresh, so that the next claim looks at it: others may have freed its action.
  *
- * The whole is `certain`, until a claim fails, a commit is fenced or its answer is lost: then it is `in_doubt`. The next claim makes
- * it `giving_back`, and where nothing came between, `certain`.
+ * States of the whole:
+ * - `certain`: every action that the database has as claimed by this process is known here.
+ * - `in_doubt`: a claim failed, a commit was fenced, or its answer was lost. The next claim moves on to `giving_back`.
+ * - `giving_back`: unknown claims are being released. Then it is `certain`, or `in_doubt` if something failed meanwhile.
  *
- * CLAIMS-1  The actions of a session are claimed by the process that owns it; one of nobody's is taken with its first action. So
- *           two processes never work on one session, and no action is claimed by a process that cannot handle it.
- * CLAIMS-2  Only the first action of a session, the most urgent then the oldest, is handed out, once its time has come, and only
- *           while none of the session is under way.
- * CLAIMS-3  Sessions that may have something new are looked at, not all: a claim costs what it finds.
- * CLAIMS-4  A claim whose answer was lost may have gone through; then actions are claimed that nobody here knows of. So before the
- *           next claim those are given back. They are looked up first, and only then it is told which of them nobody knows: what is
- *           written meanwhile may be claimed as it is.
- * CLAIMS-5  News of a session that comes while one of its actions is under way here is kept until that one ends: the statement that
- *           ends it may have begun before.
- * CLAIMS-6  An action that was claimed as it was written is handed out without a look; where a more urgent one of its session comes
- *           before that, it is given back first.
- * CLAIMS-7  What follows a claimed action is only asked for where there is something. While unknown claims are given back (CLAIMS-4)
- *           nothing is asked for.
+ * CLAIMS-1  Only the process that owns a session claims its actions; a session without an owner is claimed along with its first
+ *           action. So no two processes work on one session, and none claims an action that it cannot handle.
+ * CLAIMS-2  Only the first action of a session (most urgent, then oldest) is handed out, once it is due, and only while no other of
+ *           the session is under way.
+ * CLAIMS-3  A claim looks only at sessions that may have something new, so it costs what it finds.
+ * CLAIMS-4  A claim whose answer was lost may have taken effect and left actions claimed that this process does not know of. They
+ *           are released before the next claim. They are read first and compared with what is known afterwards, because an action
+ *           that is being written meanwhile may be claimed by that statement.
+ * CLAIMS-5  If a session may have got another action while one is under way here, that is remembered until the one ends: the
+ *           statement that ends it may have started earlier and not seen the other.
+ * CLAIMS-6  A preclaimed action is handed out without reading the queue. If a more urgent one of its session comes first, the claim
+ *           is released instead.
+ * CLAIMS-7  Actions that follow a claimed one are read only if there are any, and not while unknown claims are released (CLAIMS-4).
  */
 export class ActionClaims {
   readonly #pool: Pool;
@@ -71,12 +73,12 @@ export class ActionClaims {
   readonly #node_no: number;
   readonly #process: OwnProcess;
   readonly #sessions = new Map<string, SessionState>();
-  /** Those that are preclaimed. */
+  /** The sessions that are preclaimed. */
   readonly #preclaimed = new Set<string>();
   /** Sessions that the next claim looks at. */
   #fresh = new Set<string>();
   #certainty: Certainty = { kind: "certain" };
-  /** On their way to the database. */
+  /** Actions that are being written. */
   readonly #writing = new Set<Action>();
   readonly #asking = new Set<Promise<unknown>>();
   #lookThroughAt = 0;
@@ -95,7 +97,7 @@ export class ActionClaims {
   readonly isClaimed = ({ action_id, session_id }: Action): boolean =>
     this.#sessions.get(session_id)?.ids.has(action_id) ?? false;
 
-  /** The statement looks whether it is the only one of its session. */
+  /** The statement itself checks that it is the session's only one. */
   readonly mayClaim = ({ session_id, processed, run_at }: Action): boolean =>
     !processed && run_at === null && this.#process.owns(session_id);
 
@@ -130,7 +132,7 @@ export class ActionClaims {
     }
   }
 
-  /** These were not written: whoever has them now settles them. */
+  /** A commit of these was refused: whoever has claimed them now settles them. */
   dropped(actions: Action[]): void {
     for (const action of actions) this.#release(action);
     this.mayHave(actions.map(({ session_id }) => session_id));
@@ -150,7 +152,7 @@ export class ActionClaims {
   async claim({ worker, limit }: { worker: string; limit: number }): Promise<Action[]> {
     const preclaimed = this.#takePreclaimed(limit);
     if (preclaimed.length > 0) {
-      setImmediate(this.#process.wake); // There may be others.
+      setImmediate(this.#process.wake); // There may be more.
       return preclaimed;
     }
     const looksThrough = performance.now() >= this.#lookThroughAt;
@@ -211,12 +213,12 @@ export class ActionClaims {
     else this.#preclaimed.delete(session_id);
   }
 
-  /** News that came while the action was being claimed is kept (CLAIMS-5). */
+  /** CLAIMS-5 also for what came while the action was being claimed. */
   #newlyClaimed({ action_id, session_id }: Action, hasMore: boolean): Claimed {
     return { ids: new Set([action_id]), hasMore, hasNews: this.#fresh.has(session_id) };
   }
 
-  /** The action is not under way here any more. Tells whether there was news of its session meanwhile (CLAIMS-5). */
+  /** The action is no longer under way here. Returns whether its session may have got another meanwhile (CLAIMS-5). */
   #release({ action_id, session_id }: Action): boolean {
     const claimed = this.#sessions.get(session_id);
     if (!claimed?.ids.delete(action_id) || claimed.ids.size > 0) return false;

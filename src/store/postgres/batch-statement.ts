@@ -21,9 +21,9 @@ import {
 } from "./single-row-statements.ts";
 import { type InputColumn, type Scalar, type Tables, toIndexedWords, toText } from "./tables.ts";
 
-/** A batch as values for its statement. What the caller does to its rows afterwards does not reach it. */
+/** A batch as values for its statement. Later changes to the caller's rows do not affect it. */
 export type EncodedBatch = QueuedBatch & BatchContent;
-/** A batch that is a step and nothing else, or a request that takes effect at once, has a statement of its own. */
+/** A batch that is only a step, or a request that takes effect at once, has a statement of its own. */
 type BatchContent = { kind: "step" | "control"; row: Scalar[] } | { kind: "rows"; rows: BatchRows };
 type BatchRows = Partial<Record<BatchTable, Scalar[][]>>;
 
@@ -35,7 +35,7 @@ export type ActionsKnown = {
   mayClaim: (action: Action) => boolean;
 };
 
-/** What stands before the table's own columns, for each table that has more to tell. */
+/** Input columns that precede the table's own. */
 const EXTRA_COLUMNS: Readonly<Record<BatchTable, readonly InputColumn[]>> = {
   agent_state: [
     { name: "is_new", sql_type: "boolean", default_value: false },
@@ -66,7 +66,7 @@ const EXTRA_COLUMNS: Readonly<Record<BatchTable, readonly InputColumn[]>> = {
   agent_config: [],
 };
 
-/** Sessions first: what is written of them decides over the rest of their batch. */
+/** Sessions come first: whether they may be written decides about the rest of their batch. */
 const TABLE_ORDER: readonly BatchTable[] = BATCH_TABLES;
 /** The tables of most groups: a request, what it does to a session, a session's last step, a step that was guided. */
 const USUAL_TABLES: BatchTable[][] = [
@@ -124,7 +124,7 @@ export class BatchStatements {
     );
   }
 
-  /** The statements of most groups, with nothing to write. */
+  /** The statements that most groups use, with nothing to write. */
   usual(attempt: WriteAttempt): Statement[] {
     return [
       ...Object.values(this.#single).map(({ statement }) => statement([], attempt)),
@@ -184,7 +184,7 @@ export class BatchStatements {
       ...sessionExtras(plan),
       ...this.#tables.toValues("agent_state", row, leftOut),
     ]);
-    // Who writes the session's row is the only one to write its steps.
+    // No key of their own: only the writer of the session's row writes its steps.
     for (const { step, stored, error_number } of plan.steps)
       encoded.addRow("agent_steps", [
         error_number ?? OK_ROW_ORDER,
@@ -239,7 +239,7 @@ const sessionScope = ({ session_id }: { session_id: string }): string => `sessio
 const conversationScope = ({ conversation_id }: { conversation_id: string }): string =>
   `conversation ${conversation_id}`;
 
-/** The session is found by its id; what else never changes is not sent again. */
+/** An update finds the session by its id; its other immutable columns are not sent again. */
 const LEFT_OUT: ReadonlySet<string> = new Set([...IMMUTABLE_COLUMNS].filter((name) => name !== "session_id"));
 const LEFT_OUT_WITH_OPTIONS: ReadonlySet<string> = new Set([...LEFT_OUT, "options"]);
 
@@ -257,7 +257,7 @@ function sessionExtras({ write, before }: SessionPlan): Scalar[] {
   ];
 }
 
-/** One row for each key: the last one, as if they were written one after the other. */
+/** Keeps the last row of each key, as if the rows were written one after the other. */
 function lastOf<Value>(rows: Value[] | undefined, key: (row: Value) => string): Value[] {
   return rows ? [...new Map(rows.map((row) => [key(row), row])).values()] : [];
 }
@@ -266,15 +266,15 @@ const cursorKey = ({ session_id, conversation_id }: { session_id: string; conver
   `${session_id}\u0000${conversation_id}`;
 
 /**
- * One statement for many batches, so that one round trip and one write to disk carry all of them.
+ * One statement for many batches, so that they share one round trip and one sync.
  *
- * BATCH-1  The sessions and actions that it writes are locked first, then every batch is judged, then those that passed are
- *          written: a batch goes through whole or leaves nothing.
- * BATCH-2  A new action that is the only one of a session of this process is claimed by the statement that writes it, and so
- *          is the one that creates a session as this process's own. The end of an action tells whether its session has
- *          another. So mostly no look into the queue is needed.
+ * BATCH-1  It locks the sessions and actions that it writes, then checks every batch, then writes those that passed: a batch is
+ *          written whole or not at all.
+ * BATCH-2  It claims a new action for this process if the action is the only pending one of a session that this process owns, or
+ *          creates a session as this process's own. When it ends an action, it tells whether the session has another. So the queue
+ *          rarely has to be read.
  *
- * No two batches of a group write the same thing, so no row is written twice by the statement.
+ * No two batches of a group write the same key, so the statement writes no row twice.
  */
 function groupStatementText(
   tables: Tables,
@@ -301,7 +301,7 @@ function groupStatementText(
   ]);
 }
 
-/** Batches that passed, at a moment when this process may write. */
+/** True for batches that passed the checks, as long as the writer's attempt is current. */
 const PASSED = "exists (select 1 from gate) and i.batch <> all (array(select batch from refused))";
 
 const LOCKED_SESSIONS = `locked_sessions as materialized (
@@ -312,8 +312,8 @@ const LOCKED_SESSIONS = `locked_sessions as materialized (
   order by i.session_id for update of s)`;
 
 /**
- * An action that was claimed here must still be. One that ended is only changed along with its session, and only moves on: it
- * cannot end twice, nor be used twice.
+ * An action that was claimed here must still be claimed here. An action that ended changes only together with its session and only
+ * forward: it cannot end twice or be consumed twice.
  */
 const LOCKED_ACTIONS = `locked_actions as materialized (
   select i.batch, i.session_id,
@@ -341,7 +341,8 @@ const REFUSALS: Partial<Record<BatchTable, string[]>> = {
   ],
   conversation_messages: [
     `select i.batch, 'conversation_messages' as reason, i.message_id as id from new_conversation_messages i
-       where exists (select 1 from conversation_messages m where m.message_id = i.message_id)`,
+       where exists (select 1 from conversation_messages m where m.message_id = i.message_id)
+         or exists (select 1 from archived_messages m where m.message_id = i.message_id)`,
   ],
 };
 
@@ -354,7 +355,7 @@ const MORE = `select 'more', 0, '', i.session_id, 0 from (select distinct sessio
   select 1 from queue q where q.session_id = i.session_id and not q.processed
     and q.action_id not in (select action_id from new_queue where processed))`;
 
-/** What an update of a session does to a column, where that is not to take it from the input. */
+/** How an update sets a session's column, where not simply from the input. */
 const SESSION_UPDATES: Readonly<Record<string, string>> = {
   options: "coalesce(i.options, s.options)",
   context: "case when i.base_iteration is null then coalesce(i.context, s.context) end",

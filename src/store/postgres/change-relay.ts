@@ -10,22 +10,22 @@ type CommittedSession = Pick<SessionPlan, "session" | "before" | "after" | "step
 type NumberedMessage = { message: Message; number: number | undefined };
 
 const PAGE = 200;
-/** A read that fails is tried again for a while, so many milliseconds later. */
+/** Delay between attempts at a read that fails, in milliseconds, and how many there are. */
 const READ_AGAIN_MS = 200;
 const MOST_FAILURES = 25;
-/** Sessions, and conversations, whose progress is remembered: those that `all` hears of are many. */
+/** Limit of remembered sessions, and of conversations: a follower of everything hears of many. */
 const MOST_FOLLOWED = 20_000;
 
-/** How far the rows of a session or a conversation were handed on. */
+/** How far the rows of a session or a conversation have been published. */
 type Progress<Place> =
-  /** Not at all, and where it stood when somebody began to follow it is not known. */
+  /** Nothing was published, and the place at which following began is not known. */
   | { kind: "unknown" }
-  /** Not at all since somebody began to follow it here. */
+  /** Nothing was published since following began at this place. */
   | { kind: "began"; at: Place }
-  /** Up to here. */
+  /** Everything before this place was published. */
   | { kind: "reached"; at: Place };
 
-/** Whether its rows are being read. What is asked for meanwhile makes it read again. */
+/** Whether its rows are being read. A request that comes meanwhile makes it read once more. */
 type Reading = { kind: "idle" } | { kind: "reading"; again: boolean; action_ids: Set<string> };
 
 type Followed<Place> = {
@@ -33,23 +33,24 @@ type Followed<Place> = {
   reading: Reading;
   /** Counts this process's own commits (RELAY-2). */
   version: number;
-  /** Of a session, when it was last looked through. */
+  /** Of a session: its `updated_at` when it was last checked. */
   updated_at: string | null;
 };
 
 /**
- * Hands what was committed, here or elsewhere, to those who follow it here.
+ * Publishes what was committed, here or in another process, to the followers in this process.
  *
- * There is a state for each session and each conversation that somebody follows, and none for the others. Its progress is
- * `unknown`, or `began` once it is read where it stood when somebody began to follow it. The first commit or notification makes it
- * `reached`, which moves on with every row. A commit that continues there is handed on at once; where something is missing, and
- * after a notification, the state is `reading` until it has read all there is. A state whose last follower left is dropped, and
- * with it what was being read for it.
+ * Each session and each conversation that somebody follows has a state; it is dropped, with any read under way, when the last
+ * follower leaves. The state has two parts:
+ * - progress: `unknown` at first, `began` once the place where following started has been read, `reached` from the first commit or
+ *   notification on. It then advances with every row published.
+ * - reading: `idle`, or `reading` after a notification and whenever rows are missing, until all of them have been read.
+ * A commit of this process that continues where progress stands is published at once, without a read.
  *
- * RELAY-1  The steps of a session and the messages of a conversation are handed on in the order of their commits and without a
- *          gap: what does not continue where the last one ended is read from the database from there on.
- * RELAY-2  Of rows that change the newest version is handed on last: a row that was read is dropped where a newer one was
- *          committed here meanwhile.
+ * RELAY-1  Steps of a session and messages of a conversation are published in the order of their commits and without gaps: if a row
+ *          does not continue where the last one ended, the rows in between are read from the database.
+ * RELAY-2  Of rows that change, the newest version is published last: a row that was read is discarded if this process committed a
+ *          newer one meanwhile.
  */
 export class ChangeRelay {
   readonly #reads: PostgresReads;
@@ -81,7 +82,7 @@ export class ChangeRelay {
     for (const { session } of sessions) this.#feed.publish({ kind: "session", session });
   }
 
-  /** A commit of another process to a session, which stood at `before`; null where only actions changed. */
+  /** Another process committed to a session that stood at `before`; null if only actions changed. */
   sessionChanged(session_id: string, before: Position | null, action_ids: string[]): void {
     const followed = this.#followedSession(session_id);
     if (!followed) return;
@@ -90,7 +91,7 @@ export class ChangeRelay {
     this.#readSession(session_id, followed, action_ids);
   }
 
-  /** A commit of another process to a conversation, from that message on. */
+  /** Another process added messages to a conversation, from this number on. */
   messagesAdded(conversation_id: string, first_number: number): void {
     const followed = this.#followedConversation(conversation_id);
     if (!followed) return;
@@ -98,11 +99,11 @@ export class ChangeRelay {
     this.#readMessages(conversation_id, followed);
   }
 
-  /** Notes where a session or a conversation stands when somebody begins to follow it, for when a notification is lost later. */
+  /** Notes where a session or a conversation stands when following begins, in case a notification is lost later. */
   async begin(channel: string): Promise<void> {
     if (this.#feed.channels.has(channel)) return;
     const [session_id, conversation_id] = [idIn("session", channel), idIn("conversation", channel)];
-    // What was remembered while nobody followed it is of no use; who follows everything follows this too.
+    // State from a time when nobody followed it is outdated; a follower of everything counts as one.
     const isHeard = this.#isHeard(channel);
     if (session_id !== undefined) {
       if (!isHeard) this.#sessions.delete(session_id);
@@ -118,7 +119,7 @@ export class ChangeRelay {
     }
   }
 
-  /** Notifications may have been lost: everyone reads on from where they stand. */
+  /** Notifications may have been lost: every follower reads on from where it stands. */
   async catchUp(since: string): Promise<void> {
     this.#feed.gap();
     const moved = this.#feed.channels.has(ALL_CHANNEL) ? await this.#reads.sessionsMovedSince(since) : [];
@@ -129,7 +130,7 @@ export class ChangeRelay {
     await this.lookThrough();
   }
 
-  /** The backstop: looks whether what is followed here moved without a notification. */
+  /** In case a notification was lost: checks whether what is followed here has advanced. */
   async lookThrough(): Promise<void> {
     const channels = [...this.#feed.channels.keys()];
     const session_ids = channels.flatMap((channel) => idIn("session", channel) ?? []);
@@ -156,7 +157,7 @@ export class ChangeRelay {
     this.#readSession(current.session_id, followed, []);
   }
 
-  /** RELAY-1. Steps that may be handed on at once; where something is missing before them they are read instead. */
+  /** RELAY-1. Returns the steps that can be published at once; if rows before them are missing, starts a read instead. */
   #continuing({ session, before, after, steps }: CommittedSession): PlannedStep[] {
     const followed = this.#followedSession(session.session_id);
     if (!followed) return [];
@@ -183,7 +184,7 @@ export class ChangeRelay {
     this.#feed.publish({ kind: "message", message }, number);
   }
 
-  /** RELAY-1. The first message heard of may not be the first there was: it goes on from where the conversation stood. */
+  /** RELAY-1. Earlier messages may have been missed: goes on from where the conversation stood when following began. */
   #nextNumber(followed: Followed<number>, heard: number): number {
     const { progress } = followed;
     const at = progress.kind === "reached" ? progress.at : Math.min(heard, placeOf(progress, heard));
@@ -195,7 +196,7 @@ export class ChangeRelay {
     const isDropped = (): boolean => this.#sessions.get(session_id) !== followed;
     this.#read(followed, action_ids, async (ids) => {
       const { version } = followed;
-      // The session first: it must not be ahead of its steps.
+      // The session is read before its steps, so that it is never ahead of them.
       const [session, actions] = await Promise.all([
         this.#reads.getSession(session_id),
         ids.length > 0 ? this.#reads.getActions(ids) : [],
@@ -212,7 +213,7 @@ export class ChangeRelay {
     });
   }
 
-  /** A step that was read, unless it was handed on meanwhile. */
+  /** Publishes a step that was read, unless it was published meanwhile. */
   #publishStep(followed: Followed<Position>, step: Step): void {
     const at = followed.progress.kind === "reached" ? followed.progress.at : { iteration: -1, error_rows: 0 };
     if (step.iteration <= at.iteration) return;
@@ -234,7 +235,7 @@ export class ChangeRelay {
       const messages = await this.#reads.messagesFrom(conversation_id, followed.progress.at, PAGE);
       if (isDropped()) return "dropped";
       for (const { message, number } of messages) {
-        // It may have been handed on meanwhile.
+        // It may have been published meanwhile.
         if (number < placeOf(followed.progress, number)) continue;
         followed.progress = { kind: "reached", at: number + 1 };
         this.#feed.publish({ kind: "message", message }, number);
@@ -262,7 +263,7 @@ export class ChangeRelay {
         reading.again = false;
         const ids = [...reading.action_ids];
         const outcome = await read(ids).catch(() => "failed" as const);
-        // Where the server stays out of reach everything is read on from where it stands once it is back.
+        // If the server stays out of reach, everything is read from where it stands once it is back.
         if (outcome === "dropped" || (outcome === "failed" && ++failures >= MOST_FAILURES)) break;
         if (outcome === "failed") await wait(READ_AGAIN_MS, undefined, { ref: false });
         if (outcome !== "done") reading.again = true;
@@ -272,7 +273,7 @@ export class ChangeRelay {
     })();
   }
 
-  /** The state of a session that somebody follows; null where nobody does. */
+  /** The state of a session; null if nobody follows it. */
   #followedSession(session_id: string): Followed<Position> | null {
     return this.#isHeard(sessionChannel(session_id))
       ? this.#sessions.touch(session_id)
@@ -290,7 +291,7 @@ export class ChangeRelay {
   }
 }
 
-/** States by id, the ones that were not touched for longest dropped where there are too many. */
+/** States by id. If there are too many, the least recently used is dropped. */
 class FollowedStates<Place> {
   readonly #states = new Map<string, Followed<Place>>();
 
@@ -317,11 +318,12 @@ class FollowedStates<Place> {
   }
 
   clear(): void {
-    this.#states.clear();
+    // A map makes a new table even where it has nothing to clear, and every commit comes here.
+    if (this.#states.size > 0) this.#states.clear();
   }
 }
 
-/** RELAY-1. Where a session stood when somebody began to follow it, if that was before the first commit heard of. */
+/** RELAY-1. Where following began, if that was before the first commit heard of. */
 const earliest = (progress: Progress<Position>, { iteration, error_rows }: Position): Position =>
   progress.kind === "began" && isBehind(progress.at, { iteration, error_rows })
     ? progress.at

@@ -8,7 +8,7 @@ export type Row = Record<string, unknown>;
 export type Parameter = Scalar;
 export type Client = postgres.Sql;
 
-/** Times are ISO 8601 texts in the whole program, counts are numbers. */
+/** The program handles times as ISO 8601 strings and counts as numbers. */
 const TYPES = {
   time: { to: 1184, from: [1184], serialize: String, parse: (text: string) => new Date(text).toISOString() },
   bigint: { to: 20, from: [20], serialize: String, parse: Number },
@@ -17,7 +17,7 @@ const CONNECT_TIMEOUT_S = 5;
 
 export type ClientOptions = {
   max: number;
-  /** Settings of the session. */
+  /** Settings of the PostgreSQL session. */
   settings?: Record<string, string>;
   onNotify?: (channel: string, payload: string) => void;
   onClose?: () => void;
@@ -28,7 +28,7 @@ export function openClient(url: string, { max, settings, onNotify, onClose }: Cl
     max,
     connect_timeout: CONNECT_TIMEOUT_S,
     keep_alive: 10,
-    // A short wait before each new attempt: the server may be back at any moment.
+    // Reconnects quickly: the server may be back at any moment.
     backoff: (retries: number) => Math.min(0.05 * 1.5 ** Math.min(retries, 20), 1),
     max_lifetime: null,
     fetch_types: false,
@@ -41,7 +41,7 @@ export function openClient(url: string, { max, settings, onNotify, onClose }: Cl
   const end = client.end.bind(client);
   client.end = async (ending) => {
     await end(ending);
-    // A connection that was about to come back would do so after the end, and stay.
+    // Without this, a connection that is reconnecting would come up after the end and stay open.
     Object.assign(client.options, { socket: refuse });
   };
   return client;
@@ -51,7 +51,7 @@ function refuse(): never {
   throw Object.assign(new Error("the client was ended"), { code: "CONNECTION_ENDED" });
 }
 
-/** Runs a statement that is prepared once per connection. */
+/** Runs a statement, prepared once per connection. */
 export async function run(
   client: Pick<Client, "unsafe">,
   text: string,
@@ -61,31 +61,31 @@ export async function run(
 }
 
 /**
- * For everyone but who migrates: a wait for somebody else's lock ends in an error that leaves nothing behind. The connection
- * would else be given up some time, and the server would go on waiting with one backend after the other.
+ * For every connection except the one that migrates. A statement that waits too long for a lock fails and leaves nothing behind;
+ * otherwise the client would give up its connection while the server's backend keeps waiting, again and again.
  */
 export const LOCK_TIMEOUT = { lock_timeout: "4s" };
-/** Milliseconds for which what another transaction was in the way of is tried again. */
+/** How long a statement that collided with another transaction is retried, in milliseconds. */
 const COLLISIONS_MS = 5000;
 const LONGEST_BACKOFF_MS = 250;
 
-/** How often and until when a statement is tried again that met another transaction. */
+/** The retries of a statement that collided with another transaction. */
 export class Collisions {
   readonly #until = performance.now() + COLLISIONS_MS;
   #tries = 0;
 
-  /** Waits a little and answers whether it is worth another try. */
+  /** Backs off, then tells whether to try again. */
   async mayRepeat(error: unknown): Promise<boolean> {
     if (!isCollision(error) || performance.now() > this.#until) return false;
-    // At random, so that two who met do not meet again.
+    // Random, so that two statements that collided do not collide again.
     await wait(Math.random() * Math.min(2 ** this.#tries++, LONGEST_BACKOFF_MS));
     return true;
   }
 }
 
 /**
- * Calls back when so many milliseconds have passed in which the event loop turned. After it was blocked, what came in meanwhile is
- * taken in before anybody is taken for silent.
+ * Calls back after this many milliseconds without counting time in which the event loop was blocked: answers that arrived
+ * meanwhile are read before the server is considered silent.
  */
 export function onSilence(ms: number, giveUp: () => void): () => void {
   let left = SILENCE_PARTS;
@@ -99,15 +99,15 @@ export function onSilence(ms: number, giveUp: () => void): () => void {
 }
 const SILENCE_PARTS = 4;
 
-/** Milliseconds that a process which stops waits for a server that does not answer. */
+/** How long a stopping process waits for a server that does not answer, in milliseconds. */
 export const LAST_SILENCE_MS = 3000;
 
-/** Seconds that others on a client may still take when one of its connections broke. */
+/** Seconds that statements on a client's other connections get once one of its connections has broken. */
 const GRACE_S = 2;
 
 /**
- * A client that is given up, and replaced by a fresh one, when one of its connections breaks, or when the server is silent for
- * too long: a connection that was cut on the way may never tell.
+ * A client that is replaced by a fresh one when one of its connections breaks or the server is silent for too long: a connection
+ * that was cut somewhere on the network may never report an error.
  */
 export class SteadyClient {
   readonly #open: () => Client;
@@ -143,7 +143,7 @@ export class SteadyClient {
     }
   }
 
-  /** From now on it is given up sooner, also with what it waits for already, and for good. */
+  /** From now on a silent server is given up sooner and for good; that includes statements already under way. */
   prepareToStop(): void {
     this.#isLast = true;
     this.#silence_ms = LAST_SILENCE_MS;
@@ -160,33 +160,33 @@ export class SteadyClient {
 
   #replace(broken: Client, grace_s: number): void {
     if (this.#client !== broken || this.#hasEnded) return;
-    // One that was silent to the last is not asked again.
+    // A server that is silent while the process stops is not asked again.
     if (this.#isLast && grace_s === 0) this.#hasEnded = true;
     else this.#client = this.#open();
     void broken.end({ timeout: grace_s }).catch(() => {});
   }
 }
 
-/** Milliseconds after which a read or a claim is taken for lost: longer than any of them takes. */
+/** Milliseconds after which a read or a claim counts as lost: longer than any of them takes. */
 const SILENCE_MS = 30_000;
 
-/** Reads, and writes that may be repeated or lost with the server: claims, releases. Commits have a writer of their own. */
+/** For reads, and for writes that may be repeated or lost with the server, such as claims. Commits go through `GroupWriter`. */
 export class Pool {
   readonly #client: SteadyClient;
   #closed = false;
 
   constructor(url: string, max: number) {
-    // What a crash of the server takes back here was not promised: claims die with their process anyway.
+    // Nothing written here is promised to survive a crash of the server.
     const open = () => openClient(url, { max, settings: { synchronous_commit: "off", ...LOCK_TIMEOUT } });
     this.#client = new SteadyClient(open, SILENCE_MS);
   }
 
-  /** A statement that must not be repeated unseen: where it fails, it may have gone through. */
+  /** Runs a statement at most once. If it fails, it may have taken effect. */
   once(text: string, ...parameters: Parameter[]): Promise<Row[]> {
     return this.#run(text, parameters, false);
   }
 
-  /** A statement that a broken connection may repeat. */
+  /** Runs a statement that is repeated once if its connection turns out to be broken. */
   query(text: string, ...parameters: Parameter[]): Promise<Row[]> {
     return this.#run(text, parameters, true);
   }
@@ -201,7 +201,7 @@ export class Pool {
         if (await collisions.mayRepeat(error)) continue;
         if (this.#closed) throw closed();
         if (isFresh || !isOutOfReach(error)) throw toStoreError(error);
-        // A connection that the server ended is only noticed when it is used; a fresh one tells whether the server is there.
+        // A connection that the server closed is noticed only when it is used; a fresh one tells whether the server is there.
         isFresh = true;
       }
     }
@@ -217,7 +217,7 @@ export class Pool {
   }
 }
 
-/** Tells a first connection's failure in words. */
+/** Checks that the server answers and is new enough; fails with a message that says what is wrong. */
 export async function firstConnection(client: Client, url: string): Promise<void> {
   const silence = Promise.withResolvers<never>();
   const stop = onSilence(FIRST_SILENCE_MS, () => silence.reject(unanswered()));
@@ -235,12 +235,12 @@ export async function firstConnection(client: Client, url: string): Promise<void
   );
 }
 const OLDEST_VERSION = 130_000;
-/** Something that takes connections and says nothing is not waited for longer. */
+/** How long to wait for a server that accepts the connection but never answers, in milliseconds. */
 const FIRST_SILENCE_MS = 10_000;
 
 const READ_AGAIN_MS = 200;
 
-/** A reader who follows waits for a server that is out of reach. Nothing once the signal aborted. */
+/** Repeats a follower's read until the server is back. Returns nothing once the signal is aborted. */
 export async function retryRead<Result>(read: () => Promise<Result[]>, signal: AbortSignal): Promise<Result[]> {
   for (;;) {
     try {
@@ -253,15 +253,15 @@ export async function retryRead<Result>(read: () => Promise<Result[]>, signal: A
   }
 }
 
-/** What a driver's or a server's error has. Servers' own have a severity. */
+/** An error of the driver or the server. Only the server's have a severity. */
 export type Failure = { code?: unknown; severity?: unknown };
 
-/** States of the server in which the same request may succeed a little later. */
+/** Errors after which the same request may succeed a little later. */
 const OUT_OF_REACH =
   /^(?:08|57P0|53[023]|58|25P03)|^(?:ECONN|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_|EHOSTUNREACH|ENETUNREACH|EADDRNOTAVAIL|EMFILE|CONN)/;
 /**
- * Another transaction or a time limit was in the way: deadlock, serialization, a lock that was not to be had, a statement that was
- * cancelled, an id inserted meanwhile.
+ * Another transaction or a time limit was in the way: deadlock, serialization failure, lock timeout, cancelled statement, or an id
+ * that was inserted meanwhile.
  */
 const COLLISION = /^(?:40P01|40001|55P03|57014|23505)$/;
 
@@ -271,7 +271,7 @@ const codeOf = (error: unknown): string => {
   return typeof code === "string" ? code : "";
 };
 
-/** The server ended the connection along with the statement. */
+/** The error also closed the connection. */
 const endedConnection = (error: unknown): boolean => {
   const { severity } = failureOf(error);
   return severity === "FATAL" || severity === "PANIC";
@@ -279,21 +279,21 @@ const endedConnection = (error: unknown): boolean => {
 
 export const isOutOfReach = (error: unknown): boolean => OUT_OF_REACH.test(codeOf(error)) || endedConnection(error);
 
-/** The connection was not made, so nothing was asked of the server. */
+/** The connection could not be made, so the statement was never sent. */
 export const wasNotSent = (error: unknown): boolean =>
   /^(?:ECONNREFUSED|ENOTFOUND|EAI_\w+|EHOSTUNREACH|ENETUNREACH|EADDRNOTAVAIL|EMFILE|CONNECT_TIMEOUT|57P03|53300)$/.test(
     codeOf(error),
   );
 
-/** The server answered that the statement failed, so nothing of it is left. Any other failure leaves it in doubt. */
+/** The server reported that the statement failed, so it had no effect. Any other failure leaves that in doubt. */
 export const wasRefused = (error: unknown): boolean =>
   failureOf(error).severity === "ERROR" && !/^08|^40003$/.test(codeOf(error));
 
 export const isCollision = (error: unknown): boolean => wasRefused(error) && COLLISION.test(codeOf(error));
-/** A collision that comes from what is written, not from when. */
+/** A collision caused by what is written, not by when. */
 export const isDuplicate = (error: unknown): boolean => codeOf(error) === "23505";
 
-/** What the driver threw, as an error with a next move. */
+/** Turns a driver's error into one with a code and a next move. */
 export function toStoreError(error: unknown): EverstepError {
   if (error instanceof EverstepError) return error;
   const code = codeOf(error);
@@ -323,12 +323,12 @@ export function toStoreError(error: unknown): EverstepError {
   return outOfReach(why, error);
 }
 
-/** Wrong user, password or database, or a right that is missing. */
+/** Wrong user, password or database, or a missing privilege. */
 const NOT_LET_IN = /^(?:28P01|28000|3D000|42501)$/;
-/** A server that does not let us in does not do so a little later, either. */
+/** Retrying does not help: the server will refuse the connection again. */
 export const isNotLetIn = (error: unknown): boolean => NOT_LET_IN.test(codeOf(error));
 
-/** The version of a server that answers and is new enough. Nothing in the database is touched. */
+/** Returns the server's version if it is new enough. Changes nothing in the database. */
 export async function inspectDatabase(url: string): Promise<{ server_version: string }> {
   const client = openClient(url, { max: 1 });
   try {

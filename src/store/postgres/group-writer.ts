@@ -20,20 +20,20 @@ import {
 } from "./connections.ts";
 import { fromText } from "./tables.ts";
 
-/** What the answer to a group told beside the outcomes; null where the answer was lost. */
+/** What the answer to a group contains besides the outcomes; null if the answer was lost. */
 export type WriteFeedback = {
-  /** The numbers that messages got. */
+  /** The numbers that the messages were given. */
   numbers: ReadonlyMap<string, number>;
-  /** Actions that were claimed as they were written. */
+  /** Actions that the same statement wrote and claimed. */
   claimed: ReadonlySet<string>;
-  /** Sessions that have another action after one that ended. */
+  /** Sessions that still have a pending action after one of theirs ended. */
   more: ReadonlySet<string>;
 } | null;
 type Outcome = Written<WriteFeedback>;
 
 const SETTINGS = {
   ...LOCK_TIMEOUT,
-  // The statement is large and always planned the same way: by its keys, however small the tables were at first.
+  // The statement is large; one generic plan that goes by keys is right for it, however small the tables are at first.
   plan_cache_mode: "force_generic_plan",
   enable_seqscan: "off",
   enable_hashjoin: "off",
@@ -41,7 +41,7 @@ const SETTINGS = {
   jit: "off",
 };
 const RETRY_MS = 100;
-/** A server that does not answer for this long, in milliseconds, is given up, and asked anew on another connection. */
+/** Milliseconds of silence after which the connection is given up and the server is asked on another one. */
 const SILENCE_MS = 15_000;
 
 type State =
@@ -53,13 +53,16 @@ type State =
 /**
  * Writes groups of batches, one group at a time, over one connection.
  *
- * It is `idle` while the fate of its last group is known. `write` makes it `writing`. An answer, or a refusal, which leaves
- * nothing behind, makes it `idle` again. A lost answer makes it `in_doubt`: it asks the database, over fresh connections, until
- * that tells. Where the group went through it is `idle`, where it did not, and now never will, it is `writing` the same group
- * again. It is `closed` by `close`, and a while after `prepareToStop`; what is in doubt then fails.
+ * - `idle`: the outcome of the last group is known. `write` moves it to `writing`.
+ * - `writing`: one group is on its way. An answer, or an error of the server, which leaves nothing behind, moves it back to `idle`.
+ *   A lost answer moves it to `in_doubt`.
+ * - `in_doubt`: it asks the database over fresh connections what became of the group, as often as it takes. If the group was
+ *   written, it is `idle`. If not, the question itself has made sure that it never will be: it is `idle`, and then `writing` the
+ *   same group again if only the connection had failed.
+ * - `closed`: by `close`, and some seconds after `prepareToStop`. A group that is in doubt then fails.
  *
- * WRITER-1  A group whose answer was lost is in doubt: nothing more is written until the database told what became of it. So a
- *           commit is never repeated that had gone through, and never given up that may have.
+ * WRITER-1  Nothing more is written while a group is in doubt. So a commit that went through is never repeated, and one that may
+ *           have gone through is never reported as failed.
  */
 export class GroupWriter implements Writer<EncodedBatch, WriteFeedback> {
   readonly #id: { node_no: number; writer_no: number };
@@ -80,15 +83,15 @@ export class GroupWriter implements Writer<EncodedBatch, WriteFeedback> {
     await this.#client.run("insert into writers (node_no, writer_no) values ($1, $2)", [node_no, writer_no]);
   }
 
-  /** Lets the server plan the statements of most groups, which takes longer than to run them, before the first group comes. */
+  /** Has the server plan the usual statements before the first group comes: planning takes longer than running them. */
   async rehearse(): Promise<void> {
     const attempt = { ...this.#id, attempt: this.#attempt, group_no: 0 };
     for (const { text, parameters } of this.#statements.usual(attempt)) await this.#client.run(text, parameters);
   }
 
   /**
-   * Answers for each batch; all are of one kind. A group that cannot be written as one is written one by one, so that none
-   * spoils the others.
+   * Returns an outcome for each batch; all are of one kind. If the group fails as a whole, its batches are written one by one, so
+   * that a bad one does not fail the others.
    */
   async write(batches: EncodedBatch[]): Promise<Outcome[]> {
     const collisions = new Collisions();
@@ -97,7 +100,7 @@ export class GroupWriter implements Writer<EncodedBatch, WriteFeedback> {
         return await this.#writeOnce(batches);
       } catch (error) {
         if (this.#state.kind !== "closed" && (await collisions.mayRepeat(error))) continue;
-        // What is in doubt is not written a second time, and what the server has no time or room for is not asked for one by one.
+        // Not for a group that is in doubt, nor for one that the server has no time or room for.
         const concernsAll =
           isOutOfReach(error) || error instanceof EverstepError || (isCollision(error) && !isDuplicate(error));
         if (concernsAll || batches.length === 1) return batches.map(() => ({ error: toStoreError(error) }));
@@ -120,7 +123,7 @@ export class GroupWriter implements Writer<EncodedBatch, WriteFeedback> {
         this.#enter({ kind: "idle" });
         return outcomes;
       } catch (error) {
-        // Only what may have reached the server, and was not answered, is in doubt.
+        // Only a group that may have reached the server and was not answered is in doubt.
         if (wasRefused(error) || wasNotSent(error)) {
           this.#enter({ kind: "idle" });
           throw error;
@@ -134,7 +137,7 @@ export class GroupWriter implements Writer<EncodedBatch, WriteFeedback> {
     }
   }
 
-  /** What was refused of a group that went through; null where it did not, and now never will. */
+  /** Returns what was refused of a group that was written; null if it was not written and now never will be. */
   async #resolveDoubt(group_no: number): Promise<Row[] | null> {
     for (;;) {
       if (this.#state.kind === "closed") throw closed();
@@ -149,7 +152,7 @@ export class GroupWriter implements Writer<EncodedBatch, WriteFeedback> {
         const refused = row?.["refused"] as [number, string, string][];
         return refused.map(([batch, reason, id]) => ({ kind: "refused", batch, reason, id }));
       } catch {
-        // Whatever the reason is: until it is known what became of the group, nothing may be told of it.
+        // Whatever the reason: the caller must not be told anything before the outcome is known.
         await wait(RETRY_MS);
       }
     }
@@ -159,7 +162,7 @@ export class GroupWriter implements Writer<EncodedBatch, WriteFeedback> {
     if (this.#state.kind !== "closed") this.#state = state;
   }
 
-  /** The process stops: what the server leaves in doubt is soon given up. */
+  /** The process is stopping: a group that is in doubt is soon given up. */
   prepareToStop(): void {
     this.#client.prepareToStop();
     setTimeout(() => this.#enter({ kind: "closed" }), LAST_SILENCE_MS).unref();
@@ -171,7 +174,7 @@ export class GroupWriter implements Writer<EncodedBatch, WriteFeedback> {
   }
 }
 
-/** The first refusal of a batch counts; a batch that was fenced is told so before anything else. */
+/** The first refusal of a batch counts, except that `fenced` takes precedence. */
 function outcomesFrom(rows: Row[], count: number): { outcome: CommitOutcome; feedback: WriteFeedback }[] {
   const refused = new Map<number, CommitOutcome>();
   const feedback = { numbers: new Map<string, number>(), claimed: new Set<string>(), more: new Set<string>() };
@@ -184,7 +187,7 @@ function outcomesFrom(rows: Row[], count: number): { outcome: CommitOutcome; fee
     else if (reason === "fenced" || !refused.has(Number(batch)))
       refused.set(Number(batch), refusal(String(reason), fromText(String(id))));
   }
-  // GROUP-1: the writer was given another attempt number, so nothing of this one went through.
+  // GROUP-1: the writer has another attempt number since, so this statement wrote nothing.
   if (!isOpen) throw Object.assign(new Error("the writer's place was taken"), { code: "57P01" });
   return Array.from({ length: count }, (_, at) => ({ outcome: refused.get(at) ?? { kind: "committed" }, feedback }));
 }

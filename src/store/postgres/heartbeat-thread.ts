@@ -11,9 +11,9 @@ if (compile_cache !== undefined) enableCompileCache(dirname(compile_cache));
 const { LOCK_TIMEOUT, onSilence, openClient, run, wasRefused } = await import("./connections.ts");
 
 const AGAIN_MS = 50;
-/** A server that does not answer for so many milliseconds is given up, and asked anew on another connection. */
+/** Milliseconds of silence after which the connection is given up and another is made. */
 const SILENCE_MS = 4000;
-/** A loop that did not turn for so many milliseconds is told as blocked. */
+/** Milliseconds without a turn of the main thread's event loop after which it is reported as blocked. */
 const BLOCKED_MS = 1000;
 
 const RENEW = `insert into workers as w (node_no, name, expires_at, blocked_ms)
@@ -27,7 +27,7 @@ let renewing: Promise<unknown> = Promise.resolve();
 
 const report = (said: HeartbeatReport): void => parentPort?.postMessage(said);
 
-/** How long the program's own thread has not turned, as far as this one noticed: while both stand still nothing counts. */
+/** How long the main thread has not turned. Time in which this thread stood still too does not count. */
 const blockedFor = (() => {
   let lastTurns = -1;
   let since = performance.now();
@@ -42,7 +42,7 @@ const blockedFor = (() => {
   };
 })();
 
-/** HEARTBEAT-1. Holds the lock and renews the lease until the connection breaks: the client's next one would not have the lock. */
+/** HEARTBEAT-1. Holds the lock and renews the lease until the connection breaks: a new connection does not have the lock. */
 async function beatOnOneConnection(client: Client, broken: Promise<never>): Promise<void> {
   await Promise.race([broken, ask(client, "select pg_advisory_lock($1, $2)", lock, node_no)]);
   while (!stopping.signal.aborted) {
@@ -58,7 +58,7 @@ async function beatOnOneConnection(client: Client, broken: Promise<never>): Prom
   await new Promise(() => {});
 }
 
-/** A statement that the server refuses, because somebody cancelled it say, is asked again: the connection has the lock. */
+/** Repeats a statement that the server refused, for example because it was cancelled: the connection still has the lock. */
 async function ask(client: Client, text: string, ...parameters: (string | number)[]): Promise<Row[]> {
   for (;;) {
     const silence = Promise.withResolvers<never>();
@@ -98,7 +98,7 @@ async function beat(): Promise<void> {
 
 parentPort?.on("message", () => {
   stopping.abort();
-  // A renewal that is under way must not come after the process took itself off the list.
+  // A renewal that is under way must not take effect after the process has removed itself from the list.
   void renewing.then(() => report({ kind: "stopped" }));
 });
 

@@ -2,7 +2,7 @@ import { getCompileCacheDir } from "node:module";
 import { Worker } from "node:worker_threads";
 import { type Failure, isCollision, isOutOfReach } from "./connections.ts";
 import type { NotifyConnection } from "./notify-connection.ts";
-import { LIVE } from "./tables.ts";
+import { arrayOf, LIVE } from "./tables.ts";
 
 export type MembershipTuning = {
   /** How long a process that stops renewing its lease counts as alive, in milliseconds. 5,000 by default. */
@@ -16,35 +16,56 @@ export const MEMBERSHIP_TUNING: MembershipTuning = { lease_ms: 5000, tick_ms: 25
 
 type Query = NotifyConnection["query"];
 
-/** What a process claimed at the very moment it was taken for dead belongs to nobody who is known. */
-const FREE_ORPHANS = `with sessions as (
+/**
+ * MEMBERS-4. The processes that own something without being in the list: they claimed it at the very moment in which they were declared
+ * dead. Goes from one owner to the next along the index, so it does not matter how many sessions each has.
+ */
+export const ORPHANED_NODES = `with recursive owners as (
+    (select node_no from agent_state where node_no is not null order by node_no limit 1)
+    union all select (select s.node_no from agent_state s where s.node_no > o.node_no order by s.node_no limit 1)
+      from owners o where o.node_no is not null),
+  receipts as (delete from writers where node_no not in (select node_no from workers))
+  select node_no from (select node_no from owners where node_no is not null
+    union select claimed_by from queue where claimed_by is not null) n
+  where node_no not in (select node_no from workers)`;
+/** Checks the list once more: a process that only lost its connection comes back under its number. */
+const FREE_ORPHANS = `with gone as materialized (
+    select n as node_no from unnest($1::integer[]) n where n not in (select node_no from workers)),
+  sessions as (
     update agent_state set owner = null, node_no = null, epoch = epoch + 1, owner_died = true, died_node_no = node_no,
            step_started_at = null
-    where node_no is not null and node_no not in (select node_no from workers)),
-  receipts as (delete from writers where node_no not in (select node_no from workers))
-  update queue set claimed_by = null where claimed_by is not null and claimed_by not in (select node_no from workers)`;
+    where node_no in (select node_no from gone))
+  update queue set claimed_by = null where claimed_by in (select node_no from gone)`;
+/** MEMBERS-4. The counts that lists keep, so that no session is read; exact, as `session-lists.ts` says (LISTS-2). */
+export const SHARING = `select (select count(*)::integer from workers where takes_sessions and node_no <> $1) as others,
+    exists (select 1 from agent_state where node_no is null and status in (${LIVE})) as has_free,
+    (select coalesce(sum(count), 0)::float8 from session_counts where agent_key = '' and moniker_key = '' and status in (${LIVE}))
+      + (select coalesce(sum(change), 0)::float8 from session_count_changes where status in (${LIVE})) as live`;
 const ORPHANS_MS = 10_000;
 export type MembershipListener = {
-  /** Sessions or actions of others were freed here. */
+  /** This process freed sessions or actions of others. */
   freed: () => void;
   /** There are sessions that this process should take. */
   free: () => void;
-  /** This process owns so many sessions more than its share. */
+  /** This process owns this many sessions more than its share. */
   surplus: (count: number) => void;
   /** How many other processes share the database, and how many of them follow what is committed. */
   peers: (count: number, following: number) => void;
   /** Whether this process follows what is committed. */
   follows: () => boolean;
+  /** How many sessions this process owns. */
+  owned: () => number;
 };
 
 /**
  * Which processes share the database.
  *
- * MEMBERS-1  A process lives while its heartbeat holds its advisory lock, which ends with its connection (a killed process), and renews
- *     its lease (a frozen one). Whoever notices that either is gone frees what it owned; the epoch grows, so that it can write
- *     nothing any more.
- * MEMBERS-2  A lock must be found free twice in a row, so that a connection that is just coming back counts as alive.
- * MEMBERS-3  Sessions are shared out evenly among those that take sessions, with some slack so that they do not wander.
+ * MEMBERS-1  A process is alive while its heartbeat holds its advisory lock, which a killed process loses with its connection, and
+ *     renews its lease, which a frozen process does not. Whoever notices that either is gone frees what the process owned; the
+ *     epoch grows, so that the process can no longer write.
+ * MEMBERS-2  A lock must be found free twice in a row, so that a process which is reconnecting counts as alive.
+ * MEMBERS-3  Sessions are shared out evenly among the processes that take sessions, with some slack so that they rarely move.
+ * MEMBERS-4  What every process asks again and again costs the same however many sessions there are.
  */
 export class Membership {
   readonly node_no: number;
@@ -59,7 +80,7 @@ export class Membership {
   #stopped = false;
   #shareAt = 0;
   #orphansAt = 0;
-  /** Just connected: the others may be about to come back as well. */
+  /** Has just connected: the others may be reconnecting as well. */
   #reapFrom = 0;
   #share = Number.POSITIVE_INFINITY;
   #others = 0;
@@ -90,12 +111,12 @@ export class Membership {
     return this.#takesSessions && this.#others === 0;
   }
 
-  /** The connection is up again. */
+  /** The connection is back. */
   isBack(): void {
     this.#reapFrom = performance.now() + (this.#timer ? 4 * this.#tuning.tick_ms : 0);
   }
 
-  /** This process was taken off the list, and is on it anew without what it had said of itself. */
+  /** Others removed this process from the list; it is back on it, but without its flags. */
   wasTakenForDead(): void {
     this.#published = "";
   }
@@ -114,10 +135,10 @@ export class Membership {
     this.#takesSessions = true;
     await this.#publish(query);
     await this.#reap(query, true);
-    await this.#count(query);
+    await this.#updateShare(query);
   }
 
-  /** Tells the others in the table, where they look, that this process follows. */
+  /** Records in the table, where the others look, that this process follows commits. */
   async follow(query: Query): Promise<void> {
     await this.#publish(query);
   }
@@ -135,22 +156,24 @@ export class Membership {
       if (now >= this.#reapFrom) await this.#reap(query, false);
       if (this.#takesSessions && now >= this.#orphansAt) {
         this.#orphansAt = now + ORPHANS_MS;
-        await query(FREE_ORPHANS);
+        const orphaned = await query(ORPHANED_NODES);
+        if (orphaned.length > 0) await query(FREE_ORPHANS, arrayOf(orphaned.map((row) => Number(row["node_no"]))));
       }
       if (this.#takesSessions && now >= this.#shareAt) {
         this.#shareAt = now + this.#tuning.share_ms;
-        const { owned, free } = await this.#count(query);
+        const hasFree = await this.#updateShare(query);
+        const owned = this.#listener.owned();
         // MEMBERS-3: the slack.
         if (owned > this.#share + Math.max(1, this.#share * 0.1)) this.#listener.surplus(owned - this.#share);
-        else if (free > 0 && owned < this.#share) this.#listener.free();
+        else if (hasFree && owned < this.#share) this.#listener.free();
       }
     } catch (error) {
-      // The connection comes back by itself, and the next tick with it.
+      // The connection comes back by itself; the next tick tries again.
       if (!isOutOfReach(error) && !isCollision(error)) process.emitWarning(error as Error);
     }
   }
 
-  /** What others should know of this process, beside that it lives. */
+  /** What others should know of this process besides that it is alive. */
   async #publish(query: Query): Promise<void> {
     const follows = this.#listener.follows();
     const published = `${this.#takesSessions} ${follows}`;
@@ -164,7 +187,7 @@ export class Membership {
     this.#published = published;
   }
 
-  /** MEMBERS-1. At the start a lock that is free once is enough: nobody of this process's kind is coming back. */
+  /** MEMBERS-1. At the start, finding a lock free once is enough. */
   async #reap(query: Query, once: boolean): Promise<void> {
     const rows = await query(
       `select node_no, expires_at < now() as is_frozen, pg_try_advisory_xact_lock($2, node_no) as is_unlocked, follows
@@ -184,12 +207,12 @@ export class Membership {
     this.#suspects = new Set(suspects.map(({ node_no }) => node_no));
     for (const { node_no } of dead) await this.#free(query, node_no);
     if (dead.length > 0) {
-      await this.#count(query);
+      await this.#updateShare(query);
       this.#listener.freed();
     }
   }
 
-  /** What is not there any more was freed by another who noticed at the same time. */
+  /** A process that is already gone was freed by another that noticed at the same time. */
   async #free(query: Query, node_no: number): Promise<void> {
     await query(
       `with gone as (delete from workers where node_no = $1 returning node_no),
@@ -201,18 +224,12 @@ export class Membership {
     );
   }
 
-  /** Sets the share and answers how many live sessions this process owns, and how many are nobody's. */
-  async #count(query: Query): Promise<{ owned: number; free: number }> {
-    const [row] = await query(
-      `select (select count(*)::integer from agent_state where status in (${LIVE})) as live,
-         (select count(*)::integer from agent_state where node_no is null and status in (${LIVE})) as free,
-         (select count(*)::integer from agent_state where node_no = $1 and status in (${LIVE})) as owned,
-         (select count(*)::integer from workers where takes_sessions and node_no <> $1) as others`,
-      this.node_no,
-    );
+  /** Returns whether there are sessions without an owner. */
+  async #updateShare(query: Query): Promise<boolean> {
+    const [row] = await query(SHARING, this.node_no);
     this.#others = Number(row?.["others"]);
     this.#share = this.#others === 0 ? Number.POSITIVE_INFINITY : Math.ceil(Number(row?.["live"]) / (this.#others + 1));
-    return { owned: Number(row?.["owned"]), free: Number(row?.["free"]) };
+    return row?.["has_free"] === true;
   }
 }
 
@@ -222,9 +239,9 @@ export type HeartbeatOrder = {
   lock: number;
   name: string;
   lease_ms: number;
-  /** Counts up while the program's own thread turns. */
+  /** A counter that the main thread increments while its event loop turns. */
   turns: Int32Array<SharedArrayBuffer>;
-  /** Where this program keeps what it compiled, if it does: the thread does the same. */
+  /** The program's compile cache, if it has one: the thread uses the same. */
   compile_cache: string | undefined;
 };
 export type HeartbeatReport =
@@ -236,19 +253,19 @@ export type HeartbeatReport =
 
 const TURN_MS = 200;
 const AGAIN_MS = 100;
-/** How long the end waits for a renewal that is under way, in milliseconds. */
+/** How long `stopRenewing` waits for a renewal that is under way, in milliseconds. */
 const LAST_RENEWAL_MS = 2000;
 /** One statement a second needs little. */
 const RESOURCES = { maxYoungGenerationSizeMb: 2, maxOldGenerationSizeMb: 64 };
 
 /**
- * Says that this process lives, from a thread of its own and over a connection of its own: a step that computes for longer than the
- * lease holds up everything else in the process, but does not lose it its sessions.
+ * Signals that this process is alive, from its own thread and over its own connection: a step that blocks the event loop for longer
+ * than the lease then does not cost the process its sessions.
  *
  * HEARTBEAT-1  The process is in `workers` while the thread holds the advisory lock, which ends with its connection, and renews the
  *              lease.
- * HEARTBEAT-2  An orderly end stops the renewals first, lets the process take itself off the list, and gives up the lock last: what
- *              is released must not look like what a dead process left.
+ * HEARTBEAT-2  An orderly stop ends the renewals first, then the process removes itself from the list, and the lock goes last: what
+ *              it releases must not look like the remains of a dead process.
  */
 export class Heartbeat {
   readonly #order: HeartbeatOrder;
@@ -267,7 +284,7 @@ export class Heartbeat {
     this.#joined.promise.catch(() => {}); // Whoever waits for it is told.
   }
 
-  /** Throws where the first connection fails; from then on it comes back by itself. */
+  /** Throws if the first connection fails; later it reconnects by itself. */
   start(): Promise<void> {
     this.#spawn();
     return this.#joined.promise;

@@ -426,3 +426,118 @@ create trigger session_event after update on agent_state for each row
     or (new.question is not null and new.status not in ('done', 'stopped', 'error')
       and (old.question is distinct from new.question or old.status in ('done', 'stopped', 'error'))))
   execute function note_session_event();
+
+-- migration 0012 new-sessions-that-ask
+-- A fork of a step that asks begins with its question.
+create trigger session_begins_asking after insert on agent_state for each row
+  when (new.question is not null and new.status not in ('done', 'stopped', 'error'))
+  execute function note_session_event();
+
+-- migration 0013 crashes-of-steps
+-- How many attempts at a step ended because their process died.
+alter table agent_steps add column crashes integer not null default 0;
+
+-- migration 0014 volumes
+-- Which steps and messages left the tables for files of their own, and when sessions ended, by which they are chosen.
+create table volumes (
+  volume_id text collate "C" primary key,
+  state text not null,
+  location text not null,
+  format integer not null,
+  created_at timestamptz not null,
+  sessions integer not null,
+  steps integer not null,
+  messages integer not null,
+  bytes bigint not null,
+  oldest_ended_at timestamptz,
+  newest_ended_at timestamptz,
+  checksum bigint
+);
+create table archived_ranges (
+  range_id text collate "C" primary key,
+  volume_id text collate "C" not null,
+  kind text not null,
+  state text not null,
+  owner_id text collate "C" not null,
+  agent_id text collate "C",
+  first integer not null,
+  last integer not null,
+  error_rows integer not null,
+  first_row integer not null,
+  rows integer not null
+);
+create index archived_ranges_of_owner on archived_ranges (owner_id);
+create index archived_ranges_of_volume on archived_ranges (volume_id);
+create index archived_ranges_of_agent on archived_ranges (agent_id) where agent_id is not null;
+
+-- A message keeps its id for good, so that a repeated post is known as one after it was archived.
+create table archived_messages (
+  message_id text collate "C" primary key,
+  conversation_id text collate "C" not null,
+  number integer not null
+);
+create index agent_state_ended on agent_state (ended_at, session_id) where ended_at is not null;
+
+-- Moves the rows of ranges out of the tables: all of a range's rows, or none. A session that went on since it was copied keeps them.
+create function move_archived_steps(ids text[]) returns integer language plpgsql as $$
+declare
+  moved integer := 0;
+  deleted integer;
+  r archived_ranges;
+begin
+  for r in select * from archived_ranges where range_id = any (ids) and kind = 'steps' and state = 'copied' order by owner_id for update loop
+    perform 1 from agent_state s where s.session_id = r.owner_id and s.status in ('done', 'stopped', 'error')
+      and s.node_no is null and s.iteration = r.last and s.error_rows = r.error_rows for update;
+    if not found then
+      delete from archived_ranges where range_id = r.range_id;
+      continue;
+    end if;
+    delete from agent_steps where session_id = r.owner_id;
+    get diagnostics deleted = row_count;
+    if deleted <> r.rows then
+      raise exception 'session % has % steps where % were copied', r.owner_id, deleted, r.rows;
+    end if;
+    update archived_ranges set state = 'archived' where range_id = r.range_id;
+    moved := moved + 1;
+  end loop;
+  return moved;
+end $$;
+
+-- New messages have later numbers, so a conversation need not be at rest.
+create function move_archived_messages(ids text[]) returns integer language plpgsql as $$
+declare
+  moved integer := 0;
+  deleted integer;
+  r archived_ranges;
+begin
+  for r in select * from archived_ranges where range_id = any (ids) and kind = 'messages' and state = 'copied' order by owner_id for update loop
+    with gone as (
+      delete from conversation_messages where conversation_id = r.owner_id and number between r.first and r.last
+      returning message_id, conversation_id, number)
+    insert into archived_messages (message_id, conversation_id, number) select message_id, conversation_id, number from gone;
+    get diagnostics deleted = row_count;
+    if deleted <> r.rows then
+      raise exception 'conversation % has % messages where % were copied', r.owner_id, deleted, r.rows;
+    end if;
+    update archived_ranges set state = 'archived' where range_id = r.range_id;
+    moved := moved + 1;
+  end loop;
+  return moved;
+end $$;
+
+-- migration 0015 triggers-by-column
+-- An ordinary step names none of these columns, so it need not even look at what the triggers ask.
+drop trigger session_counted on agent_state;
+create trigger session_counted after update of status, stop_reason, pause_reason, question on agent_state for each row
+  when (old.status is distinct from new.status or old.needs_person is distinct from new.needs_person)
+  execute function note_session_counted();
+drop trigger session_stale on agent_state;
+create trigger session_stale after update of result on agent_state for each row
+  when (not old.search_is_stale and old.result is distinct from new.result)
+  execute function note_session_stale();
+drop trigger session_event on agent_state;
+create trigger session_event after update of status, question on agent_state for each row
+  when ((new.status in ('done', 'stopped', 'error') and old.status <> new.status)
+    or (new.question is not null and new.status not in ('done', 'stopped', 'error')
+      and (old.question is distinct from new.question or old.status in ('done', 'stopped', 'error'))))
+  execute function note_session_event();

@@ -10,11 +10,11 @@ import { arrayOf, LIVE, Tables, toText } from "./tables.ts";
 
 const FILE = new URL("./migrations.sql", import.meta.url);
 const HEADING = /^-- migration (\d{4}) ([a-z0-9-]+)( breaking)?$/gm;
-/** Two programs that start at once must not both migrate. */
+/** The advisory lock of MIGRATE-2. */
 const LOCK = 0x45_56_53_54;
 
 type Migration = { number: number; name: string; breaking: boolean; sql: string };
-/** One that is not in the file. */
+/** A migration that is not in the file. */
 export type AddedMigration = Omit<Migration, "breaking">;
 
 /**
@@ -23,8 +23,8 @@ export type AddedMigration = Omit<Migration, "breaking">;
  * MIGRATE-1  Migrations are numbered and named, run in order, each in one transaction with its row in `schema_migrations`, and are
  *     never edited once landed.
  * MIGRATE-2  One program migrates at a time; the others wait for it.
- * MIGRATE-3  A schema with a later migration that breaks older programs is refused; one that only adds is fine, so that programs
- *     can be replaced one after the other.
+ * MIGRATE-3  A schema with a later migration marked as breaking is refused; one that only adds is fine, so that programs can be
+ *     upgraded one after the other.
  */
 export async function migrate(client: postgres.Sql, schema: Schema, added: readonly AddedMigration[]): Promise<void> {
   const migrations = [...(await readMigrations()), ...added.map((migration) => ({ ...migration, breaking: false }))];
@@ -50,12 +50,12 @@ export async function migrate(client: postgres.Sql, schema: Schema, added: reado
         breaking,
       ]);
     }
-    // Last, because they read as this version does.
+    // After all migrations, because backfills read with this version's columns.
     for (const { number } of migrations) if (!done.has(number)) await BACKFILLS[number]?.(transaction, schema);
   });
 }
 
-/** What a migration fills in that SQL cannot tell. */
+/** Values that a migration cannot compute in SQL, by its number. */
 const BACKFILLS: Readonly<Record<number, (transaction: postgres.TransactionSql, schema: Schema) => Promise<void>>> = {
   7: fillInQuestions,
 };
@@ -84,7 +84,7 @@ function refuseNewer(applied: { number: number; name: string; breaking: boolean 
 
 const PAGE = 200;
 
-/** Sessions that asked something before rows had the question: it is in their states, which are stored as differences. */
+/** Fills in the questions of sessions that asked before rows had a column for it, from their states. */
 async function fillInQuestions(transaction: postgres.TransactionSql, schema: Schema): Promise<void> {
   const pool = { query: (text: string, ...parameters: Parameter[]) => run(transaction, text, parameters) };
   const reads = new PostgresReads(pool, new Tables(schema));

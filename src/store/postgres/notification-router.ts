@@ -20,7 +20,7 @@ type Parts = {
   releases: Emitter<[release: port.SessionRelease]>;
 };
 
-/** Notifies of what was committed here, within the process and in the others, and hands on what others notify of. */
+/** Announces this process's commits, within it and to other processes, and handles the notifications of others. */
 export class NotificationRouter {
   readonly #parts: Parts;
   readonly #receivedDeltas = new ReceivedDeltas();
@@ -45,7 +45,7 @@ export class NotificationRouter {
     if (changed.length > 0 || plans.some(({ write }) => write.kind === "create")) work.emit();
   }
 
-  /** Those in other processes who follow sessions and conversations. */
+  /** Tells followers of sessions and conversations in other processes. */
   #notifyFollowers(
     plans: SessionPlan[],
     changed: Action[],
@@ -85,7 +85,7 @@ export class NotificationRouter {
           work.emit();
           break;
         case "session":
-          // Programs of an earlier version tell by an iteration before the first that only actions changed.
+          // Earlier versions send an iteration before the first to say that only actions changed.
           relay.sessionChanged(
             notification.session_id,
             notification.iteration < -1 ? null : notification,
@@ -116,17 +116,17 @@ export class NotificationRouter {
   }
 }
 
-/** Steps whose text is followed at once; beyond that it begins anew. */
+/** How many steps' text is tracked at once; beyond that, tracking starts over. */
 const MOST_STEPS = 2000;
 
 /**
- * Text of steps that other processes send. Some of it may be lost on the way; then the rest of that step is left out after a
- * delta that is marked `truncated`, so that readers never get text with a hole in it.
+ * Live text of steps that other processes send. If some of it is lost, a delta marked `truncated` is passed on and the rest of that
+ * step's text is dropped, so that readers never get text with a gap.
  */
 export class ReceivedDeltas {
   readonly #steps = new Map<string, { iteration: number; next_seq: number | null }>();
 
-  /** What to hand on of it; null where there is nothing. */
+  /** Returns what to pass on; null if nothing. */
   next({ delta, last_seq }: DeltaNotification): StepDelta | null {
     const { session_id, iteration, event_seq, truncated } = delta;
     const step = this.#steps.get(session_id);

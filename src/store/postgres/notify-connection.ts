@@ -18,23 +18,23 @@ import {
   wasRefused,
 } from "./connections.ts";
 
-/** The server takes payloads of less than 8,000 bytes. */
+/** PostgreSQL accepts payloads of less than 8,000 bytes. */
 const LARGEST_PAYLOAD = 7_500;
-/** Milliseconds that a notification may wait for others, so that one message carries many. Work waits for nothing. */
+/** Milliseconds that a notification may wait so that one message carries many. Those about work are sent at once. */
 const DEBOUNCE_MS = 8;
 const RECONNECT_MS = 50;
-/** A statement that was cancelled is sent again; a notification that is lost costs others a few seconds. */
+/** How often a cancelled statement is sent again: a lost notification delays others by seconds. */
 const MOST_TRIES = 5;
-/** A server that does not answer a heartbeat for so many milliseconds is given up, and asked anew on another connection. */
+/** Milliseconds of silence after which the connection is given up and another is made. */
 const SILENCE_MS = 4000;
 
 type ConnectionListener = { received: (notifications: Notification[]) => void; up: () => void; down: () => void };
 
 /**
- * The one connection over which this process listens to notifications and sends its own. It comes back by itself.
+ * The one connection over which this process receives and sends notifications. It reconnects by itself.
  *
  * NOTIFY-1  A notification is sent after the commit it is about, never in its transaction, and many in one message.
- * NOTIFY-2  While the connection is down notifications are lost; who depends on them reads the rows again once it is up.
+ * NOTIFY-2  Notifications are lost while the connection is down; whoever depends on them reads the rows again once it is up.
  */
 export class NotifyConnection {
   readonly #url: string;
@@ -50,7 +50,7 @@ export class NotifyConnection {
   #lastMessage = 0;
   #closed = false;
   #isUp = false;
-  /** Where there is nobody to hear it, nothing is sent. */
+  /** Nothing is sent if nobody listens. */
   hasPeers = true;
   hasFollowers = true;
 
@@ -65,7 +65,7 @@ export class NotifyConnection {
     return this.#isUp;
   }
 
-  /** Throws where the first connection fails; from then on it comes back by itself. */
+  /** Throws if the first connection fails; later it reconnects by itself. */
   async start(): Promise<void> {
     await this.#connect();
   }
@@ -106,7 +106,7 @@ export class NotifyConnection {
     this.#timer ??= setTimeout(() => this.#send(), DEBOUNCE_MS);
   }
 
-  /** What waits is still sent. */
+  /** Sends what is still queued. */
   async close(): Promise<void> {
     this.#send();
     await this.#sending;
@@ -123,7 +123,7 @@ export class NotifyConnection {
   }
 
   async #sendAll(): Promise<void> {
-    // What is notified in the same turn of the event loop goes together.
+    // Notifications of the same turn of the event loop are sent together.
     await new Promise(setImmediate);
     while (!this.#outbox.isEmpty && this.#client) {
       for (const payload of toPayloads(this.#node_no, ++this.#lastMessage, this.#outbox.take()))
@@ -131,7 +131,7 @@ export class NotifyConnection {
     }
   }
 
-  /** NOTIFY-2. Answers whether it was sent. */
+  /** NOTIFY-2. Returns whether it was sent. */
   async #sendPayload(payload: string): Promise<boolean> {
     const client = this.#client;
     for (let tries = 1; ; tries++) {
@@ -150,7 +150,7 @@ export class NotifyConnection {
   async #connect(): Promise<void> {
     const client: postgres.Sql = openClient(this.#url, {
       max: 1,
-      // What is written here (leases, claims that are freed) may be lost with the server: it is written again.
+      // What is written here (leases, freed claims) may be lost in a crash of the server: it is written again.
       settings: { synchronous_commit: "off", ...LOCK_TIMEOUT },
       onNotify: (_, payload) => this.#receive(payload),
       onClose: () => this.#lost(client),
@@ -202,12 +202,12 @@ export class NotifyConnection {
     try {
       this.#listener.received(JSON.parse(whole) as Notification[]);
     } catch (error) {
-      // Anybody who may use the database can send on the channel.
+      // Anybody with access to the database can send on the channel.
       process.emitWarning(error as Error);
     }
   }
 
-  /** A process sends one message after the other, so only its last one can be incomplete. Null where parts are to come. */
+  /** A process sends its messages one by one, so only the last can be incomplete. Null until all its parts have arrived. */
   #join(node: string, message: string, index: number, total: number, text: string): string | null {
     const incomplete = this.#parts.get(node);
     const parts = incomplete?.message === message ? incomplete : { message, texts: [] };
@@ -220,7 +220,7 @@ export class NotifyConnection {
   }
 }
 
-/** As many payloads as it takes, of plain ASCII, so that a character is a byte. */
+/** Splits a message into payloads of ASCII, so that one character is one byte. */
 function toPayloads(node_no: number, message: number, notifications: Notification[]): string[] {
   const text = JSON.stringify(notifications).replaceAll(
     /[\u0080-\uffff]/g,
@@ -233,9 +233,9 @@ function toPayloads(node_no: number, message: number, notifications: Notificatio
   );
 }
 
-/** What processes tell each other. Ids only: rows are read by those who care. */
+/** What processes tell each other. Only ids: receivers read the rows that they need. */
 export type Notification =
-  /** A process joined or begins to follow: there is somebody to notify. */
+  /** A process joined or began to follow, so there is somebody to notify. */
   | { kind: "hello"; follows: boolean }
   /** Sessions with actions to claim. */
   | { kind: "work"; session_ids: string[] }
@@ -262,13 +262,13 @@ export type DeltaNotification = { kind: "delta"; delta: StepDelta; last_seq: num
 
 /** Characters of step text that may wait, of all steps together. */
 const MOST_TEXT = 256 * 1024;
-/** What a delta costs beside its text, in characters: its ids. */
+/** What a delta costs besides its text, in characters. */
 const DELTA_COST = 200;
-/** Steps that are remembered as told in part. */
+/** How many truncated steps are remembered. */
 const MOST_TRUNCATED = 1000;
 
 /**
- * Notifications that wait to be sent. They are bounded whatever happens and however slow the server is.
+ * The queue of notifications to send, bounded however slow the server is.
  *
  * OUTBOX-1  Notifications of rows are never dropped, they are merged: a session, a conversation or a name waits once.
  * OUTBOX-2  Text of a step is merged as well, and where too much waits the rest of the step's text is dropped, after a delta
@@ -279,7 +279,7 @@ export class Outbox {
   #work = new Set<string>();
   #deltas: DeltaNotification[] = [];
   #text = 0;
-  /** By session: the iteration of the step of which no more is told. */
+  /** By session: the iteration of the step whose text is no longer sent. */
   readonly #truncated = new Map<string, number>();
 
   get isEmpty(): boolean {
@@ -322,7 +322,7 @@ export class Outbox {
     this.#truncated.set(session_id, iteration);
   }
 
-  /** All that waits, rows last: text is sent before the step that it belongs to. */
+  /** Takes everything queued, rows last: text is sent before the step that it belongs to. */
   take(): Notification[] {
     const rows = [...this.#rows.values()].map((waiting) =>
       waiting.kind === "session" || waiting.kind === "actions"
@@ -350,7 +350,7 @@ type Waiting =
   | WaitingSession
   | WaitingActions;
 
-/** What is of the same key is merged. */
+/** Notifications with the same key are merged. */
 function keyOf(waiting: Waiting): string {
   switch (waiting.kind) {
     case "session":
@@ -383,7 +383,7 @@ function merged(one: Waiting, other: Waiting): Waiting {
 const isOfSession = (waiting: Waiting): waiting is WaitingSession | WaitingActions =>
   waiting.kind === "session" || waiting.kind === "actions";
 
-/** The one that begins earlier; one of actions alone tells of no other rows. */
+/** The earlier position; a notification of actions alone has none. */
 function firstOf(
   one: WaitingSession | WaitingActions,
   other: WaitingSession | WaitingActions,
@@ -401,12 +401,12 @@ const goesOn = ({ delta: last, last_seq }: DeltaNotification, next: StepDelta): 
   last.tool === undefined &&
   next.tool === undefined;
 
-/** The backstop for notifications that were lost, in milliseconds. */
+/** How often a waiter tries again in case a notification was lost, in milliseconds. */
 const ASK_AGAIN_MS = 250;
 
 /**
- * Work that no two processes do at once: an advisory lock on the pinned connection, which ends with the process. Within a
- * process the lock would be given twice, so there one waits for the other.
+ * Locks by name across processes: advisory locks on the pinned connection, which end with the process. PostgreSQL would grant one
+ * to the same connection twice, so within the process callers queue up.
  */
 export class SharedLocks {
   readonly #connection: NotifyConnection;
@@ -419,7 +419,7 @@ export class SharedLocks {
     this.#lock = lock;
   }
 
-  /** Another process let go of the name. */
+  /** Another process released the name. */
   unlocked(name: string): void {
     this.#unlocked.emit(name);
   }
@@ -429,7 +429,7 @@ export class SharedLocks {
   }
 
   async #locked<Result>(name: string, work: () => Promise<Result>, signal: AbortSignal): Promise<Result> {
-    // Shifted, so that no name is taken for a process, whose locks have the same first key.
+    // Shifted so that no name collides with a process's lock, which has the same first key.
     const key = createHash("sha256").update(name).digest().readInt32BE(0) | 0x40_00_00_00;
     while (!(await this.#tryLock(key))) {
       if (signal.aborted) throw closed();
@@ -438,7 +438,7 @@ export class SharedLocks {
     try {
       return await work();
     } finally {
-      // Whoever waits for the work does not wait for this; the connection does both in order.
+      // Not awaited: the connection runs its statements in order.
       void this.#connection
         .query("select pg_advisory_unlock($1, $2)", this.#lock, key)
         .then(() => this.#connection.notify({ kind: "unlocked", name }))

@@ -11,17 +11,17 @@ import { UPKEEP_TUNING, type UpkeepTuning } from "./session-lists.ts";
 
 type PostgresTuning = MembershipTuning &
   UpkeepTuning & {
-    /** Connections for reads and claims. Beside them two write, one listens and one says that the process lives. 4 by default. */
+    /** Connections for reads and claims. Besides them two write, one listens and one is for the heartbeat. 4 by default. */
     pool_size: number;
   };
 
 type PostgresOptions = {
   url: string;
   tuning?: Partial<PostgresTuning>;
-  /** Another schema than this version's, and the migrations that lead from this version's to it. */
+  /** A schema other than this version's, and the migrations that lead to it. */
   schema?: Schema;
   migrations?: readonly AddedMigration[];
-  /** Where it is given, a server that is out of reach is waited for, and this is told why, again and again. */
+  /** If given, opening waits for a server that is out of reach, and this is called with the reason from time to time. */
   waiting?: (why: EverstepError) => void;
 };
 
@@ -29,7 +29,7 @@ type PostgresOptions = {
 const RETRY_MS = 500;
 const REPORT_AGAIN_MS = 30_000;
 
-/** Connects, brings the schema up to date, and joins those who share the database. */
+/** Connects, migrates, and joins the processes that share the database. */
 export async function openPostgresStore(options: PostgresOptions): Promise<PostgresStore> {
   const { url, waiting } = options;
   requireDatabaseUrl(url);
@@ -59,7 +59,7 @@ async function openOnce({ url, tuning, schema = SCHEMA, migrations = [] }: Postg
       "select nextval(pg_get_serial_sequence('workers', 'node_no'))::integer as node_no, current_schema() as namespace",
     );
     const namespace = String(row?.["namespace"]);
-    // Installations in other schemas of the same database have their own channel and their own locks.
+    // Installations in other schemas of the same database have their own channel and locks.
     const lock = createHash("sha256").update(`everstep ${namespace}`).digest().readInt32BE(0);
     const store = new PostgresStore(
       url,
@@ -75,8 +75,8 @@ async function openOnce({ url, tuning, schema = SCHEMA, migrations = [] }: Postg
 }
 
 /**
- * Refuses a URL that the driver would take for another one than was meant, or throw at with the URL in its error. The message
- * has no part of it: what is wrong is most often in the password.
+ * Refuses a URL that the driver would misread, or reject with the URL in its error. The message contains no part of the URL: the
+ * problem is usually in the password.
  */
 function requireDatabaseUrl(url: string): void {
   const problem = problemOf(url);
@@ -94,7 +94,7 @@ function problemOf(url: string): string | null {
   const authority = rest.slice(0, rest.search(/[/?#]|$/));
   const [, ...afterAt] = authority.split("@");
   if (afterAt.length === 0 && rest.includes("@")) return "something that must be percent-encoded comes before the @";
-  // The driver looks for several hosts after the first @, not after the last one.
+  // The driver looks for several hosts after the first @, not the last.
   if (afterAt.length > 1 && authority.includes(",")) return "an @ in the password must be percent-encoded";
   try {
     decodeURIComponent(authority);
@@ -106,17 +106,17 @@ function problemOf(url: string): string | null {
   return isUrl ? null : "the host, the port or what stands before them cannot be read";
 }
 
-/** Each round holds one backend of a pooler after the other, so that it must use another one for whoever comes next. */
+/** Each round keeps one more backend of a pooler busy, so that it has to use another one for us. */
 const ROUNDS = 5;
-/** A pooler with a single backend lets the last one wait: that tells it as well, after so many milliseconds. */
+/** A pooler without a free backend lets us wait; after this many milliseconds that gives it away as well. */
 const ROUND_MS = 3000;
 
 /**
  * Refuses a pooler that gives each transaction another backend (PgBouncer in transaction or statement mode): advisory locks,
  * LISTEN and prepared statements belong to a backend, and would end up with somebody else.
  *
- * A server that is reached directly names, when it lets us in, the same backend that answers afterwards; then nothing more is
- * asked. A pooler names one of its own. Then it is tried whether one connection keeps its backend while others take theirs.
+ * A server that is reached directly answers from the backend that it named when the connection was made; then we are done. A pooler
+ * names one of its own; then we test whether a connection keeps its backend while others use theirs.
  */
 async function requirePinnedConnections(client: postgres.Sql, url: string): Promise<void> {
   const [answer, named] = await backendsOf(client);
@@ -124,13 +124,13 @@ async function requirePinnedConnections(client: postgres.Sql, url: string): Prom
   for (let round = 1; round <= ROUNDS; round++) if (!(await keepsBackend(client, url, round))) throw pooled(null);
 }
 
-/** The backend that answered, and the one that was named when the connection was made. */
+/** The backend that answers, and the one named when the connection was made. */
 async function backendsOf(client: postgres.Sql | postgres.TransactionSql): Promise<[number, number]> {
   const rows = await client.unsafe("select pg_backend_pid() as pid");
   return [Number(rows[0]?.["pid"]), rows.state.pid];
 }
 
-/** Whether a connection has the same backend before and while so many others have a transaction open. */
+/** Whether a connection keeps its backend while this many others have a transaction open. */
 async function keepsBackend(client: postgres.Sql, url: string, holders: number): Promise<boolean> {
   const others = openClient(url, { max: holders });
   const compared = Promise.withResolvers<boolean>();
@@ -152,7 +152,7 @@ async function keepsBackend(client: postgres.Sql, url: string, holders: number):
       return again === mine;
     })();
     const late = new Promise<boolean>((resolve) => setTimeout(() => resolve(false), ROUND_MS).unref());
-    // A transaction that is refused: statement mode.
+    // Statement mode refuses transactions.
     const refused = over.then(
       () => true,
       () => false,
@@ -164,7 +164,7 @@ async function keepsBackend(client: postgres.Sql, url: string, holders: number):
   }
 }
 
-/** A pooler that knows only some settings of a session says so when one comes with others. */
+/** A pooler that does not accept our session settings says so. */
 const isOfPooler = (error: unknown): boolean =>
   error instanceof Error && (error as { code?: string }).code === "08P01" && /startup parameter/.test(error.message);
 

@@ -8,23 +8,29 @@ import type { SearchHit } from "../../domain/search.ts";
 import type { Session } from "../../domain/session.ts";
 import { sessionSummarySchema, summaryOf } from "../../domain/session-summary.ts";
 import type { Step } from "../../domain/step.ts";
+import type { ArchivedRange } from "../../domain/volume.ts";
 import { folded } from "../../domain/words.ts";
-import type { Position } from "../owned-sessions.ts";
-import type { PortRows, TableName } from "../schema.ts";
-import { type Chain, readState } from "../state-delta.ts";
 import {
+  type Ancestor,
   decodeSteps,
+  isSame,
   iterationsOf,
   lineageOf,
+  type PageParts,
   pageParts,
   type StepWithBases,
   type StoredStep,
   type Stretch,
-} from "../step-pages.ts";
+} from "../history-pages.ts";
+import type { Position } from "../owned-sessions.ts";
+import type { PortRows, TableName } from "../schema.ts";
+import { type Chain, readState } from "../state-delta.ts";
 import type * as port from "../store.ts";
 import type { Parameter, Pool, Row } from "./connections.ts";
+import { PostgresVolumes } from "./postgres-volumes.ts";
 import {
   type FoundSessions,
+  isOfFew,
   type ListFilter,
   conditions as listConditions,
   RESULT_BEGINNING,
@@ -47,6 +53,9 @@ export type LoadedSession = {
   revision: number;
   after_crash: boolean;
 };
+/** Limit when sessions since a time are counted. */
+const MOST_COUNTED_SINCE = 10_000;
+
 type StepRow = Row & StoredStep["stored"] & { iteration: number };
 type NumberedMessage = { message: Message; number: number };
 
@@ -59,15 +68,16 @@ const SUMMARY_COLUMNS = [
 ].join(", ");
 
 /**
- * The port's reads, and what the store itself reads. What a session's row does not hold, its state, is rebuilt from its last
- * steps.
+ * The port's reads, and those that the store itself needs. A live session's state is not in its row; it is rebuilt from the
+ * session's last steps.
  */
 export class PostgresReads {
+  readonly volumes: PostgresVolumes;
   readonly #pool: Pick<Pool, "query">;
   readonly #tables: Tables;
   readonly #lists: SessionLists;
   readonly #search: SessionSearch;
-  /** What `loadSessions` takes. */
+  /** The columns that `loadSessions` needs. */
   readonly sessionColumns: string;
   readonly #stepColumns: string;
   /** Every creation looks for one. */
@@ -91,6 +101,7 @@ export class PostgresReads {
     this.#lists = new SessionLists(pool);
     this.#search = new SessionSearch(pool, this.#lists);
     this.#tables = tables;
+    this.volumes = new PostgresVolumes(pool, tables);
     this.sessionColumns = `${tables.selected("agent_state", "s")}, s.epoch, s.revision, s.owner_died`;
     this.#stepColumns = tables.selected("agent_steps", "t");
   }
@@ -108,7 +119,7 @@ export class PostgresReads {
     return inOrder(ids, await this.#sessionsById(ids.map(toText)));
   }
 
-  /** Without the sessions' states: see `SessionLists` and `SessionSearch` for how it keeps quick. */
+  /** Does not read the sessions' states. See `SessionLists` and `SessionSearch` for how it stays fast. */
   async summarizeSessions({ q, ...filter }: port.SummaryFilter): Promise<port.SessionSummaries> {
     const { session_ids, ...totals } = await this.#findSessions(filter, folded(q ?? ""));
     const rows = await this.#pool.query(
@@ -154,7 +165,7 @@ export class PostgresReads {
   }
 
   async unusedGuidance(session_id: string): Promise<GuidanceAmount> {
-    // As many as their actions: guidance that `jsonb` cannot hold is not stored as a list.
+    // Counted by their actions: guidance that `jsonb` cannot hold is not stored as a list.
     const [row] = await this.#pool.query(
       `select q.count + coalesce(jsonb_array_length(s.pending_action_ids), 0) as count,
          (q.bytes + coalesce(octet_length(s.pending_guidance::text), 0))::double precision as bytes
@@ -170,8 +181,22 @@ export class PostgresReads {
     const { from, to } = iterationsOf(filter);
     if (from > to || from > LAST_ITERATION) return [];
     if (!("agent_id" in filter)) return this.#stepsOfSession(filter);
+    for (;;) {
+      const rows = await this.#stepsOfAgent(filter);
+      if (rows[0]?.["is_archived"] === false) return this.#decode(rows);
+      const ranges = await this.volumes.ranges(filter);
+      if (ranges.length === 0) return this.#decode(rows);
+      const first = { ...filter, limit: filter.offset + filter.limit, offset: 0 };
+      const hot = await this.#decode(await this.#stepsOfAgent(first));
+      const steps = await this.volumes.history.stepsOfAgent(filter, ranges, hot);
+      if (isSame(ranges, await this.volumes.ranges(filter))) return steps;
+    }
+  }
+
+  async #stepsOfAgent(filter: port.StepFilter & { agent_id: string }): Promise<StepRow[]> {
+    const { from, to } = iterationsOf(filter);
     const rows = await this.#pool.query(
-      `select ${this.#stepColumns} from agent_steps t
+      `select ${this.#stepColumns}, exists (select 1 from archived_ranges where agent_id = $1) as is_archived from agent_steps t
        where t.agent_id = $1 and t.iteration between $2 and $3 ${stepConditions(filter, 6)}
        order by t.iteration, t.id limit $4 offset $5`,
       toText(filter.agent_id),
@@ -181,10 +206,10 @@ export class PostgresReads {
       filter.offset,
       ...stepValues(filter),
     );
-    return this.#decode(rows as StepRow[]);
+    return rows as StepRow[];
   }
 
-  /** The newest step; a fork without one of its own stands where its parent stood. */
+  /** The newest step; for a fork without one of its own, the parent's step that it was forked at. */
   async latestStep(of: port.SessionOrAgent): Promise<Step | null> {
     const session_id = "session_id" in of ? of.session_id : await this.#lastMoved(of.agent_id);
     if (session_id === null) return null;
@@ -197,11 +222,15 @@ export class PostgresReads {
         Math.min(stretch.last, LAST_ITERATION),
       );
       if (rows.length > 0) return (await this.#decode(rows as StepRow[]))[0] ?? null;
+      // A volume has what came before the tables' rows.
+      const ranges = await this.volumes.ranges({ owner_ids: [fromText(stretch.session_id)] });
+      const archived = await this.volumes.history.latestStep(ranges, stretch.last);
+      if (archived) return archived;
     }
     return null;
   }
 
-  /** The steps that come after a position, at most so many, in the order they were committed. */
+  /** Up to `limit` steps after a position, in the order of their commits. */
   async stepsAfter(session_id: string, { iteration, error_rows }: Position, limit: number): Promise<Step[]> {
     const rows = await this.#pool.query(
       `select ${this.#stepColumns} from agent_steps t where t.session_id = $1 and t.iteration > $2 and t.place >= $3
@@ -237,19 +266,45 @@ export class PostgresReads {
   }
 
   async getMessage(message_id: string): Promise<Message | null> {
-    return (await this.#rows("conversation_messages", "where r.message_id = $1", toText(message_id)))[0] ?? null;
+    const [row] = await this.#rows("conversation_messages", "where r.message_id = $1", toText(message_id));
+    if (row) return row;
+    const place = await this.volumes.messagePlace(message_id);
+    if (!place) return null;
+    const ranges = await this.volumes.ranges({ owner_ids: [place.conversation_id] });
+    return this.volumes.history.message(ranges, place.number);
   }
 
-  async listMessages({ conversation_id, since, after, limit, offset }: port.MessageFilter): Promise<Message[]> {
+  async listMessages(filter: port.MessageFilter): Promise<Message[]> {
+    const { conversation_id, after, limit } = filter;
     const from = after === undefined || after === "" ? 1 : await this.#numberAfter(conversation_id, after);
     if (from === null) return [];
-    return this.#rows(
-      "conversation_messages",
-      // Numbers have no gaps, so an offset into them is a range.
-      `where r.conversation_id = $1 and r.number >= $2 ${since === undefined ? "" : "and r.created_at >= $5::timestamptz"}
+    const decoded = (rows: Row[]): Message[] => rows.map((row) => this.#tables.toRow("conversation_messages", row));
+    const hot = (ask: port.MessageFilter & { first: number }): Promise<Row[]> =>
+      ask.limit > 0 ? this.#messages(ask) : Promise.resolve([]);
+    for (;;) {
+      const rows = await hot({ ...filter, first: from });
+      if (rows[0]?.["is_archived"] === false || limit <= 0) return decoded(rows);
+      const owner = { owner_ids: [conversation_id] };
+      const ranges = await this.volumes.ranges(owner);
+      if (ranges.length === 0) return decoded(rows);
+      const messages = await this.volumes.history.messages(filter, from, ranges, async (ask) =>
+        decoded(await hot(ask)),
+      );
+      if (isSame(ranges, await this.volumes.ranges(owner))) return messages;
+    }
+  }
+
+  /** What the table has from a number on. */
+  #messages({ conversation_id, since, first, limit, offset }: port.MessageFilter & { first: number }): Promise<Row[]> {
+    return this.#pool.query(
+      `select ${this.#tables.selected("conversation_messages", "r")},
+         exists (select 1 from archived_ranges where owner_id = $1) as is_archived
+       from conversation_messages r
+       where r.conversation_id = $1 and r.number >= $2 ${since === undefined ? "" : "and r.created_at >= $5::timestamptz"}
        order by r.number limit $3 offset $4`,
       toText(conversation_id),
-      since === undefined ? from + offset : from,
+      // Numbers have no gaps, so an offset into them is a range.
+      since === undefined ? first + offset : first,
       limit,
       since === undefined ? 0 : offset,
       ...(since === undefined ? [] : [since]),
@@ -274,7 +329,8 @@ export class PostgresReads {
   /** A message's place in its conversation. */
   async messageNumber(message_id: string): Promise<number | null> {
     const [row] = await this.#pool.query(
-      "select number from conversation_messages where message_id = $1",
+      `select number from conversation_messages where message_id = $1
+       union all select number from archived_messages where message_id = $1`,
       toText(message_id),
     );
     return row ? Number(row["number"]) : null;
@@ -368,7 +424,7 @@ export class PostgresReads {
     return rows.map((row) => fromText(row["session_id"] as string));
   }
 
-  /** Rows of `sessionColumns` become sessions with their states. Their steps never change, so a second look finds them. */
+  /** Turns rows of `sessionColumns` into sessions with states. Steps never change, so they can be read in a second statement. */
   async loadSessions(rows: Row[]): Promise<LoadedSession[]> {
     const chains = await this.#chains(rows.filter(({ base_iteration }) => base_iteration !== null));
     return rows.map((row) => {
@@ -406,26 +462,33 @@ export class PostgresReads {
 
   async #findSessions(filter: ListFilter, text: string): Promise<FoundSessions> {
     if (text !== "") return this.#search.find(filter, text);
+    const few = isOfFew(filter);
     const [session_ids, counts] = await Promise.all([
       this.#lists.page(filter),
-      filter.session_ids || filter.spawned_by !== undefined ? this.#countSome(filter) : this.#lists.counts(filter),
+      few || filter.since !== undefined ? this.#countSome(filter) : this.#lists.counts(filter),
     ]);
-    return { session_ids, total: totalOf(counts, filter.statuses), counts, exact: true };
+    const exact = few || filter.since === undefined || totalOf(counts) < MOST_COUNTED_SINCE;
+    const total = totalOf(counts, filter.statuses);
+    const { limit, offset } = filter;
+    // If counting stopped at its limit, there are at least the page's rows, and one more if the page is full.
+    const shown = offset + session_ids.length + (session_ids.length === limit ? 1 : 0);
+    return { session_ids, total: exact || session_ids.length === 0 ? total : Math.max(total, shown), counts, exact };
   }
 
-  /** Of sessions that were named, or that one session started: they are few. */
+  /** Counts sessions given by id or by the session they came from, which are few; those since a time are counted up to a limit. */
   async #countSome(filter: ListFilter): Promise<port.StoreCounts["sessions"]> {
     const values = new Values();
     const where = toWhere(listConditions(filter, values));
     return toCounts(
       await this.#pool.query(
-        `select s.status, count(*) as count from agent_state s ${where} group by s.status`,
+        `select s.status, count(*) as count
+         from (select s.status from agent_state s ${where} limit ${MOST_COUNTED_SINCE}) s group by s.status`,
         ...values.list,
       ),
     );
   }
 
-  /** An agent is found from the one before, so that an agent's sessions are not looked through. */
+  /** Finds each agent from the one before it, without reading all sessions of an agent. */
   async #agents(only: string | null, { limit, offset }: port.Page): Promise<Agent[]> {
     const rows = await this.#pool.query(
       `with recursive a as (
@@ -433,25 +496,29 @@ export class PostgresReads {
          union all select (select s.agent_id from agent_state s where s.agent_id > a.agent_id order by s.agent_id limit 1)
            from a where a.agent_id is not null ${only === null ? "" : "and false"}),
        page as materialized (select agent_id from a where agent_id is not null limit $1 offset $2),
-       changes as materialized (select agent_id, sum(change) as change from session_count_changes group by agent_id)
-       select p.agent_id, (coalesce(c.change, 0) + (select coalesce(sum(count), 0) from session_counts
-           where agent_key = '=' || p.agent_id))::integer as session_count,
+       changes as materialized (select agent_id, status, sum(change) as count from session_count_changes group by 1, 2)
+       select p.agent_id, (select json_agg(c) from (select status, sum(count)::integer as count from (
+             select status, count from session_counts where agent_key = '=' || p.agent_id
+             union all select status, count from changes where agent_id = p.agent_id) n group by status) c) as counts,
          (select s.session_id from agent_state s where s.agent_id = p.agent_id order by s.number desc limit 1) as latest
-       from page p left join changes c on c.agent_id = p.agent_id order by p.agent_id`,
+       from page p order by p.agent_id`,
       limit,
       offset,
       ...(only === null ? [] : [toText(only)]),
     );
     const sessions = await this.#sessionsById(rows.map((row) => row["latest"] as string));
     const latest = new Map(sessions.map((session) => [session.session_id, session]));
-    return rows.flatMap(({ agent_id, session_count, latest: id }) => {
-      const session = latest.get(fromText(id as string));
-      const counted = { agent_id: fromText(agent_id as string), session_count: session_count as number };
-      return session ? [{ ...counted, moniker: session.moniker, latest: session }] : [];
+    return rows.flatMap((row) => {
+      const session = latest.get(fromText(row["latest"] as string));
+      const counts = toCounts((row["counts"] as Row[] | null) ?? []);
+      const agent_id = fromText(row["agent_id"] as string);
+      return session
+        ? [{ agent_id, moniker: session.moniker, session_count: totalOf(counts), counts, latest: session }]
+        : [];
     });
   }
 
-  /** The session that moved last among those of an agent that have a step. */
+  /** The agent's most recently updated session that has a step. */
   async #lastMoved(agent_id: string): Promise<string | null> {
     const [row] = await this.#pool.query(
       `select session_id from agent_state where agent_id = $1 and (iteration >= 0 or error_rows > 0)
@@ -463,7 +530,8 @@ export class PostgresReads {
 
   async #numberAfter(conversation_id: string, message_id: string): Promise<number | null> {
     const [row] = await this.#pool.query(
-      "select number from conversation_messages where message_id = $1 and conversation_id = $2",
+      `select number from conversation_messages where message_id = $1 and conversation_id = $2
+       union all select number from archived_messages where message_id = $1 and conversation_id = $2`,
       toText(message_id),
       toText(conversation_id),
     );
@@ -491,21 +559,55 @@ export class PostgresReads {
 
   async #stepsOfSession(filter: port.StepFilter & { session_id: string }): Promise<Step[]> {
     const max_iteration = Math.min(filter.max_iteration ?? LAST_ITERATION, LAST_ITERATION);
-    const { parts, offset } = pageParts({ ...filter, max_iteration }, await this.#lineage(filter.session_id));
-    if (parts.length === 0) return [];
+    for (;;) {
+      const line = await this.#line(filter.session_id);
+      const { parts, offset } = pageParts({ ...filter, max_iteration }, lineageOf(line));
+      const ids = line.map(({ session_id }) => session_id);
+      const rows = parts.length === 0 ? [] : await this.#stepsOf(parts, { ...filter, offset }, ids);
+      if (rows[0]?.["is_archived"] === false) return this.#decode(rows);
+      const known = line.map((ancestor) => ({ ...ancestor, session_id: fromText(ancestor.session_id) }));
+      const owners = { owner_ids: known.map(({ session_id }) => session_id) };
+      const ranges = await this.volumes.ranges(owners);
+      if (ranges.length === 0) return this.#decode(rows);
+      const steps = await this.#stepsWithArchived({ ...filter, max_iteration }, known, ranges);
+      if (isSame(ranges, await this.volumes.ranges(owners))) return steps;
+    }
+  }
+
+  #stepsWithArchived(
+    filter: port.StepFilter & { session_id: string },
+    line: readonly Ancestor[],
+    ranges: readonly ArchivedRange[],
+  ): Promise<Step[]> {
+    return this.volumes.history.steps(filter, line, ranges, async (part) => {
+      const { from, to } = iterationsOf(part);
+      const stretch = { session_id: toText(part.session_id), first: from, last: Math.min(to, LAST_ITERATION) };
+      return this.#decode(await this.#stepsOf([stretch], part, []));
+    });
+  }
+
+  /** What the table has of these stretches, and whether volumes have, or had, steps of these sessions. */
+  async #stepsOf(parts: PageParts["parts"], filter: port.StepFilter, stored_ids: string[]): Promise<StepRow[]> {
     const rows = await this.#pool.query(
-      `select ${this.#stepColumns} from unnest($1::text[], $2::integer[], $3::integer[]) as w (session_id, first, last)
+      `select ${this.#stepColumns}, exists (select 1 from archived_ranges where owner_id = any ($6::text[])) as is_archived
+       from unnest($1::text[], $2::integer[], $3::integer[]) as w (session_id, first, last)
        join agent_steps t on t.session_id = w.session_id and t.iteration between w.first and w.last
-       where true ${stepConditions(filter, 6)} order by t.iteration, t.place limit $4 offset $5`,
+       where true ${stepConditions(filter, 7)} order by t.iteration, t.place limit $4 offset $5`,
       ...stretchArrays(parts),
       filter.limit,
-      offset,
+      filter.offset,
+      arrayOf(stored_ids),
       ...stepValues(filter),
     );
-    return this.#decode(rows as StepRow[]);
+    return rows as StepRow[];
   }
 
   async #lineage(session_id: string) {
+    return lineageOf(await this.#line(session_id));
+  }
+
+  /** The session, its parent, and so on. */
+  async #line(session_id: string): Promise<Ancestor[]> {
     const rows = await this.#pool.query(
       `with recursive line as (
          select session_id, parent_session_id, parent_iteration, error_rows, 0 as generation
@@ -516,13 +618,11 @@ export class PostgresReads {
        select session_id, parent_iteration, error_rows from line order by generation`,
       toText(session_id),
     );
-    return lineageOf(
-      rows.map((row) => ({
-        session_id: row["session_id"] as string,
-        parent_iteration: row["parent_iteration"] as number | null,
-        error_rows: Number(row["error_rows"]),
-      })),
-    );
+    return rows.map((row) => ({
+      session_id: row["session_id"] as string,
+      parent_iteration: row["parent_iteration"] as number | null,
+      error_rows: Number(row["error_rows"]),
+    }));
   }
 
   async #decode(rows: StepRow[]): Promise<Step[]> {
@@ -536,7 +636,7 @@ export class PostgresReads {
     return decodeSteps(page);
   }
 
-  /** The steps that states are rebuilt from where the page itself lacks them. */
+  /** The earlier steps that are needed to rebuild the states of a page. */
   async #basesOf(rows: StepRow[]): Promise<Map<StepRow, StepRow[]>> {
     const key = (session_id: string, iteration: number): string => `${iteration} ${session_id}`;
     const seen = new Set<string>();
@@ -562,7 +662,7 @@ export class PostgresReads {
   }
 }
 
-/** Rows that are asked for one by one in the same turn of the event loop are read together. */
+/** Batches reads: rows requested one by one in the same turn of the event loop are read in one statement. */
 class BatchedLookup<Value> {
   readonly #read: (ids: string[]) => Promise<Map<string, Value>>;
   readonly #ids = new Set<string>();
@@ -589,7 +689,7 @@ type CursorKey = { session_id: string; conversation_id: string };
 const textArray = (texts: readonly string[]): string => arrayOf(texts.map(toText));
 const optionalText = (text: string | undefined): string | undefined => (text === undefined ? undefined : toText(text));
 
-/** The conditions that have a value, from the third parameter on: the first two are the page. */
+/** The conditions that have a value. Their parameters start at the third: the first two are the page. */
 function conditions(all: [condition: string, value: Parameter | undefined][]): { where: string; values: Parameter[] } {
   const present = all.filter((entry): entry is [string, Parameter] => entry[1] !== undefined);
   const where = present.map(([condition], at) => `${condition} $${at + 3}`).join(" and ");
@@ -610,7 +710,7 @@ function stepConditions({ since_created_at, status }: port.StepFilter, next: num
 const stepValues = ({ since_created_at, status }: port.StepFilter): Parameter[] =>
   [since_created_at, status].filter((value) => value !== undefined);
 
-/** Rows as a list names them; one that is gone meanwhile is left out. */
+/** Puts rows in the order of a list of ids. Rows that are gone meanwhile are left out. */
 function inOrder<Listed extends { session_id: string }>(session_ids: readonly string[], rows: Listed[]): Listed[] {
   const byId = new Map(rows.map((row) => [row.session_id, row]));
   return session_ids.flatMap((id) => byId.get(id) ?? []);

@@ -25,27 +25,27 @@ import { SessionClaims } from "./session-claims.ts";
 import { ListUpkeep, prune, type UpkeepTuning } from "./session-lists.ts";
 import { Tables } from "./tables.ts";
 
-/** One group is written while the answers to the other are taken in. */
+/** One group is written while the answers to the other are processed. */
 const WRITERS = 2;
 const LARGEST_GROUP = { batches: 64, characters: 8 * 1024 * 1024 };
-/** Where a group has no more than these, there is little to do and nothing should wait. */
+/** Beside a group of up to this size, the next commit does not wait. */
 const SMALL_GROUP = 8;
-/** A commit that was not begun for so many milliseconds, because the server does not answer, is given back. */
+/** Milliseconds after which a commit that was not sent, because the server does not answer, fails. */
 const LONGEST_WAIT_MS = 5000;
-/** How often what is followed is looked through for changes whose notification was lost, in milliseconds. */
+/** How often followed sessions and conversations are checked, in milliseconds, in case a notification was lost. */
 const LOOK_THROUGH_MS = 3000;
-/** How long a process counts as one that follows after nobody in it does, in milliseconds. */
+/** How long a process still counts as following after its last follower left, in milliseconds. */
 const FOLLOWS_ON_MS = 10_000;
-/** When it is looked through after this process begins to follow, in milliseconds. */
+/** When they are checked after this process begins to follow, in milliseconds. */
 const FIRST_LOOKS_MS = [100, 500, 1000];
-/** Ids in one notification, which is bounded in size. */
+/** Ids in one notification, whose size is limited. */
 const RELEASED_AT_ONCE = 10;
-/** Changes are asked for from a little before the connection was lost: clocks differ. */
+/** Changes are read from this much before the connection was lost, because clocks differ. */
 const CLOCK_SLACK_MS = 5000;
 
 const QUEUE_TUNING = {
   most: LARGEST_GROUP,
-  // Beside a small group at once; beside a large one only what is large too.
+  // Beside a small group at once; beside a large one only if enough commits wait.
   isWorthGroup: (waiting: number, under_way: number): boolean =>
     under_way <= SMALL_GROUP || waiting >= Math.max(WORTH_A_SYNC, under_way / 2),
   schedule: setImmediate,
@@ -53,7 +53,7 @@ const QUEUE_TUNING = {
   longest_wait_ms: LONGEST_WAIT_MS,
 };
 
-/** The store that many processes share: every promise is kept by the database, and memory only saves work. */
+/** The store that many processes share. The database keeps every promise; what is in memory only saves work. */
 export class PostgresStore extends PostgresReads implements port.Store {
   readonly kind = "postgres";
   readonly webhooks: PostgresWebhooks;
@@ -106,7 +106,7 @@ export class PostgresStore extends PostgresReads implements port.Store {
     this.#claims = new SessionClaims(pool, node_no, this, this.#owned);
     this.#membership = this.#joinMembership(place, tuning);
     this.#heartbeat = new Heartbeat({ url, node_no, lock, name: processName(), lease_ms: tuning.lease_ms }, () => {
-      // Others freed what it owned.
+      // Others have freed what this process owned.
       this.#membership.wasTakenForDead();
       this.#owned.forget(this.#owned.ids);
       this.#lookForUnknown();
@@ -154,6 +154,7 @@ export class PostgresStore extends PostgresReads implements port.Store {
         this.#connection.hasFollowers = following > 0;
       },
       follows: () => this.#follows,
+      owned: () => this.#owned.size,
       surplus: (count) => this.#surplus.emit(someOf(this.#owned.ids, count)),
     });
   }
@@ -162,7 +163,7 @@ export class PostgresStore extends PostgresReads implements port.Store {
     try {
       await this.#heartbeat.start();
       await Promise.all(this.#writers.map((writer) => writer.register()));
-      // What does not come through here comes to light with the first group.
+      // A failure here shows up again with the first group.
       for (const writer of this.#writers) void writer.rehearse().catch(() => {});
       await this.#connection.start();
       this.#membership.start(this.#connection.query);
@@ -179,6 +180,7 @@ export class PostgresStore extends PostgresReads implements port.Store {
     const planned = this.#owned.plan(batch);
     if (planned.kind === "fenced") return planned;
     const { plans } = planned;
+    const { actions = [] } = batch;
     const encoded = this.#statements.encode(batch, plans, this.#actions);
     for (const plan of plans) plan.begun();
     try {
@@ -187,10 +189,10 @@ export class PostgresStore extends PostgresReads implements port.Store {
         this.#router.committed(batch, plans, feedback);
         this.webhooks.committed(plans);
       });
-      const outcome = await this.#actions.during(batch.actions ?? [], written);
+      const outcome = await (actions.length > 0 ? this.#actions.during(actions, written) : written);
       if (outcome.kind === "fenced") {
         for (const { write } of plans) if (write.kind === "update") this.#owned.forgetFenced(write);
-        this.#actions.dropped(batch.actions ?? []);
+        this.#actions.dropped(actions);
         this.#lookForUnknown();
       }
       return outcome;
@@ -233,7 +235,7 @@ export class PostgresStore extends PostgresReads implements port.Store {
 
   async releaseSessions({ worker, session_ids }: { worker: string; session_ids?: string[] }): Promise<void> {
     if (!session_ids) this.#actionWorker = null;
-    // From now on the owner's commits are refused; what it has under way is part of what the next owner starts from.
+    // From now on the owner's commits are refused; those under way are finished before the next owner starts.
     const released = session_ids ?? this.#owned.ownedBy(worker);
     this.#owned.forget(released.filter((id) => this.#owned.isOwnedBy(id, worker)));
     await this.#queue.drained();
@@ -320,7 +322,7 @@ export class PostgresStore extends PostgresReads implements port.Store {
       await Promise.all([this.#membership.stop(), this.#upkeep.stop()]);
       await this.#heartbeat.stopRenewing();
       await this.#queue.drained();
-      // Where the server is out of reach the others notice that this process is gone.
+      // If the server is out of reach, the others notice that this process is gone.
       if (this.#connection.isUp) await this.#claims.releaseAll().catch(() => {});
       this.#connection.notify({ kind: "free" });
       await this.#end();
@@ -332,7 +334,7 @@ export class PostgresStore extends PostgresReads implements port.Store {
     await Promise.all(parts.map((part) => part.close()));
   }
 
-  /** What the database has as ours and nobody here knows is given up and taken anew: an action or a claim was lost, not the session. */
+  /** Sessions that the database has as ours and that nobody here knows are released and claimed again. */
   #lookForUnknown(): void {
     this.#claims.doubt();
     this.#free.emit();
@@ -344,13 +346,13 @@ export class PostgresStore extends PostgresReads implements port.Store {
     this.#work.emit();
   }
 
-  /** Who followed a moment ago is likely to follow again. */
+  /** A process that followed a moment ago is likely to follow again. */
   get #follows(): boolean {
     if (this.#feed.channels.size > 0) this.#followedUntil = performance.now() + FOLLOWS_ON_MS;
     return performance.now() < this.#followedUntil;
   }
 
-  /** Others tell from now on; what they committed before they heard of it is looked for. */
+  /** From now on the others notify this process; what they committed before they knew is read. */
   #beginToFollow(): void {
     this.#followedUntil = performance.now() + FOLLOWS_ON_MS;
     void this.#membership
@@ -369,7 +371,7 @@ export class PostgresStore extends PostgresReads implements port.Store {
   }
 }
 
-/** A session that is created with its action and without an owner becomes the worker's at once, so that it need not be claimed. */
+/** Gives a new session whose action is still pending to the worker at once, so that it need not be claimed. */
 function assignNewSession(batch: port.Batch, worker: string | null): port.Batch {
   const [write, more] = batch.sessions ?? [];
   if (worker === null || write?.kind !== "create" || more || write.worker !== null) return batch;
@@ -378,7 +380,7 @@ function assignNewSession(batch: port.Batch, worker: string | null): port.Batch 
   return waits && isLive(status) ? { ...batch, sessions: [{ ...write, worker }] } : batch;
 }
 
-/** So many of them, chosen at random. */
+/** A random selection of this many. */
 function someOf(ids: readonly string[], count: number): string[] {
   const shuffled = [...ids];
   for (let at = shuffled.length - 1; at > 0; at--) {

@@ -1,6 +1,6 @@
 import { Emitter } from "../../concurrency/emitter.ts";
-import { eventOf, type StoredDelivery, type StoredWebhook } from "../../domain/webhook.ts";
-import type { SessionPlan } from "../owned-sessions.ts";
+import { type StoredDelivery, type StoredWebhook } from "../../domain/webhook.ts";
+import { eventOfPlan, type SessionPlan } from "../owned-sessions.ts";
 import type { WebhookTable } from "../schema.ts";
 import type { ClaimedDelivery, DeliveryClaim, Page, WebhookStore } from "../store.ts";
 import type { Pool, Row } from "./connections.ts";
@@ -8,10 +8,10 @@ import { Values } from "./session-lists.ts";
 import { fromArrays, toArrays } from "./single-row-statements.ts";
 import { arrayOf, type Tables, toText } from "./tables.ts";
 
-/** Milliseconds after which a claim is over though its process lives: far longer than an attempt takes. */
+/** Milliseconds after which a claim expires even if its process is alive: far longer than an attempt takes. */
 const LEASE_MS = 60_000;
 const REMOVED_AT_ONCE = 1000;
-/** The pool does not wait for the disk. What is answered to people does. */
+/** The pool does not wait for the disk; what people are told is stored must. */
 const DURABLE = "set_config('synchronous_commit', 'on', true)";
 const isFree = (alias: string): string =>
   `(${alias}.claimed_until is null or ${alias}.claimed_until < now() or ${alias}.claimed_by not in (select node_no from workers))`;
@@ -26,8 +26,8 @@ const CHANGED_BY_ATTEMPT = [
 ] as const satisfies (keyof StoredDelivery)[];
 
 /**
- * Webhooks of the shared store. HOOKS-1 is kept by a trigger on `agent_state` (`migrations.sql`), HOOKS-2 by a lease that ends with
- * its process: every process may deliver. A process is told of what it committed itself, and looks for the rest from time to time.
+ * Webhooks of the shared store. A trigger on `agent_state` (`migrations.sql`) keeps HOOKS-1, a lease that ends with its process keeps
+ * HOOKS-2. Every process may deliver: it hears of its own commits at once and polls for the rest.
  */
 export class PostgresWebhooks implements WebhookStore {
   readonly due = new Emitter();
@@ -43,12 +43,12 @@ export class PostgresWebhooks implements WebhookStore {
 
   /** Called after each commit. */
   committed(plans: readonly SessionPlan[]): void {
-    if (plans.some(({ last, session }) => eventOf(last, session) !== null)) this.due.emit();
+    if (plans.some((plan) => eventOfPlan(plan) !== null)) this.due.emit();
   }
 
   async put(webhook: StoredWebhook): Promise<StoredWebhook> {
     const { webhook_id } = webhook;
-    // What is left of one that was removed while its process died is not this one's.
+    // Remains of a webhook of the same id whose removal was cut short do not belong to this one.
     await this.#pool.query(
       "delete from webhook_deliveries where webhook_id = $1 and not exists (select 1 from webhooks where webhook_id = $1)",
       toText(webhook_id),
@@ -66,7 +66,7 @@ export class PostgresWebhooks implements WebhookStore {
     webhook_id: string,
     { secret, former_until }: { secret: string; former_until: string },
   ): Promise<StoredWebhook | null> {
-    // A repeated statement finds the new secret in place.
+    // If the statement is repeated, the new secret is already there.
     const rows = await this.#pool.query(
       `update webhooks r set secret = $2, former_secret = case when r.secret = $2 then r.former_secret else r.secret end,
          former_secret_until = $3 where r.webhook_id = $1 returning ${this.#tables.selected("webhooks", "r")}, ${DURABLE}`,
@@ -88,7 +88,7 @@ export class PostgresWebhooks implements WebhookStore {
   async remove(webhook_id: string): Promise<boolean> {
     const id = toText(webhook_id);
     const removed = await this.#pool.query(`delete from webhooks where webhook_id = $1 returning ${DURABLE}`, id);
-    // Only now: from here on no commit adds one.
+    // Only now, because no commit adds one from here on.
     await this.#pool.query("delete from webhook_deliveries where webhook_id = $1", id);
     return removed.length > 0;
   }

@@ -6,13 +6,13 @@ import type { PostgresReads } from "./postgres-reads.ts";
 import { arrayOf, LIVE, toText } from "./tables.ts";
 
 /**
- * Who owns which session, as the database has it.
+ * Session ownership in the database.
  *
- * OWNERS-1  A claim whose answer was lost may have gone through; then this process owns sessions that nobody in it knows, and
- *           nobody would run them. So before the next claim what is owned and not known is given up.
- * OWNERS-2  `owner_died` is set where a dead owner's session is freed, and is unset by a release and by every commit. A claim
- *           only reads it, so that a claim whose answer was lost does not lose the sign.
- * OWNERS-3  A process that lost its connections is taken for dead as well, and comes back as the same node. `died_node_no` tells.
+ * OWNERS-1  A claim whose answer was lost may have taken effect, so that this process owns sessions it does not know of and nobody
+ *           runs them. Before the next claim, sessions that are owned but unknown are released.
+ * OWNERS-2  `owner_died` is set when a dead owner's session is freed, and cleared by a release and by every commit. A claim only
+ *           reads it, so that a claim whose answer was lost does not lose it.
+ * OWNERS-3  A process that only lost its connections is declared dead as well, and comes back as the same node: `died_node_no`.
  */
 export class SessionClaims {
   readonly #pool: Pool;
@@ -28,7 +28,7 @@ export class SessionClaims {
     this.#owned = owned;
   }
 
-  /** OWNERS-1. This process may own what it does not know. */
+  /** OWNERS-1. This process may own sessions that it does not know of. */
   doubt(): void {
     this.#inDoubt = true;
   }
@@ -40,7 +40,7 @@ export class SessionClaims {
       this.#inDoubt = true;
       if (!(error instanceof EverstepError) || error.code === "store_closed") throw error;
     }
-    // A connection that the server ended is only noticed when it is used; a fresh one tells whether the server is there.
+    // A connection that the server closed is noticed only when it is used; a fresh one tells whether the server is there.
     return this.#claimFree(worker, limit);
   }
 
@@ -75,7 +75,7 @@ export class SessionClaims {
     return (await this.#own(rows, worker))[0] ?? null;
   }
 
-  /** Takes in sessions that became this process's together with their first action. */
+  /** Loads sessions that this process came to own by claiming their first action. */
   async adopt(worker: string, session_ids: string[]): Promise<void> {
     const rows = await this.#pool.query(
       `select ${this.#reads.sessionColumns} from agent_state s
@@ -87,7 +87,7 @@ export class SessionClaims {
     await this.#own(rows, worker);
   }
 
-  /** One that another call is just claiming may be among them: its first commit is fenced then, and it is claimed anew. */
+  /** May release a session that another call is claiming right now: its first commit is then fenced, and it is claimed again. */
   async #giveUpUnknown(worker: string): Promise<void> {
     await this.#pool.query(
       `update agent_state set owner = null, node_no = null, epoch = epoch + 1, step_started_at = null
@@ -119,7 +119,7 @@ export class SessionClaims {
     return rows.length;
   }
 
-  /** Everything that this process has: it is going. */
+  /** Releases everything, because the process is stopping. */
   async releaseAll(): Promise<void> {
     await this.#pool.query(
       `with gone as (delete from workers where node_no = $1),
@@ -134,7 +134,7 @@ export class SessionClaims {
     return (await this.#reads.loadSessions(rows)).flatMap(
       ({ session, chain, error_rows, epoch, revision, after_crash }) => {
         this.#owned.add({ session, owner: { worker, epoch, revision }, after_crash }, chain, error_rows);
-        // Loading takes a while: what was written here meanwhile is newer than what was read.
+        // Rows written here while loading are newer than what was read.
         return this.#owned.get(session.session_id) ?? [];
       },
     );

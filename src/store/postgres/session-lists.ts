@@ -7,35 +7,35 @@ import { arrayOf, fromJson, fromText, type InputColumn, type Scalar, toText } fr
 
 export type SessionCounts = StoreCounts["sessions"];
 export type ListFilter = Omit<SummaryFilter, "q">;
-/** A further condition on `agent_state s`. */
+/** One more condition on `agent_state s`. */
 type Condition = (values: Values) => string;
 
 /** The values of a statement, in the order of their parameters. */
 export class Values {
   readonly list: Parameter[] = [];
 
-  /** The parameter that stands for the value. */
+  /** Adds a value and returns its parameter. */
   add(value: Parameter): string {
     this.list.push(value);
     return `$${this.list.length}`;
   }
 }
 
-/** Sessions are numbered as they are written, so the order of creation does not depend on clocks. */
+/** Sessions are numbered as they are inserted, so the order of creation does not depend on clocks. */
 const ORDERS: Readonly<Record<SessionSort, string>> = {
   created_at: "s.number desc",
-  // The period comes first because it is what the index has: see the migration.
+  // The period comes first because the index is on it: see migration 0007.
   updated_at: "s.updated_period desc, s.updated_at desc, s.number desc",
 };
 const PERIOD_MS = 10_000;
 
 /**
- * Which sessions a list shows, by indexes only, however many sessions there are.
+ * Pages of lists, read along indexes, so that the number of sessions does not matter.
  *
- * LISTS-1  A list by creation is read along an index that has all its equal conditions first, one stretch for each status, and
- *     the stretches are merged. So nothing is read that is not shown, but for the offset.
- * LISTS-2  Counts are kept by the database with each commit: `session_counts`, and what was appended to `session_count_changes`
- *     since. Both are read in one statement, so that the sum is exact at one moment.
+ * LISTS-1  A list by creation is read along an index whose first columns are the list's equality conditions: one index range for
+ *     each status, merged. So only rows that are shown are read, apart from the offset.
+ * LISTS-2  The database keeps counts with each commit: `session_counts`, plus the changes appended to `session_count_changes`
+ *     since. Both are read in one statement, so the sum is exact.
  */
 export class SessionLists {
   readonly #pool: Pick<Pool, "query">;
@@ -53,8 +53,8 @@ export class SessionLists {
   }
 
   /**
-   * The same of those that fulfil one more condition, which no index serves: rows are looked at until the page is full, but no more
-   * than `most` of each stretch. `isWhole` tells that a page which is not full has all there is.
+   * A page with one more condition that no index supports: rows are checked until the page is full, at most `most` of each index
+   * range. `isWhole` tells that a page that is not full is complete.
    */
   async walk(filter: ListFilter, most: number, condition: Condition): Promise<{ ids: string[]; isWhole: boolean }> {
     const { sort = "created_at", limit, offset } = filter;
@@ -91,7 +91,7 @@ export class SessionLists {
     );
   }
 
-  /** The statement for a page, over a table of sessions that fulfil all other conditions. */
+  /** The statement for a page of a table whose sessions meet all other conditions. */
   async pageOf(table: string, filter: ListFilter, values: Values, common: readonly string[] = []): Promise<string> {
     const { limit, offset, sort = "created_at", after } = filter;
     const order = ORDERS[sort];
@@ -114,7 +114,7 @@ export class SessionLists {
     if (agent_id !== undefined) changed.push(`agent_id = ${values.add(toText(agent_id))}`);
     if (moniker !== undefined) changed.push(`moniker = ${values.add(toText(moniker))}`);
     kept.push(`agent_key = ${values.add(keyOf(agent_id))}`);
-    // An agent's are not kept for all monikers together: it has few.
+    // An agent's counts are not kept for all monikers together: it has few monikers.
     if (agent_id === undefined || moniker !== undefined) kept.push(`moniker_key = ${values.add(keyOf(moniker))}`);
     const rows = await this.#pool.query(
       `select status, sum(count)::bigint as count from (
@@ -138,15 +138,24 @@ export function toCounts(rows: readonly Row[]): SessionCounts {
   return counts;
 }
 
-/** Of some statuses, or of all. */
+/** The sum over some statuses, or over all. */
 export const totalOf = (counts: SessionCounts, statuses: readonly SessionStatus[] = SESSION_STATUSES): number =>
   [...new Set(statuses)].reduce((sum, status) => sum + counts[status], 0);
 
 const keyOf = (name: string | undefined): string => (name === undefined ? "" : `=${toText(name)}`);
 
-/** What a list asks for beside statuses. */
+/** A filter's conditions, except for statuses. */
 export function conditions(
-  { agent_id, moniker, session_ids, needs_person, spawned_by }: ListFilter,
+  {
+    agent_id,
+    moniker,
+    session_ids,
+    needs_person,
+    spawned_by,
+    parent_session_id,
+    since,
+    sort = "created_at",
+  }: ListFilter,
   values: Values,
 ): string[] {
   const all: string[] = [];
@@ -155,25 +164,31 @@ export function conditions(
   if (session_ids) all.push(`s.session_id = any (${values.add(arrayOf(session_ids.map(toText)))}::text[])`);
   if (needs_person) all.push("s.needs_person");
   if (spawned_by !== undefined) all.push(`s.spawner_id = ${values.add(toText(spawned_by))}`);
+  if (parent_session_id !== undefined) all.push(`s.parent_session_id = ${values.add(toText(parent_session_id))}`);
+  if (since !== undefined) all.push(`s.${sort} >= ${values.add(since)}::timestamptz`);
+  if (since !== undefined && sort === "updated_at")
+    all.push(`s.updated_period >= ${values.add(Math.floor(Date.parse(since) / PERIOD_MS))}::bigint`);
   return all;
 }
 
+/** Whether the sessions are named one by one, or by the one that they came from. */
+export const isOfFew = ({ session_ids, spawned_by, parent_session_id }: ListFilter): boolean =>
+  session_ids !== undefined || spawned_by !== undefined || parent_session_id !== undefined;
+
 export const toWhere = (all: readonly string[]): string => (all.length > 0 ? `where ${all.join(" and ")}` : "");
 
-/** LISTS-1. The conditions of each stretch. */
-function stretchesOf(
-  { statuses, sort, agent_id, moniker, needs_person, session_ids, spawned_by }: ListFilter,
-  values: Values,
-): string[][] {
+/** LISTS-1. The conditions of each index range. */
+function stretchesOf(filter: ListFilter, values: Values): string[][] {
+  const { statuses, sort, agent_id, moniker, needs_person } = filter;
   if (statuses?.length === 0) return [["false"]];
-  const hasIndexWithStatus = sort !== "updated_at" && !needs_person && !session_ids && spawned_by === undefined;
+  const hasIndexWithStatus = sort !== "updated_at" && !needs_person && !isOfFew(filter);
   const isOfMoniker = moniker !== undefined && agent_id === undefined;
   const apart = hasIndexWithStatus ? (statuses ?? (isOfMoniker ? SESSION_STATUSES : undefined)) : undefined;
   if (apart) return [...new Set(apart)].map((status) => [`s.status = ${values.add(status)}`]);
   return [statuses ? [`s.status = any (${values.add(arrayOf(statuses))}::text[])`] : []];
 }
 
-/** `number` is null where the session is gone. */
+/** `number` is null if the session is gone. */
 type Place = { number: number | null; at: string };
 
 function beyond(sort: SessionSort, { number, at }: Place, values: Values): string {
@@ -191,32 +206,32 @@ function beyond(sort: SessionSort, { number, at }: Place, values: Values): strin
 /** See `SessionSummaries`. */
 export type FoundSessions = { session_ids: string[]; total: number; counts: SessionCounts; exact: boolean };
 
-/** Sessions that are looked at to tell how to search. */
+/** How many sessions are sampled to decide how to search: the newest, and any others. */
 const NEWEST = 200;
 const OTHERS = 100;
-/** How long they are kept, in milliseconds. */
+/** How long the sample of others is kept, in milliseconds. */
 const OTHERS_MS = 60_000;
 const STALE_PAGE = 2000;
-/** Where more are expected to match, they are not counted. */
+/** If more matches than this are expected, they are not counted. */
 const MOST_COUNTED = 4000;
-/** How many times the sessions that should be enough are looked at. */
+/** By how much the estimate of rows to walk is multiplied. */
 const MARGIN = 3;
-/** Parts of the text that are looked up in the index: with the rarest, few sessions are left to look at. */
+/** How many parts of the text are looked up in the index: the rarest ones leave few sessions to check. */
 const MOST_PARTS = 4;
 
-/** A result that is a text is only read as far as lists show and search it. */
+/** Only the beginning of a text result is read: as much as lists show and search. */
 export const RESULT_BEGINNING = `case when jsonb_typeof(s.result) = 'string' then to_jsonb(left(s.result #>> '{}', 301)) else s.result end as result`;
-/** What the text of a session is made of. */
+/** The columns that a session's searched text is made from. */
 const TEXT_COLUMNS = `s.session_id, s.number, s.revision, s.agent_id, s.moniker, ${RESULT_BEGINNING}`;
 
 /**
  * Sessions by a part of their text.
  *
- * SEARCH-1  `session_search` has each session's text as it was a while ago, with an index of its parts; `session_search_stale` names those
- *     whose text may have changed since, and a trigger sees to it. These few are read from their rows. So what is found is exact,
- *     and a step writes no index.
- * SEARCH-2  The stale ones are read first. One that becomes stale after that is found by the text that it had.
- * SEARCH-3  Of many matches a page is found by walking along the list; they are not counted then, and the answer says so.
+ * SEARCH-1  `session_search` has each session's text as of a while ago, with an index of its parts. A trigger records sessions whose
+ *     text may have changed since in `session_search_stale`; those few are read from their rows. So results are exact although a
+ *     step updates no text index.
+ * SEARCH-2  The stale ones are read first. A session that becomes stale after that is found by its earlier text.
+ * SEARCH-3  If there are many matches, the page is found by walking along the list; then they are not counted, and the answer says so.
  */
 export class SessionSearch {
   readonly #pool: Pick<Pool, "query">;
@@ -228,7 +243,7 @@ export class SessionSearch {
     this.#lists = lists;
   }
 
-  /** The text that is looked for is folded and not empty. */
+  /** `text` is folded and not empty. */
   async find(filter: ListFilter, text: string): Promise<FoundSessions> {
     const searched = storable(text);
     const [stale, sample] = await Promise.all([this.#stale(searched), this.#sample(searched)]); // SEARCH-2
@@ -237,7 +252,7 @@ export class SessionSearch {
     return walked ?? this.#findAll(filter, searched, stale, sample.rarest);
   }
 
-  /** Mostly few; after a migration all, until they are indexed. */
+  /** Usually few; after a migration all, until they are indexed. */
   async #stale(searched: string): Promise<Stale> {
     const stale: Stale = { all: [], matching: [] };
     for (let last = ""; ; ) {
@@ -256,28 +271,30 @@ export class SessionSearch {
   }
 
   /**
-   * How many sessions are expected to match, and which parts of the text lead to the fewest. The newest tell the first, as they are
-   * what would be walked along; but ids of about the same time are alike, so any others tell the second.
+   * Estimates how many sessions match and which parts of the text are rarest. The newest sessions give the share, as they are walked
+   * first; rarity is judged by random ones, because ids of about the same time are alike. A single match among the newest may be the
+   * very session that is looked for, so it counts only if a random one matches as well.
    */
   async #sample(searched: string): Promise<Sample> {
     const others = await this.#readOthers();
     const [row] = await this.#pool.query(
-      `select count(*) filter (where n.fits)::float / greatest(1, count(*)) as share,
+      `select count(*) filter (where n.fits)::integer as matches, count(*)::integer as newest,
          (select max(number) from session_search) - (select min(number) from session_search) + 1 as sessions
        from (select strpos(m.text, $1) > 0 as fits from session_search m order by m.number desc limit ${NEWEST}) n`,
       searched,
     );
-    const { share, sessions } = row as { share: number; sessions: number | null };
+    const { matches, newest, sessions } = row as { matches: number; newest: number; sessions: number | null };
+    const isRare = matches === 0 || (matches === 1 && !others.some((text) => text.includes(searched)));
     const parts = partsOf(searched).map((part) => ({
       part,
       count: others.filter((text) => text.includes(part)).length,
     }));
     parts.sort((a, b) => a.count - b.count);
     const rare = parts.filter(({ count }, at) => at === 0 || count < others.length / 10).slice(0, MOST_PARTS);
-    return { share, sessions: sessions ?? 0, rarest: rare.map(({ part }) => part) };
+    return { share: isRare ? 0 : matches / newest, sessions: sessions ?? 0, rarest: rare.map(({ part }) => part) };
   }
 
-  /** Texts of any sessions: what is rare among them stays so for a while. */
+  /** Texts of random sessions, cached: what is rare among them stays rare for a while. */
   async #readOthers(): Promise<string[]> {
     if (performance.now() < this.#others.until) return this.#others.texts;
     const rows = await this.#pool.query(
@@ -314,11 +331,13 @@ export class SessionSearch {
     };
   }
 
-  /** SEARCH-3. One more than the page tells whether there are more. Null where too few are found that way. */
+  /** SEARCH-3. Reads one row more than the page, to know whether there are more. Null if too few are found this way. */
   async #walk(filter: ListFilter, searched: string, stale: Stale, most: number): Promise<FoundSessions | null> {
     const matches = (values: Values): string =>
-      `(s.number = any (${values.add(arrayOf(stale.matching))}::bigint[]) or exists (select 1 from session_search m
-         where m.number = s.number and strpos(m.text, ${values.add(searched)}) > 0 and m.number <> all (${values.add(arrayOf(stale.all))}::bigint[])))`;
+      // A value for each row, not `exists`: that is planned as a join, which reads all texts before the first row is looked at.
+      `(s.number = any (${values.add(arrayOf(stale.matching))}::bigint[]) or coalesce((
+         select strpos(m.text, ${values.add(searched)}) > 0 and m.number <> all (${values.add(arrayOf(stale.all))}::bigint[])
+         from session_search m where m.number = s.number), false))`;
     const { statuses, after, limit, offset, ...anyStatus } = filter;
     const page = await this.#lists.walk({ ...filter, limit: limit + 1 }, most, matches);
     if (page.ids.length <= limit && !page.isWhole) return null;
@@ -339,10 +358,10 @@ export class SessionSearch {
   }
 }
 
-/** What a few sessions tell of all: which share of the newest match, how many there are, the rarest parts of the text. */
+/** The share of the newest sessions that match, the number of all sessions, and the rarest parts of the text. */
 type Sample = { share: number; sessions: number; rarest: string[] };
 
-/** Null where it is cheaper to read all that match by the index, which takes about three times as long for each. */
+/** Null if it is cheaper to read all matches by the index, which costs about three times as much per row. */
 function rowsToWalk({ share, sessions }: Sample, { limit, offset }: ListFilter): number | null {
   const expected = share * sessions;
   const enough = (offset + limit + 1) / share;
@@ -351,7 +370,7 @@ function rowsToWalk({ share, sessions }: Sample, { limit, offset }: ListFilter):
 
 type Stale = { all: number[]; matching: number[] };
 
-/** The text of a row of `TEXT_COLUMNS` as it is stored and compared. */
+/** The searched text of a row of `TEXT_COLUMNS`, as it is stored and compared. */
 const textOf = ({ session_id, agent_id, moniker, result }: Row): string =>
   storable(
     searchedText({
@@ -362,20 +381,20 @@ const textOf = ({ session_id, agent_id, moniker, result }: Row): string =>
     }),
   );
 
-/** The server's texts hold no zero character and no half of a pair. */
+/** PostgreSQL's texts hold no zero character and no half of a surrogate pair. */
 const storable = (text: string): string => text.replaceAll("\u0000", "\ufffd").toWellFormed();
 
 const LONGEST_PART = 3;
 const LENGTHS = [1, 2, LONGEST_PART];
 
-/** The parts that a text is looked up by: all of three characters, or the text itself where it is shorter. */
+/** The parts by which a text is looked up: all of three characters, or the text itself if it is shorter. */
 function partsOf(searched: string): string[] {
   const characters = Array.from(searched);
   const starts = characters.slice(0, Math.max(1, characters.length - LONGEST_PART + 1));
   return [...new Set(starts.map((_, from) => characters.slice(from, from + LONGEST_PART).join("")))];
 }
 
-/** All parts of up to three characters as the index has them. Different parts may share a number: the text decides. */
+/** Hashes of all parts of up to three characters. Different parts may share a hash: the text itself is compared too. */
 function gramsOf(text: string): Scalar[] {
   const codes = codesOf(text);
   const grams = new Set<number>();
@@ -398,23 +417,23 @@ function gramAt(codes: readonly number[], from: number, length: number): number 
 }
 
 export type UpkeepTuning = {
-  /** How often what lists go by is brought up to date, in milliseconds. 5,000 by default. */
+  /** How often counts and search texts are brought up to date, in milliseconds. 5,000 by default. */
   upkeep_ms: number;
 };
 export const UPKEEP_TUNING: UpkeepTuning = { upkeep_ms: 5000 };
 
-/** Milliseconds for which a process that began keeps the others from it, should it die meanwhile. */
+/** How long a process has the turn, in milliseconds, in case it dies meanwhile. */
 const TURN_MS = 30_000;
 const MOST_CHANGES = 10_000;
 const MOST_TEXTS = 500;
 
 /**
- * Keeps small what reads of lists go through beside the indexes: changes of counts are added up, texts that changed are indexed.
- * Reads are exact without it, only slower, so nothing waits for it and it may fail.
+ * Background work for lists: adds up changes of counts and indexes texts that changed. Without it reads are slower but still exact,
+ * so nothing waits for it and it may fail.
  *
- * UPKEEP-1  One process at a time does it. Another may begin when the first one is late: each statement is right by itself.
- * UPKEEP-2  A text is indexed only as the revision that it was read from, with the session's row locked; otherwise it stays stale.
- *     Rows that others have locked are left for later, so that no commit can wait for this one in a circle.
+ * UPKEEP-1  One process at a time does it. If that one is late, another may start: each statement is correct by itself.
+ * UPKEEP-2  A text is indexed only if the session, with its row locked, still has the revision that the text was made from;
+ *     otherwise it stays stale. Rows that others have locked are skipped, so that no deadlock with a commit is possible.
  */
 export class ListUpkeep {
   readonly #pool: Pool;
@@ -430,7 +449,7 @@ export class ListUpkeep {
 
   start(): void {
     if (this.#stopped) return;
-    // Not all processes at once.
+    // Spread out, so that the processes do not all try at once.
     const wait = this.#every_ms * (0.75 + Math.random() / 2);
     this.#timer = setTimeout(() => {
       this.#running = this.run()
@@ -439,14 +458,14 @@ export class ListUpkeep {
     }, wait).unref();
   }
 
-  /** Waits for the statement that is under way. */
+  /** Waits for the run that is under way. */
   async stop(): Promise<void> {
     this.#stopped = true;
     clearTimeout(this.#timer);
     await this.#running;
   }
 
-  /** All that there is to do now, unless another process does it. */
+  /** Does all there is to do now, unless another process is at it. */
   async run(): Promise<void> {
     if (!(await this.#takeTurn())) return; // UPKEEP-1
     await this.#addUpCounts();
@@ -491,7 +510,7 @@ export class ListUpkeep {
   }
 }
 
-/** What two processes take at once is not the same, and they write in one order. */
+/** Two processes at once take different changes, and write in the same order. */
 const ADD_UP = `
 with taken as (
   delete from session_count_changes where number in (
@@ -516,7 +535,7 @@ const COLUMNS: readonly InputColumn[] = [
   { name: "grams", sql_type: "text" },
 ];
 
-/** UPKEEP-2. Written so that rows are found by their keys, whatever the planner thinks of tables that have just grown. */
+/** UPKEEP-2. Written so that rows are found by key even if the planner's statistics are outdated. */
 const INDEX = `
 with i as materialized (${fromArrays(COLUMNS, 1)}),
 mine as materialized (
@@ -529,7 +548,7 @@ written as (
   on conflict (number) do update set text = excluded.text, grams = excluded.grams where x.text <> excluded.text)
 delete from session_search_stale where session_id = any (array(select session_id from mine))`;
 
-/** Rows that one statement deletes at most, so that none holds its locks for long. */
+/** How many sessions or conversations one statement deletes, so that it does not hold its locks for long. */
 const AT_ONCE = 500;
 
 export async function prune(pool: Pool, before: string): Promise<Pruned> {
@@ -545,7 +564,7 @@ async function repeat(pool: Pool, statement: string, before: string): Promise<nu
   }
 }
 
-/** Forks go before what they were taken from. Actions that were never claimed keep their session. */
+/** Forks are deleted before their parents. A session with pending actions is kept. */
 const SESSIONS = `
 with old as materialized (
   select s.session_id from agent_state s
@@ -556,6 +575,7 @@ with old as materialized (
 steps as (delete from agent_steps t using old o where t.session_id = o.session_id),
 actions as (delete from queue q using old o where q.session_id = o.session_id),
 cursors as (delete from session_cursors c using old o where c.session_id = o.session_id),
+ranges as (delete from archived_ranges r using old o where r.owner_id = o.session_id and r.kind = 'steps'),
 sessions as (delete from agent_state s using old o where s.session_id = o.session_id returning 1)
 select count(*)::integer as count from sessions`;
 
@@ -567,6 +587,8 @@ with old as materialized (
     and not exists (select 1 from agent_state s where s.conversation_id = c.conversation_id)
   order by c.conversation_id limit $2 for update skip locked),
 messages as (delete from conversation_messages m using old o where m.conversation_id = o.conversation_id),
+keys as (delete from archived_messages m using old o where m.conversation_id = o.conversation_id),
+ranges as (delete from archived_ranges r using old o where r.owner_id = o.conversation_id and r.kind = 'messages'),
 numbers as (delete from conversation_numbers n using old o where n.conversation_id = o.conversation_id),
 participants as (delete from conversation_participants p using old o where p.conversation_id = o.conversation_id),
 conversations as (delete from conversations c using old o where c.conversation_id = o.conversation_id returning 1)

@@ -2,20 +2,29 @@ import type { Action } from "../../domain/action.ts";
 import { isLive, type Session } from "../../domain/session.ts";
 import type { SessionPlan } from "../owned-sessions.ts";
 import type { TableName } from "../schema.ts";
+import type { StoredState } from "../state-delta.ts";
 import type { Batch } from "../store.ts";
-import { arrayOf, type InputColumn, type Scalar, type Tables, toIndexedWords, toText } from "./tables.ts";
+import {
+  arrayOf,
+  columnArray,
+  type InputColumn,
+  NO_VALUES,
+  type Scalar,
+  type Tables,
+  toIndexedWords,
+  toText,
+} from "./tables.ts";
 
-/** Which attempt of which group a statement is. */
+/** Identifies an attempt at writing a group. */
 export type WriteAttempt = { node_no: number; writer_no: number; attempt: number; group_no: number };
 export type Statement = { text: string; parameters: Scalar[] };
 
 /**
- * A statement that writes a group: what every one has beside its own parts, which name what they refuse in `refused`, with a
- * batch, a reason and an id.
+ * Wraps the parts of a statement that writes a group. The parts list what they refuse in `refused`: batch, reason and id.
  *
- * GROUP-1  It writes nothing where the writer was given another attempt number meanwhile: an old statement that is still on
- *          its way when its connection is given up cannot come after the new one. So all it writes depends on the gate.
- * GROUP-2  What was refused is kept in `writers` by the same transaction, for when the answer is lost.
+ * GROUP-1  It writes nothing if the writer has been given another attempt number meanwhile, so that a statement whose connection
+ *          was given up cannot take effect after the next one. Everything it writes depends on `gate`.
+ * GROUP-2  The same transaction stores what was refused in `writers`, in case the answer is lost.
  */
 export const groupText = (parts: readonly string[], answers: readonly string[] = []): string =>
   `with ${[GATE, ...parts, RECEIPT].join(",\n")}\n${[...ANSWERS, ...answers].join("\nunion all ")}`;
@@ -38,16 +47,14 @@ export const attemptParameters = ({ node_no, writer_no, attempt, group_no }: Wri
 ];
 export const FIRST_FREE_PARAMETER = 5;
 
-/** The rows as arrays, one for each column. */
+/** Turns rows into arrays, one for each column. */
 export function toArrays(columns: readonly InputColumn[], rows: readonly (readonly Scalar[])[]): string[] {
-  return columns.map(({ default_value }, at) =>
-    arrayOf(rows, (row) => (row[at] === default_value ? null : (row[at] as Scalar))),
-  );
+  return columns.map(({ default_value }, at) => columnArray(rows, at, default_value));
 }
 
 /**
- * The rows again, from arrays that begin with a parameter of this number. Arrays that are shorter than the first one are
- * filled up with nulls; the first must have none.
+ * Turns the arrays back into rows, in SQL; they start at the parameter of this number. Arrays that are shorter than the first are
+ * padded with nulls, so the first must be complete.
  */
 export function fromArrays(columns: readonly InputColumn[], first: number): string {
   const arrays = columns.map(({ sql_type }, at) => `$${first + at}::${sql_type}[]`);
@@ -62,7 +69,7 @@ const inputValue = ({ name, default_value }: InputColumn): string => {
 
 const literal = (value: Scalar): string => (typeof value === "string" ? `'${value}'` : String(value));
 
-/** The place of the step row that succeeded: after every attempt that failed. */
+/** The `place` of a step that succeeded: after all failed attempts. */
 export const OK_ROW_ORDER = 2_147_483_647;
 
 /** See `InputColumn`. */
@@ -73,7 +80,6 @@ export const DEFAULT_VALUES: Partial<Record<TableName, Readonly<Record<string, S
     pending_guidance: "[]",
     pending_action_ids: "[]",
     tokens_used: 0,
-
     cost_usd: 0,
   },
   agent_steps: {
@@ -85,18 +91,19 @@ export const DEFAULT_VALUES: Partial<Record<TableName, Readonly<Record<string, S
     cost_usd: 0,
     attempts: 1,
     calls: "[]",
+    crashes: 0,
   },
   queue: { metadata: "{}", urgency: 0, attempts: 0 },
 };
 
 /**
- * What a step that is all of its commit does to each field of its session.
+ * What a commit that is only a step does to each field of its session.
  *
- * - `immutable`: it never changes after the session's creation
- * - `unchanged`: a commit that changes it takes the statement for any batch; so does one of a field that is not in this list
- * - `sent`: it has a parameter of its own
- * - `cleared`: it becomes null
- * - `stepped`: the step's row tells it
+ * - `immutable`: never changes after the session's creation
+ * - `unchanged`: stays as it is; a commit that changes it needs the statement for any batch
+ * - `sent`: has a parameter of its own
+ * - `cleared`: becomes null
+ * - `stepped`: comes from the step's row
  */
 const SESSION_IN_STEP = {
   session_id: "immutable",
@@ -113,16 +120,17 @@ const SESSION_IN_STEP = {
   question: "unchanged",
   wake_at: "unchanged",
   rests_since: "unchanged",
-  status: "sent",
+  // Triggers and a computed column hang on these three: a statement that does not name them spares every step their cost.
+  status: "unchanged",
+  stop_reason: "unchanged",
+  pause_reason: "unchanged",
   result: "sent",
   pending_guidance: "sent",
   pending_action_ids: "sent",
   tokens_used: "sent",
   cost_usd: "sent",
   last_error: "cleared",
-  stop_reason: "cleared",
   ended_at: "cleared",
-  pause_reason: "cleared",
   started_attempt: "cleared",
   retry_at: "cleared",
   step_started_at: "cleared",
@@ -139,8 +147,13 @@ const sessionFields = (change: (typeof SESSION_IN_STEP)[keyof Session]): string[
 export const IMMUTABLE_COLUMNS: ReadonlySet<string> = new Set(sessionFields("immutable"));
 const CLEARED = sessionFields("cleared") as (keyof Session)[];
 const SENT = sessionFields("sent");
+/** A column that nobody thought of here, such as one that a later version adds, counts as `unchanged`. */
+const changeInStep = (name: string): string => SESSION_IN_STEP[name as keyof Session] ?? "unchanged";
 
-/** What a request that takes effect as it is written may change of its session: whether it goes on. */
+/** Columns of a step that come from how its state is stored. */
+const STORED_STATE: ReadonlySet<string> = new Set<keyof StoredState>(["state", "state_kind", "base_iteration"]);
+
+/** The fields of its session that a request which takes effect at once may change. */
 const STATUS_FIELDS = [
   "status",
   "stop_reason",
@@ -149,7 +162,7 @@ const STATUS_FIELDS = [
   "updated_at",
 ] as const satisfies (keyof Session)[];
 
-/** What such a request is once it is written. */
+/** The fields that such a request always has. */
 const SETTLED = {
   processed: true,
   outcome: "ok",
@@ -159,48 +172,87 @@ const SETTLED = {
   consumed_iteration: null,
 } as const satisfies Partial<Action>;
 
-/** Columns of the other row that the session's tell. */
+/** Columns of the other row that come from the session. */
 const OF_SESSION = ["session_id", "agent_id"];
 
-/** In all of these `i` is the row of input, and in the first two `s` its session. */
+/** The SQL of an input column's value: of the input row, or the constant that all rows have. */
+type InputValue = (name: string) => { sql: string; isNull: boolean };
+
+/** In these, `i` is the input row; in the first two, `s` is its session. */
 type Parts = {
-  /** What changes of the session. */
-  set: string;
-  /** Where that may be, beside that the session is this process's. */
+  /** The session's new values. */
+  set: (value: InputValue) => string;
+  /** A condition for the update, besides ownership. */
   when: string;
-  /** What else is written: a table with the columns that have a value of their own, and those that the input has. */
+  /** The table of the other row, its columns with a fixed value, and those taken from the input. */
   into: TableName;
   constants: Readonly<Record<string, Scalar>>;
   sent: readonly string[];
   /** Why a row is refused. */
   reason: string;
+  /** The columns that usual groups have values for. Without it, all columns are always sent: groups are too small to gain. */
+  usual?: readonly string[];
 };
 
+/** How many texts a statement may have; each takes memory of the server and time to plan. */
+const MOST_TEXTS = 24;
+
 /**
- * A statement for many batches of which each changes one session and writes one other row. It looks at each session once, writes
- * what changed of it, and takes the other row from the same input.
+ * A statement for many batches that each update one session and insert one other row, both from the same input row. It reads each
+ * session once.
  *
- * The owner is compared in a way that no index serves: sessions are to be found by their ids, not among all that are owned.
+ * Every column costs the server time in each row. So one for which no row of a group has a value, or none but the default, is a
+ * constant of the statement's text. Groups are alike, so there are few texts; once there are many, all columns are sent.
  */
-function statement(columns: readonly InputColumn[], { set, when, into, constants, sent, reason }: Parts) {
-  const all = [{ name: "batch", sql_type: "integer" }, ...columns];
-  const names = [...OF_SESSION, ...Object.keys(constants), ...sent].join(", ");
-  const values = [...OF_SESSION, ...Object.values(constants).map(literal), ...sent].join(", ");
-  const text = groupText([
-    `i as materialized (${fromArrays(all, FIRST_FREE_PARAMETER)})`,
-    `moved as (update agent_state s set ${set}, revision = s.revision + 1, owner_died = false
-  from i where s.session_id = i.session_id and s.node_no is not distinct from $1 and s.epoch = i.epoch
-    and s.revision = i.revision and exists (select 1 from gate) and ${when}
-  returning s.agent_id, i.*)`,
-    `written as (insert into ${into} (${names}) select ${values} from moved)`,
-    `refused as materialized (select i.batch, ${reason} as reason, i.session_id as id from i
-  where i.session_id not in (select session_id from moved))`,
-  ]);
-  return (rows: readonly Scalar[][], attempt: WriteAttempt): Statement => {
-    const numbered = rows.map((row, batch) => [batch, ...row]);
-    return { text, parameters: [...attemptParameters(attempt), ...toArrays(all, numbered)] };
+function statement(columns: readonly InputColumn[], parts: Parts): SingleRowStatement["statement"] {
+  const everything = columns.map(() => true);
+  const usual = columns.map(({ name }) => OWNERSHIP_NAMES.has(name) || (parts.usual?.includes(name) ?? true));
+  const texts = new Map<string, string>();
+  const sentOf = (arrays: readonly string[]): readonly boolean[] => {
+    const isSent = arrays.map((array) => array !== NO_VALUES);
+    return parts.usual && (texts.size < MOST_TEXTS || texts.has(isSent.join())) ? isSent : everything;
+  };
+  return (rows, attempt) => {
+    const arrays = toArrays(columns, rows);
+    const isSent = rows.length === 0 ? usual : sentOf(arrays);
+    const key = isSent.join();
+    let text = texts.get(key);
+    if (text === undefined) texts.set(key, (text = statementText(columns, isSent, parts)));
+    const batches = arrayOf(rows.map((_, batch) => batch));
+    return { text, parameters: [...attemptParameters(attempt), batches, ...arrays.filter((_, at) => isSent[at])] };
   };
 }
+
+/** The owner is compared in a way that no index supports, so that sessions are found by id, not among all that are owned. */
+function statementText(columns: readonly InputColumn[], isSent: readonly boolean[], parts: Parts): string {
+  const { set, when, into, constants, sent, reason } = parts;
+  const input = columns.filter((_, at) => isSent[at]);
+  const inputNames = new Set(namesOf(input));
+  const constantOf = new Map(columns.map((column) => [column.name, constant(column)]));
+  const value: InputValue = (name) =>
+    inputNames.has(name)
+      ? { sql: `i.${name}`, isNull: false }
+      : { sql: constantOf.get(name) as string, isNull: constantOf.get(name) === NULL };
+  const names = [...OF_SESSION, ...Object.keys(constants), ...sent].join(", ");
+  const values = [...OF_SESSION, ...Object.values(constants).map(literal), ...sent.map((name) => value(name).sql)];
+  const returned = namesOf(input).filter((name) => sent.includes(name));
+  return groupText([
+    `i as materialized (${fromArrays([BATCH, ...input], FIRST_FREE_PARAMETER)})`,
+    `moved as (update agent_state s set ${set(value)}, revision = s.revision + 1, owner_died = false
+  from i where s.session_id = i.session_id and s.node_no is not distinct from $1 and s.epoch = i.epoch
+    and s.revision = i.revision and exists (select 1 from gate) and ${when}
+  returning s.agent_id, s.session_id${returned.map((name) => `, i.${name}`).join("")})`,
+    `written as (insert into ${into} (${names}) select ${values.join(", ")} from moved i)`,
+    `refused as materialized (select i.batch, ${reason} as reason, i.session_id as id from i
+  where (select count(*) from moved) < (select count(*) from i) and i.session_id not in (select session_id from moved))`,
+  ]);
+}
+
+const NULL = "null";
+const constant = ({ sql_type, default_value }: InputColumn): string =>
+  default_value === undefined ? NULL : `${literal(default_value)}::${sql_type}`;
+
+const BATCH: InputColumn = { name: "batch", sql_type: "integer" };
 
 const OWNERSHIP: readonly InputColumn[] = [
   { name: "session_id", sql_type: "text" },
@@ -208,10 +260,12 @@ const OWNERSHIP: readonly InputColumn[] = [
   { name: "revision", sql_type: "bigint" },
 ];
 
-/** Columns of a session go by another name in the input: the row beside it has columns of the same. */
+const OWNERSHIP_NAMES: ReadonlySet<string> = new Set(OWNERSHIP.map(({ name }) => name));
+
+/** The session's columns have another name in the input, because the other row has columns of the same name. */
 const ofSession = (name: string): string => `session_${name}`;
-const setFromInput = (names: readonly string[]): string =>
-  names.map((name) => `${name} = i.${ofSession(name)}`).join(", ");
+const setFromInput = (names: readonly string[], value: InputValue): string =>
+  names.map((name) => `${name} = ${value(ofSession(name)).sql}`).join(", ");
 
 const withDefaults = (table: TableName, columns: readonly InputColumn[]): InputColumn[] =>
   columns.map((column) => ({ ...column, default_value: DEFAULT_VALUES[table]?.[column.name] }));
@@ -225,39 +279,52 @@ const namesOf = (columns: readonly InputColumn[]): string[] => columns.map(({ na
 const asSessionColumns = (columns: readonly InputColumn[]): InputColumn[] =>
   columns.map((column) => ({ ...column, name: ofSession(column.name) }));
 
-/** A statement for one kind of batch: its row, null where a batch is of another kind, and the statement for many of them. */
+/** One kind of batch: `toRow` encodes a batch, or returns null if it is of another kind; `statement` writes many of them. */
 export type SingleRowStatement = {
   toRow: (batch: Batch, plans: readonly SessionPlan[]) => Scalar[] | null;
   statement: (rows: readonly Scalar[][], attempt: WriteAttempt) => Statement;
 };
 
+/** The columns that usual steps have values for: this text is planned before the first group comes. */
+const USUAL_IN_STEP = [
+  "iteration",
+  "session_result",
+  "id",
+  "created_at",
+  "step_token",
+  "next_step_token",
+  "text",
+  "latency_ms",
+  "moniker_version",
+  "state",
+  "base_iteration",
+  "words",
+];
+
 /** Most commits are a step and nothing else: its session goes on by one iteration. */
 export function stepStatement(tables: Tables): SingleRowStatement {
   const session = someOf(tables, "agent_state", (name) => SENT.includes(name));
+  const kept = tables.names("agent_state").filter((name) => changeInStep(name) === "unchanged");
   const constants = { place: OK_ROW_ORDER, status: "ok", error: null };
+  const state = someOf(tables, "agent_steps", (name) => STORED_STATE.has(name));
   const step = someOf(
     tables,
     "agent_steps",
-    (name) => !(name in constants) && !OF_SESSION.includes(name) && name !== "iteration",
+    (name) => !(name in constants) && !OF_SESSION.includes(name) && !STORED_STATE.has(name) && name !== "iteration",
   );
-  const sent = ["iteration", ...namesOf(step), "words"];
+  const sent = ["iteration", ...namesOf(step), ...namesOf(state), "words"];
   const toSession = tables.encoder("agent_state", namesOf(session));
   const toStep = tables.encoder("agent_steps", namesOf(step));
+  const toState = tables.encoder("agent_steps", namesOf(state));
   const resultAt = namesOf(session).indexOf("result");
   return {
     toRow(batch, plans) {
-      const plan = plainStep(batch, plans);
+      const plan = plainStep(batch, plans, kept);
       if (!plan) return null;
-      const { write, before, base_iteration, context, after, last } = plan;
+      const { write, before, last } = plan;
       const [{ step: row, stored }] = plan.steps as [SessionPlan["steps"][number]];
-      const sessionValues = toSession({
-        ...plan.session,
-        context,
-        base_iteration,
-        error_rows: after.error_rows,
-        spawner_id: null,
-      });
-      // A result that stays is not sent again.
+      const sessionValues = toSession(plan.session);
+      // An unchanged result is not sent again.
       if (plan.session.result === last.result) sessionValues[resultAt] = null;
       const { epoch, revision } = (write as Extract<typeof write, { kind: "update" }>).owner;
       return [
@@ -266,7 +333,8 @@ export function stepStatement(tables: Tables): SingleRowStatement {
         revision,
         before.iteration + 1,
         ...sessionValues,
-        ...toStep({ ...row, ...stored }),
+        ...toStep(row),
+        ...toState(stored),
         toIndexedWords(row.text),
       ];
     },
@@ -276,10 +344,12 @@ export function stepStatement(tables: Tables): SingleRowStatement {
         { name: "iteration", sql_type: "integer" },
         ...asSessionColumns(session),
         ...step,
+        ...state,
         { name: "words", sql_type: "tsvector" },
       ],
       {
         set: setByStep(namesOf(session)),
+        usual: USUAL_IN_STEP,
         when: "s.iteration = i.iteration - 1",
         into: "agent_steps",
         constants,
@@ -290,19 +360,27 @@ export function stepStatement(tables: Tables): SingleRowStatement {
   };
 }
 
-/** What a step changes of its session. */
-const setByStep = (columns: string[]): string =>
-  [
-    setFromInput(columns.filter((name) => name !== "result")),
-    `result = coalesce(i.${ofSession("result")}, s.result)`,
-    ...CLEARED.map((name) => `${name} = null`),
-    "iteration = i.iteration, step_token = i.step_token, next_step_token = i.next_step_token",
-    "updated_at = i.created_at, base_iteration = i.base_iteration, context = null",
-    `search_is_stale = s.search_is_stale or i.${ofSession("result")} is not null`,
-  ].join(", ");
+/** The session's new values after a step. A result that does not change is not named, so that no trigger looks at it. */
+const setByStep =
+  (columns: string[]): Parts["set"] =>
+  (value) => {
+    const result = value(ofSession("result"));
+    const setResult = `result = coalesce(${result.sql}, s.result), search_is_stale = s.search_is_stale or ${result.sql} is not null`;
+    return [
+      setFromInput(
+        columns.filter((name) => name !== "result"),
+        value,
+      ),
+      ...(result.isNull ? [] : [setResult]),
+      ...CLEARED.map((name) => `${name} = null`),
+      "iteration = i.iteration, context = null",
+      ...["step_token", "next_step_token", "base_iteration"].map((name) => `${name} = ${value(name).sql}`),
+      `updated_at = ${value("created_at").sql}`,
+    ].join(", ");
+  };
 
-/** The plan of a batch that is a step and nothing else; null where it is more, or where its session rests from now on. */
-function plainStep(batch: Batch, plans: readonly SessionPlan[]): SessionPlan | null {
+/** The plan of a batch that is only a step of a session that goes on; else null. */
+function plainStep(batch: Batch, plans: readonly SessionPlan[], kept: readonly string[]): SessionPlan | null {
   const [plan, more] = plans;
   if (!plan || more || plan.write.kind !== "update" || plan.steps.length !== 1) return null;
   if (batch.actions?.length || hasOtherRows(batch)) return null;
@@ -318,19 +396,22 @@ function plainStep(batch: Batch, plans: readonly SessionPlan[]): SessionPlan | n
     session.step_token === step.step_token &&
     session.next_step_token === step.next_step_token &&
     CLEARED.every((name) => session[name] === null) &&
-    onlyChanges(last, session, (name) => (SESSION_IN_STEP[name] ?? "unchanged") !== "unchanged");
+    areKept(kept, last, session);
   return goesOn ? plan : null;
 }
 
 /**
- * A request that takes effect as it is written, and changes only whether its session goes on: a pause, a resume. The
- * statement is small, because somebody waits for it.
+ * For a request that takes effect as it is written and changes only whether its session goes on, such as a pause or a resume. The
+ * statement is small because somebody is waiting for it.
  */
 export function controlStatement(tables: Tables): SingleRowStatement {
   const session = someOf(tables, "agent_state", (name) => (STATUS_FIELDS as readonly string[]).includes(name)).map(
-    // Its default is for steps.
+    // Without defaults: those are chosen for steps.
     ({ name, sql_type }) => ({ name, sql_type }),
   );
+  const kept = tables
+    .names("agent_state")
+    .filter((name) => name !== "context" && !(STATUS_FIELDS as readonly string[]).includes(name));
   const action = someOf(tables, "queue", (name) => !(name in SETTLED) && !OF_SESSION.includes(name));
   const toSession = tables.encoder("agent_state", namesOf(session));
   const toAction = tables.encoder("queue", namesOf(action));
@@ -341,24 +422,23 @@ export function controlStatement(tables: Tables): SingleRowStatement {
       const [settled, moreActions] = batch.actions ?? [];
       if (!batch.only_if_queue_empty || !plan || morePlans || !settled || moreActions || hasOtherRows(batch))
         return null;
-      const { write, last, steps, context, base_iteration, after } = plan;
+      const { write, last, steps } = plan;
       if (write.kind === "create" || steps.length > 0 || !isLive(plan.session.status)) return null;
       if (settled.session_id !== plan.session.session_id || !isSettled(settled)) return null;
-      if (!onlyChanges(last, plan.session, (name) => name === "context" || STATUS_FIELDS.includes(name as "status")))
-        return null;
+      if (!areKept(kept, last, plan.session)) return null;
       return [
         toText(plan.session.session_id),
         write.owner.epoch,
         write.owner.revision,
         plan.session.iteration,
-        ...toSession({ ...plan.session, context, base_iteration, error_rows: after.error_rows, spawner_id: null }),
+        ...toSession(plan.session),
         ...toAction(settled),
       ];
     },
     statement: statement(
       [...OWNERSHIP, { name: "session_iteration", sql_type: "integer" }, ...asSessionColumns(session), ...action],
       {
-        set: setFromInput(namesOf(session)),
+        set: (value) => setFromInput(namesOf(session), value),
         when: `s.iteration = i.session_iteration and not ${OTHERS_WAIT}`,
         into: "queue",
         constants: SETTLED,
@@ -372,9 +452,9 @@ export function controlStatement(tables: Tables): SingleRowStatement {
 const isSettled = (action: Action): boolean =>
   (Object.keys(SETTLED) as (keyof typeof SETTLED)[]).every((name) => action[name] === SETTLED[name]);
 
-/** Whether nothing of a session changed but what may: a field that nobody thought of counts as one that may not. */
-const onlyChanges = (last: Session, session: Session, mayChange: (name: keyof Session) => boolean): boolean =>
-  (Object.keys(session) as (keyof Session)[]).every((name) => session[name] === last[name] || mayChange(name));
+/** Whether these fields of a session are as its last commit left them. */
+const areKept = (names: readonly string[], last: Session, session: Session): boolean =>
+  names.every((name) => session[name as keyof Session] === last[name as keyof Session]);
 
 /** Whether a batch has more than sessions, steps and actions. */
 const hasOtherRows = ({ messages, cursors, participants, conversations, agent_configs }: Batch): boolean =>

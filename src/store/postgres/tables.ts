@@ -14,11 +14,11 @@ import {
   type TableName,
 } from "../schema.ts";
 
-/** A column of the rows that a statement is given, all rows of a column as one array. */
+/** A column of a statement's input. The values of all rows are sent as one array. */
 export type InputColumn = {
   name: string;
   sql_type: string;
-  /** What most rows have in it. It need not be sent, so the column must have no nulls. */
+  /** The value of most rows, which is sent as null. The column itself must not have nulls. */
   default_value?: Scalar | undefined;
 };
 
@@ -47,7 +47,7 @@ export const GUIDANCE = sqlList(GUIDANCE_TYPES);
 
 const NONE: ReadonlySet<string> = new Set();
 
-/** The tables of a schema as PostgreSQL has them: names and types of columns, and rows to values and back. */
+/** A schema's tables in PostgreSQL: column names and types, and the encoding of rows. */
 export class Tables {
   readonly #columns: Readonly<Record<TableName, readonly Column[]>>;
   readonly #input: Readonly<Record<TableName, readonly Column[]>>;
@@ -56,7 +56,7 @@ export class Tables {
   constructor(schema: Schema) {
     this.#columns = perTable((table) => columnsOf(schema, table));
     this.#input = perTable((table) => this.#columns[table].filter(({ name }) => name !== ASSIGNED[table]));
-    // States are rebuilt by whoever reads them.
+    // States are rebuilt by the reader.
     this.#port = perTable((table) => this.#columns[table].filter(({ isOwn, kind }) => !isOwn && kind !== "exact_json"));
   }
 
@@ -69,24 +69,24 @@ export class Tables {
     return this.#input[table].map(({ name }) => name);
   }
 
-  /** What a read of the table selects: every column, states as text. */
+  /** The select list for reads of the table: every column, states as text. */
   selected(table: TableName, alias: string): string {
     return this.#columns[table]
       .map(({ name, kind }) => (kind === "exact_json" ? `${alias}.${name}::text as ${name}` : `${alias}.${name}`))
       .join(", ");
   }
 
-  /** A row as values, in the order of `input`; null for those left out. */
+  /** Encodes a row in the order of `input`, with null for the columns that are left out. */
   toValues<Name extends TableName>(table: Name, row: InputRows[Name], leftOut = NONE): Scalar[] {
     return this.#input[table].map(({ name, kind }) =>
       leftOut.has(name) ? null : toValue(kind, (row as Record<string, unknown>)[name]),
     );
   }
 
-  /** Takes the values of some columns from a row. */
-  encoder<Name extends TableName>(table: Name, names: readonly string[]): (row: InputRows[Name]) => Scalar[] {
+  /** Returns a function that encodes some columns of a row. */
+  encoder(table: TableName, names: readonly string[]): (row: Readonly<Record<string, unknown>>) => Scalar[] {
     const columns = this.#input[table].filter(({ name }) => names.includes(name));
-    return (row) => columns.map(({ name, kind }) => toValue(kind, (row as Record<string, unknown>)[name]));
+    return (row) => columns.map(({ name, kind }) => toValue(kind, row[name]));
   }
 
   /** Columns that were not read are null. */
@@ -98,7 +98,7 @@ export class Tables {
 }
 
 function toValue(kind: Kind, value: unknown): Scalar {
-  // A document that is null is stored as none: nobody can tell the two apart.
+  // JSON null is stored as SQL null: readers cannot tell them apart.
   if (value === null || value === undefined) return null;
   if (kind === "json") return toJson(value);
   if (kind === "json_text") return toText(JSON.stringify(value));
@@ -112,21 +112,25 @@ function fromValue(kind: Kind, value: unknown): unknown {
   return kind === "text" ? fromText(value as string) : value;
 }
 
-/** A program of an earlier version writes plain texts into such a column; they are none. */
+/** Earlier versions write plain text into such a column; it is read as null. */
 function documentIn(text: string): JsonValue {
   const value = parseDefensively(fromText(text));
   return isObject(value) ? value : null;
 }
 
 /**
- * Values as PostgreSQL can hold them. Its texts cannot hold a zero character or half of a surrogate pair, nor can its
- * `jsonb`; such values are stored as JSON text within a text, behind a mark, and come back to the letter.
+ * PostgreSQL's `text` and `jsonb` cannot hold a zero character or half of a surrogate pair. Such values are stored as JSON text
+ * behind a mark and are read back exactly.
  */
 const MARK = "\u0001";
 const WRAPPED = "$json";
 const ZERO_OR_HALF_PAIR = /\\u(?:0000|d[89a-f])/i;
 
+/** Control characters and halves of surrogate pairs: most texts have none and need no second look. */
+const UNUSUAL = /[\p{Cc}\p{Cs}]/u;
+
 export function toText(text: string): string {
+  if (!UNUSUAL.test(text)) return text;
   const isPlain = !text.startsWith(MARK) && !text.includes("\u0000") && text.isWellFormed();
   return isPlain ? text : MARK + JSON.stringify(text);
 }
@@ -167,18 +171,23 @@ function isDeep(text: string): boolean {
 
 export type Scalar = string | number | boolean | null;
 
-/** The text form of an array, for parameters that hold a column of many rows. Where it has nothing but nulls it is empty. */
-export function arrayOf(values: readonly Scalar[]): string;
-export function arrayOf<Row>(rows: readonly Row[], valueOf: (row: Row) => Scalar): string;
-export function arrayOf<Row>(rows: readonly Row[], valueOf: (row: Row) => Scalar = (row) => row as Scalar): string {
+/** The array of a column that is null in all rows. */
+export const NO_VALUES = "{}";
+
+/** An array literal for a parameter. */
+export function arrayOf(values: readonly Scalar[]): string {
   let text = "";
-  let hasValue = false;
-  for (const row of rows) {
-    const value = valueOf(row);
-    hasValue ||= value !== null;
-    text += `,${element(value)}`;
-  }
-  return hasValue ? `{${text.slice(1)}}` : "{}";
+  for (const value of values) text += `,${element(value)}`;
+  return `{${text.slice(1)}}`;
+}
+
+/** An array literal of one column of many rows, in which the default is null. */
+export function columnArray(rows: readonly (readonly Scalar[])[], at: number, default_value?: Scalar): string {
+  const isNull = (value: Scalar | undefined): boolean => value === null || value === default_value;
+  if (rows.every((row) => isNull(row[at]))) return NO_VALUES;
+  let text = "";
+  for (const row of rows) text += isNull(row[at]) ? ",NULL" : `,${element(row[at] as Scalar)}`;
+  return `{${text.slice(1)}}`;
 }
 
 const NEEDS_ESCAPES = /["\\]/;
@@ -190,13 +199,13 @@ function element(value: Scalar): string {
   return NEEDS_ESCAPES.test(value) ? `"${value.replace(ESCAPED, "\\$&")}"` : `"${value}"`;
 }
 
-/** The server's limits: a word of 2 KiB, 16,383 places, 255 places of a word, 1 MiB of words. */
+/** PostgreSQL's limits: words of 2 KiB, 16,383 positions, 255 positions of a word, 1 MiB of words. */
 const LONGEST_WORD = 200;
 const MOST_PLACES = 16_000;
 const MOST_PLACES_OF_WORD = 250;
 const MOST_CHARACTERS = 200_000;
 
-/** A text as the full-text index keeps it: words folded by us, so that case and diacritics never matter. Null where there is none. */
+/** A text as the full-text index stores it, folded by us so that case and diacritics do not matter. Null if it has no words. */
 export function toIndexedWords(text: string | null): string | null {
   if (text === null) return null;
   const places = new Map<string, number[]>();
@@ -217,7 +226,7 @@ export function toIndexedWords(text: string | null): string | null {
   return [...places].map(([word, list]) => `'${word}':${list.join(",")}`).join(" ");
 }
 
-/** The question as the index takes it: every word. Null where it has none. */
+/** A query for texts that contain every word of the question. Null if it has none. */
 export function toWordQuery(question: string): string | null {
   const queryWords = [...new Set(words(question).map(shortened))];
   return queryWords.length === 0 ? null : queryWords.map((word) => `'${word}'`).join(" & ");

@@ -14,25 +14,25 @@ import { type ZodTool, ZodToolServer, zodTool } from "../zod-tool-server.ts";
 
 export type AgentsParts = {
   store: Pick<Store, "getSession" | "listSteps" | "summarizeSessions">;
-  /** The monikers that there are, with what they do. */
+  /** The available monikers with their descriptions. */
   monikers: () => Iterable<{ name: string; description: string }>;
-  /** Throws a `StepError` where a frame with these actions would be refused. Nothing is written. */
+  /** Throws a `StepError` if a frame with these actions would be refused. Writes nothing. */
   checkActions: (actions: FrameAction[], sender: StepContext["ids"]) => Promise<void>;
 };
 
-/** Live sessions that one session may have started. */
+/** The most live sessions that one session may have started. */
 const MOST_CHILDREN = 100;
-/** Sessions that started one another, the first included: a runaway chain ends here. */
+/** The longest chain of sessions that started one another, including the first: stops a runaway chain. */
 const MOST_GENERATIONS = 8;
 const LONGEST_TEXT = 2000;
 
 /**
- * Other sessions.
+ * Tools for other sessions.
  *
- * AGENTS-1  What starts or tells a session is an action of the frame, written together with the step. So a call whose step was not
- *           committed did nothing, and it may be made again.
- * AGENTS-2  Such an action is checked first: one that would be refused is told to the model, and does not fail the step.
- * AGENTS-3  A session that an agent starts has the limits on tools that its starter has, so that starting one is no way around them.
+ * AGENTS-1  Starting or guiding a session is an action of the frame, committed together with the step. A call whose step was
+ *           not committed did nothing and may be repeated.
+ * AGENTS-2  Such an action is checked first: a refusal goes to the model and does not fail the step.
+ * AGENTS-3  A session that an agent starts inherits its starter's tool restrictions, so that starting one does not bypass them.
  */
 export const agentsServer = (parts: AgentsParts): ZodToolServer =>
   new ZodToolServer("agents", [start(parts), wait(parts), guide(parts), list(parts), read(parts)]);
@@ -41,22 +41,22 @@ const start = ({ store, monikers, checkActions }: AgentsParts): ZodTool =>
   zodTool({
     name: "start",
     description:
-      "Starts another session that works on its own. Its result is told when it ends; agents/wait waits for that.",
+      "Starts another session that works on its own. You get its result when it ends; agents/wait waits for that.",
     input: z.object({
-      task: z.string().min(1).optional().describe("What it is to do; the parameter `task` of its moniker."),
+      task: z.string().min(1).optional().describe("Its task; the parameter `task` of its moniker."),
       moniker: z.string().min(1).default("agent").describe("The kind of task."),
       params: jsonObjectSchema.optional().describe("Further parameters of the moniker."),
-      agent_id: idSchema.optional().describe("The agent that it belongs to; yours by default."),
+      agent_id: idSchema.optional().describe("The agent it belongs to. Default: yours."),
       max_steps: z.int().min(1).optional(),
       max_tokens: z.int().min(1).optional(),
     }),
     idempotent: true, // AGENTS-1
     leaves_no_trace: true,
     async run({ task, moniker, params, agent_id, max_steps, max_tokens }, context): Promise<ToolOutcome> {
-      const known = [...monikers()];
-      if (!known.some(({ name }) => name === moniker))
+      const available = [...monikers()];
+      if (!available.some(({ name }) => name === moniker))
         return toolError(
-          `There is no moniker named ${moniker}. There are:\n${known.map(({ name, description }) => `- ${name}: ${description}`).join("\n")}`,
+          `There is no moniker named ${moniker}. There are:\n${available.map(({ name, description }) => `- ${name}: ${description}`).join("\n")}`,
         );
       const refusal = await refusalToStart(store, context.ids);
       if (refusal !== null) return toolError(refusal);
@@ -74,7 +74,7 @@ const start = ({ store, monikers, checkActions }: AgentsParts): ZodTool =>
     },
   });
 
-/** AGENTS-3. It also thinks with the same model. */
+/** AGENTS-3. It also uses the same model. */
 function inherited({ tools, model, model_settings, fallback_models }: SessionOptions): JsonObject {
   return JSON.parse(JSON.stringify({ tools, model, model_settings, fallback_models })) as JsonObject;
 }
@@ -102,10 +102,11 @@ async function refusalToStart(store: AgentsParts["store"], { session_id }: StepC
     limit: 1,
     offset: 0,
   });
-  if (total >= MOST_CHILDREN) return `${total} sessions that you started still run. Wait for some of them first.`;
+  if (total >= MOST_CHILDREN)
+    return `${total} sessions that you started are still running. Wait for some of them first.`;
   let ancestor: string | undefined = session_id;
   for (let generation = 1; ancestor !== undefined; generation++) {
-    if (generation > MOST_GENERATIONS) return "Sessions that started one another go too deep. Do it yourself.";
+    if (generation > MOST_GENERATIONS) return "Too many sessions have started one another. Do it yourself.";
     ancestor = (await store.getSession(ancestor))?.spawned_by?.session_id;
   }
   return null;
@@ -114,20 +115,25 @@ async function refusalToStart(store: AgentsParts["store"], { session_id }: StepC
 const wait = ({ store }: AgentsParts): ZodTool =>
   zodTool({
     name: "wait",
-    description: "Waits until sessions that you started have ended. What people say meanwhile ends the wait.",
+    description: "Waits until sessions that you started have ended. A message from a person ends the wait.",
     input: z.object({
-      session_ids: z.array(idSchema).min(1).max(MOST_CHILDREN).optional().describe("By default all that still run."),
-      wait_s: z.number().positive().optional().describe("Seconds after which to go on anyway."),
+      session_ids: z
+        .array(idSchema)
+        .min(1)
+        .max(MOST_CHILDREN)
+        .optional()
+        .describe("Default: all that are still running."),
+      wait_s: z.number().positive().optional().describe("Seconds after which to continue anyway."),
     }),
     read_only: true,
     async run({ session_ids, wait_s }, { ids }): Promise<ToolOutcome> {
       const children = await childrenOf(store, ids.session_id, session_ids);
-      const strange = session_ids?.filter((id) => !children.some(({ session_id }) => session_id === id)) ?? [];
-      if (strange.length > 0) return toolError(`You did not start ${strange.join(", ")}.`);
+      const foreign = session_ids?.filter((id) => !children.some(({ session_id }) => session_id === id)) ?? [];
+      if (foreign.length > 0) return toolError(`You did not start ${foreign.join(", ")}.`);
       const live = children.filter(({ status }) => isLive(status)).map(({ session_id }) => session_id);
       if (live.length > 0)
         return { kind: "wait", session_ids: live, ...(wait_s !== undefined && { until: timeAfter(wait_s) }) };
-      if (session_ids === undefined) return toolResult("No session that you started still runs.");
+      if (session_ids === undefined) return toolResult("No session that you started is still running.");
       return toolResult(children.map(summaryText).join("\n"));
     },
   });
@@ -144,23 +150,23 @@ const childrenOf = async (
 const guide = ({ checkActions }: AgentsParts): ZodTool =>
   zodTool({
     name: "guide",
-    description: "Tells another session something; it has it in its next step.",
+    description: "Sends guidance to another session; its next step gets it.",
     input: z.object({ session_id: idSchema, guidance: z.string().min(1).max(100_000) }),
     idempotent: true, // AGENTS-1
     leaves_no_trace: true,
     async run({ session_id, guidance }, context): Promise<ToolOutcome> {
       if (session_id === context.ids.session_id) return toolError("That is you.");
       const action: FrameAction = { action_type: "agent_interrupt", session_id, payload: { guidance } };
-      return checked({ checkActions }, action, context, `Told session ${session_id}.`);
+      return checked({ checkActions }, action, context, `Sent to session ${session_id}.`);
     },
   });
 
 const list = ({ store }: AgentsParts): ZodTool =>
   zodTool({
     name: "list",
-    description: "Lists sessions, the newest first: those that you started, those of an agent, or all.",
+    description: "Lists sessions, newest first: those you started, those of an agent, or all.",
     input: z.object({
-      whose: z.enum(["mine", "all"]).default("mine").describe("Those that you started, or everybody's."),
+      whose: z.enum(["mine", "all"]).default("mine").describe("Those you started, or everybody's."),
       agent_id: idSchema.optional(),
       status: z.enum(SESSION_STATUSES).optional(),
       limit: z.int().min(1).max(100).default(20),
@@ -199,7 +205,7 @@ const summaryText = ({
 const read = ({ store }: AgentsParts): ZodTool =>
   zodTool({
     name: "read",
-    description: "Reads where a session stands: its status, its result, what it asks, and its last steps.",
+    description: "Reads a session: its status, result, open question and last steps.",
     input: z.object({
       session_id: idSchema,
       steps: z.int().min(0).max(20).default(3).describe("How many last steps."),

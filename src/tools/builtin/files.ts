@@ -7,8 +7,8 @@ import { LONGEST_RESULT } from "../tool-outputs.ts";
 import { toolError } from "../tool-server.ts";
 import { ZodToolServer, zodTool } from "../zod-tool-server.ts";
 
-const path = z.string().describe("From the workspace's folder, with or without /workspace/ before it.");
-/** Room for the line that tells how to go on. */
+const path = z.string().describe("Relative to the workspace, with or without the prefix /workspace/.");
+/** Leaves room for the line that says how to continue. */
 const LONGEST_PIECE = LONGEST_RESULT - 500;
 const LONGEST_LINE = 500;
 
@@ -25,11 +25,11 @@ const list = zodTool({
 
 const read = zodTool({
   name: "read",
-  description: `Reads a text file of the workspace. Of a long one ${LONGEST_PIECE} characters are answered, from the offset on.`,
+  description: `Reads a text file of the workspace. Returns at most ${LONGEST_PIECE} characters, from the offset on.`,
   input: z.object({
     path,
-    offset: z.int().min(0).optional().describe("The character to begin with; 0 is the first."),
-    length: z.int().min(1).max(LONGEST_PIECE).optional().describe("How many characters at the most."),
+    offset: z.int().min(0).optional().describe("The first character to return; 0 is the beginning."),
+    length: z.int().min(1).max(LONGEST_PIECE).optional().describe("The most characters to return."),
   }),
   read_only: true,
   async run({ path: file, offset = 0, length = LONGEST_PIECE }, { workspace }) {
@@ -37,14 +37,14 @@ const read = zodTool({
     const piece = text.slice(offset, offset + length);
     if (offset === 0 && piece.length === text.length) return text;
     const end = offset + piece.length;
-    const rest = end < text.length ? `; go on with offset ${end}` : "";
+    const rest = end < text.length ? `; continue with offset ${end}` : "";
     return `${piece.toWellFormed()}\n[characters ${offset} to ${end} of ${text.length}${rest}]`;
   },
 });
 
 const search = zodTool({
   name: "search",
-  description: "Finds the lines of all files that contain any of the words, letter case and diacritics aside.",
+  description: "Finds the lines of all files that contain any of the words, ignoring case and diacritics.",
   input: z.object({ words: z.string().min(1).describe("One or several words.") }),
   read_only: true,
   async run({ words: text }, { workspace }) {
@@ -56,17 +56,17 @@ const search = zodTool({
 
 const text = z.string().describe("The whole text of the file.");
 
-/** It never loses anything: what exists already is left to `overwrite`, which people are asked about. */
+/** Never loses anything: existing files are left to `overwrite`, which asks people. */
 const write = zodTool({
   name: "write",
-  description: "Writes a new text file. A file that exists already is not changed: use files/overwrite or files/edit.",
+  description: "Writes a new text file. An existing file is not changed: use files/overwrite or files/edit.",
   input: z.object({ path, text }),
   idempotent: true,
   leaves_no_trace: true,
   async run({ path: file, text: content }, { workspace }): Promise<ToolOutcome | string> {
-    // The same text may be there from an attempt that was cut short.
+    // The same text may be there from an aborted attempt.
     if ((await workspace.has(file)) && !(await hasText(workspace, file, content)))
-      return toolError(`${file} exists already. files/overwrite replaces it, files/edit changes a part of it.`);
+      return toolError(`${file} already exists. files/overwrite replaces it, files/edit changes a part of it.`);
     await workspace.write(file, content);
     return `Wrote ${file}.`;
   },
@@ -74,7 +74,7 @@ const write = zodTool({
 
 const overwrite = zodTool({
   name: "overwrite",
-  description: "Replaces a text file that exists, or writes a new one. What was in it is lost.",
+  description: "Replaces an existing text file, or writes a new one. The old content is lost.",
   input: z.object({ path, text }),
   idempotent: true,
   destructive: true,
@@ -87,12 +87,12 @@ const overwrite = zodTool({
 
 const edit = zodTool({
   name: "edit",
-  description: "Replaces a piece of text in a file. The piece must be there exactly once, unless `all` is set.",
+  description: "Replaces a piece of text in a file. The piece must occur exactly once, unless `all` is set.",
   input: z.object({
     path,
-    old_text: z.string().min(1).describe("The piece, exactly as it is in the file, line ends and spaces included."),
-    new_text: z.string().describe("What stands there afterwards."),
-    all: z.boolean().optional().describe("Whether every occurrence is replaced."),
+    old_text: z.string().min(1).describe("The piece, exactly as in the file, including line ends and spaces."),
+    new_text: z.string().describe("The replacement."),
+    all: z.boolean().optional().describe("Replace every occurrence."),
   }),
   destructive: true,
   leaves_no_trace: true,
@@ -113,6 +113,5 @@ const hasText = (workspace: Workspace, file: string, content: string): Promise<b
     () => false,
   );
 
-/** The files of the workspace. */
 export const filesServer = (): ZodToolServer =>
   new ZodToolServer("files", [list, read, search, write, overwrite, edit]);

@@ -6,15 +6,15 @@ import { ZodToolServer, zodTool } from "../zod-tool-server.ts";
 
 const LONGEST_HIT = 1000;
 
-/** Everything that was ever said, by people and agents. */
+/** Searches everything ever said by people and agents. */
 export const memoryServer = (store: Pick<Store, "search">): ZodToolServer =>
   new ZodToolServer("memory", [
     zodTool({
       name: "search",
       description:
-        "Finds what was ever said here, in any session and any conversation. Each hit contains every word of the query.",
+        "Searches everything ever said here, in any session or conversation. Each hit contains every word of the query.",
       input: z.object({
-        query: z.string().min(1).max(1000).describe("Words, letter case and diacritics aside."),
+        query: z.string().min(1).max(1000).describe("Words; case and diacritics are ignored."),
         agent_id: z.string().optional().describe("Only what sessions of this agent said."),
         session_id: z.string().optional().describe("Only what this session said."),
         limit: z.int().min(1).max(50).default(10),

@@ -9,16 +9,21 @@ import { ZodToolServer, zodTool } from "../zod-tool-server.ts";
 const askTool = zodTool({
   name: "ask",
   description:
-    "Asks people and waits for their answer, however long it takes. Use it where only a person can know or decide something.",
+    "Asks people and waits for their answer, however long it takes. Use it when only a person can know or decide something.",
   input: z.object({
     question: z.string().min(1).max(10_000),
-    choices: z.array(z.string().min(1)).min(1).max(50).optional().describe("The answers to choose from; any without."),
+    choices: z
+      .array(z.string().min(1))
+      .min(1)
+      .max(50)
+      .optional()
+      .describe("The answers to choose from. Default: any answer."),
     form: jsonObjectSchema
       .optional()
       .describe("Instead of choices: a flat JSON Schema object whose fields the person fills in."),
-    wait_s: z.number().positive().optional().describe("Seconds after which to go on without an answer."),
+    wait_s: z.number().positive().optional().describe("Seconds after which to continue without an answer."),
   }),
-  // It asks through the frame of its step, which is written once.
+  // The question is part of its step's frame, which is committed once.
   idempotent: true,
   leaves_no_trace: true,
   async run({ question, choices, form, wait_s }): Promise<ToolOutcome> {
@@ -40,5 +45,4 @@ function formProblem(form: JsonObject): string | null {
   return issue ? `The form cannot be shown: ${["form", ...issue.path].join(".")}: ${issue.message}` : null;
 }
 
-/** The people who look after the session. */
 export const peopleServer = (): ZodToolServer => new ZodToolServer("people", [askTool]);

@@ -6,7 +6,7 @@ import { ZodToolServer, zodTool } from "../zod-tool-server.ts";
 
 const now = zodTool({
   name: "now",
-  description: "Tells the time, in UTC.",
+  description: "Returns the current time in UTC.",
   input: z.object({}),
   read_only: true,
   run: async () => new Date().toISOString(),
@@ -15,7 +15,7 @@ const now = zodTool({
 const wait = zodTool({
   name: "wait",
   description:
-    "Waits until a time, or for so many seconds: minutes or months. What people say meanwhile ends the wait.",
+    "Waits until a time, or for a number of seconds, be it minutes or months. A message from a person ends the wait.",
   input: z.object({
     until: z.iso.datetime({ offset: true }).optional().describe("ISO 8601, with an offset or Z."),
     seconds: z.number().positive().optional(),
@@ -28,5 +28,4 @@ const wait = zodTool({
   },
 });
 
-/** The clock. */
 export const timeServer = (): ZodToolServer => new ZodToolServer("time", [now, wait]);

@@ -2,7 +2,7 @@ import { StringDecoder } from "node:string_decoder";
 
 const LONGEST_LINE = 2000;
 
-/** Lines of a stream of bytes, none longer than a log bears: the rest of a longer one is left out. */
+/** Splits a byte stream into lines for the log; long lines are truncated. */
 export class LineReader {
   readonly #onLine: (line: string) => void;
   readonly #decoder = new StringDecoder("utf8");

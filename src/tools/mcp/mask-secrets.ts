@@ -1,6 +1,6 @@
 import { redactUrls } from "../../domain/redact.ts";
 
-/** Hides the secrets of a server's configuration in what it says, longest first. */
+/** Hides the secrets of a server's configuration in its output; `secrets` are sorted longest first. */
 export const secretMask =
   (secrets: readonly string[]) =>
   (text: string): string =>

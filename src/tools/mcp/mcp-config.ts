@@ -7,11 +7,11 @@ const DEFAULT_FILE = "./mcp.json";
 
 const seconds = z.number().positive().max(86_400);
 const settingsSchema = z.strictObject({
-  /** Calls that a server is given at a time. 8 by default. */
+  /** The most calls to a server at once. Default 8. */
   concurrency: z.int().min(1).max(1000).optional(),
-  /** Seconds that a call may take without telling of progress. 300 by default. */
+  /** How long a call may take without reporting progress, in seconds. Default 300. */
   call_timeout_s: seconds.optional(),
-  /** Seconds that a server may take to start and to tell its tools. 60 by default. */
+  /** How long a server may take to start and list its tools, in seconds. Default 60. */
   connect_timeout_s: seconds.optional(),
 });
 type ServerSettings = { concurrency: number; call_timeout_s: number; connect_timeout_s: number };
@@ -24,7 +24,7 @@ const everstepSchema = settingsSchema.extend({
   run: globs,
   read_only: globs,
   idempotent: globs,
-  /** Settings of single servers. */
+  /** Settings of individual servers. */
   servers: z.record(z.string(), settingsSchema).optional(),
 });
 
@@ -44,23 +44,23 @@ export type StdioServer = z.infer<typeof stdioSchema>;
 export type McpServerConfig = {
   name: string;
   settings: ServerSettings;
-  /** Values that no log and no answer may contain. */
+  /** Values that must not appear in a log or response. */
   secrets: string[];
 } & (({ kind: "stdio" } & StdioServer) | ({ kind: "http" } & z.infer<typeof httpSchema>));
 export type McpConfig = { servers: McpServerConfig[]; rules: ToolRules };
 
 export type McpConfigSource = {
-  /** The file's path; without one `./mcp.json` is read where it is there. */
+  /** The file's path; without one `./mcp.json` is read if it exists. */
   path?: string | undefined;
   environment: NodeJS.ProcessEnv;
-  /** Names that a server cannot have. */
+  /** Names that are taken. */
   taken: readonly string[];
 };
 
 /**
- * Reads the file of MCP servers, in the format that MCP clients share. Fields that only other clients know are left alone.
+ * Reads the file of MCP servers, in the format that MCP clients share. Fields for other clients are ignored.
  *
- * MCPFILE-1  An error names the place in the file, and never what stands there: it may be a secret.
+ * MCPFILE-1  An error names the place in the file, never its value, which may be a secret.
  */
 export async function readMcpConfig({ path, environment, taken }: McpConfigSource): Promise<McpConfig> {
   const file = path ?? DEFAULT_FILE;
@@ -91,8 +91,8 @@ export async function readMcpConfig({ path, environment, taken }: McpConfigSourc
   };
 }
 
-const settingsOf = (given: z.infer<typeof settingsSchema>): Partial<ServerSettings> => {
-  const { concurrency, call_timeout_s, connect_timeout_s } = given;
+const settingsOf = (settings: z.infer<typeof settingsSchema>): Partial<ServerSettings> => {
+  const { concurrency, call_timeout_s, connect_timeout_s } = settings;
   return {
     ...(concurrency !== undefined && { concurrency }),
     ...(call_timeout_s !== undefined && { call_timeout_s }),
@@ -127,10 +127,10 @@ function readServer(source: Source, name: string, entry: object, settings: Serve
   return { name, kind: "stdio", settings, secrets: secretsOf(secrets, stdio.env), ...stdio };
 }
 
-/** Shorter values are no secrets, and hiding them would make a log unreadable. */
+/** Shorter values are not secrets, and hiding them would make a log unreadable. */
 const SHORTEST_SECRET = 6;
-const secretsOf = (expanded: Set<string>, given: Record<string, string>): string[] =>
-  [...new Set([...expanded, ...Object.values(given)])]
+const secretsOf = (expanded: Set<string>, plain: Record<string, string>): string[] =>
+  [...new Set([...expanded, ...Object.values(plain)])]
     .filter((value) => value.length >= SHORTEST_SECRET)
     .sort((a, b) => b.length - a.length);
 
@@ -172,4 +172,4 @@ function checked<Value>(file: string, place: string[], schema: z.ZodType<Value>,
 }
 
 const invalid = (file: string, what: string): EverstepError =>
-  new EverstepError("mcp_config_invalid", `${file}: ${what}`, "docs/tools.md shows the format");
+  new EverstepError("mcp_config_invalid", `${file}: ${what}`, "docs/tools.md describes the format");

@@ -4,34 +4,34 @@ import { VERSION } from "../../domain/version.ts";
 import type { McpServerConfig } from "./mcp-config.ts";
 import { StdioTransport } from "./stdio-transport.ts";
 
-/** Milliseconds after which a server that does not answer what only newer ones understand counts as an older one. */
+/** A server that does not answer a request only newer servers understand counts as an older one after this many milliseconds. */
 const PROBE_MS = 10_000;
-/** Milliseconds that a server may take to hear that a session with it is over. */
-const GOODBYE_MS = 1000;
+/** How long a server may take to end its session, in milliseconds. */
+const TERMINATE_MS = 1000;
 export type ConnectionEvents = {
-  /** A line that the server wrote to its log. */
+  /** A line of the server's log. */
   onLog: (line: string) => void;
-  /** Something that the server sent cannot be understood, or a stream broke. */
+  /** Something the server sent cannot be parsed, or a stream broke. */
   onTrouble: (error: Error) => void;
   onTools: (tools: Tool[]) => void;
-  /** The connection ended by itself; `why` says how where that is known. */
+  /** The connection ended on its own; `why` says how, if known. */
   onClosed: (why: string) => void;
-  /** Something is asked of a person during a call, which can only be answered at once. */
+  /** The server asks a person during a call, where only an immediate answer is possible. */
   onQuestion: (message: string) => void;
 };
 
 export type McpConnection = {
   client: Client;
   tools: Tool[];
-  /** Of the process, where it was started here. */
+  /** Of the process, if it was started here. */
   pid: number | null;
-  /** Ends it: a process by the end of its input, then SIGTERM, then SIGKILL. */
+  /** Ends it: a process by closing its input, then SIGTERM, then SIGKILL. */
   close(): Promise<void>;
 };
 
 /**
- * Connects once. Newer servers are told from older ones on the connection itself, so that a process is started only once. The few
- * that end when they are asked something unknown are started again, and spoken to as older ones are.
+ * Connects once. The protocol revision is negotiated on the connection itself, so that a process is started only once. The few
+ * servers that exit on an unknown request are restarted and treated as older ones.
  */
 export async function connectMcp(
   config: McpServerConfig,
@@ -60,11 +60,11 @@ async function connect(
   const timeout = config.settings.connect_timeout_s * 1000;
   const close = async (): Promise<void> => {
     Object.assign(client, { onclose: () => {} });
-    if (transport instanceof StreamableHTTPClientTransport) await sayGoodbye(transport);
+    if (transport instanceof StreamableHTTPClientTransport) await terminate(transport);
     await client.close();
     await transport.close();
   };
-  // The library does not look at the signal while it finds out the revision.
+  // The library ignores the signal while it negotiates the revision.
   const abort = () => void transport.close().catch(() => {});
   signal.addEventListener("abort", abort, { once: true });
   Object.assign(client, { onerror: events.onTrouble });
@@ -110,7 +110,7 @@ const newTransport = (config: McpServerConfig, { onLog }: ConnectionEvents) =>
 
 const trace = new AsyncLocalStorage<string>();
 
-/** Makes a call whose requests over HTTP carry the `traceparent` as a header. */
+/** Runs a call whose HTTP requests carry the `traceparent` header. */
 export const inTrace = <Result>(traceparent: string | undefined, call: () => Result): Result =>
   traceparent === undefined ? call() : trace.run(traceparent, call);
 
@@ -122,10 +122,10 @@ function fetchInTrace(url: string | URL, init?: RequestInit): Promise<Response> 
   return fetch(url, { ...init, headers });
 }
 
-/** A server that keeps sessions can forget this one. One that does not answer forgets it some day. */
-async function sayGoodbye(transport: StreamableHTTPClientTransport): Promise<void> {
+/** Lets a server with sessions drop this one. A server that does not answer drops it eventually. */
+async function terminate(transport: StreamableHTTPClientTransport): Promise<void> {
   const limit = Promise.withResolvers<void>();
-  const timer = setTimeout(limit.resolve, GOODBYE_MS);
+  const timer = setTimeout(limit.resolve, TERMINATE_MS);
   await Promise.race([transport.terminateSession().catch(() => {}), limit.promise]);
   clearTimeout(timer);
 }

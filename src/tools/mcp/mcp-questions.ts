@@ -6,13 +6,16 @@ import type { Ask } from "../../domain/question.ts";
 import type { ToolOutcome } from "../tool.ts";
 import { toolError } from "../tool-server.ts";
 
-/** Where a call stands that a server answered with requests for input. It is kept in the session's state until people answered. */
+/**
+ * The progress of a call that a server answered with requests for input. Stored in the session's state until people have
+ * answered.
+ */
 const resumeSchema = z.object({
   kind: z.literal("input_required"),
   request_state: z.string().optional(),
   requests: z.record(z.string(), jsonObjectSchema),
   responses: z.record(z.string(), jsonObjectSchema),
-  /** The request that people are asked now. */
+  /** The request people are being asked now. */
   asked: z.string(),
 });
 type Resume = z.infer<typeof resumeSchema>;
@@ -30,17 +33,17 @@ const urlSchema = z.object({
   params: z.object({ mode: z.literal("url"), message: z.string(), url: z.url({ protocol: /^https?$/ }) }),
 });
 
-/** What a call is made with once people have answered everything. */
+/** What the call is repeated with after all answers. */
 export type InputAnswers = { inputResponses?: InputResponses; requestState?: string };
 
-/** A server's requests for input become questions, one after the other: they may wait for days. */
+/** Turns a server's requests for input into questions, one after the other: they may wait for days. */
 export function askForInput(tool: string, { inputRequests = {}, requestState }: InputRequiredResult): ToolOutcome {
   const requests = JSON.parse(JSON.stringify(inputRequests)) as Record<string, JsonObject>;
   const state = requestState === undefined ? {} : { request_state: requestState };
   return nextQuestion(tool, { kind: "input_required", ...state, requests, responses: {}, asked: "" });
 }
 
-/** A person's answer: the next question, or what the call is made with. Null where there is nothing to go on with. */
+/** Handles a person's answer: returns the next question, or what the call is repeated with. Null if `resume` is not ours. */
 export function takeAnswer(
   tool: string,
   { answer, resume }: { answer: JsonValue; resume: JsonValue },
@@ -62,12 +65,11 @@ const unanswered = ({ requests, responses }: Resume): string | undefined =>
   Object.keys(requests).find((key) => !Object.hasOwn(responses, key));
 
 function nextQuestion(tool: string, resume: Resume): ToolOutcome {
-  const asked = unanswered(resume);
-  if (asked === undefined) return toolError(`${tool} wants to be called again, and does not say with what.`);
-  const ask = questionOf(tool, resume.requests[asked]);
-  if (ask === null)
-    return toolError(`${tool} needs something that cannot be asked for here (${kindOf(resume, asked)}).`);
-  return { kind: "ask", ask, resume: { ...resume, asked } };
+  const key = unanswered(resume);
+  if (key === undefined) return toolError(`${tool} wants to be called again, but does not say with what.`);
+  const ask = questionOf(tool, resume.requests[key]);
+  if (ask === null) return toolError(`${tool} needs something that cannot be asked for here (${kindOf(resume, key)}).`);
+  return { kind: "ask", ask, resume: { ...resume, asked: key } };
 }
 
 const kindOf = ({ requests }: Resume, key: string): string =>
@@ -83,14 +85,14 @@ function questionOf(tool: string, request: unknown): Ask | null {
   if (!form.success) return null;
   const { message, requestedSchema } = form.data.params;
   const text = `${tool} asks: ${message}`;
-  // A form without fields is a question that one agrees to or not.
+  // A form without fields asks for consent.
   if (Object.keys(requestedSchema.properties).length === 0) return { text, choices: DONE_OR_NOT };
   return { text, schema: JSON.parse(JSON.stringify(requestedSchema)) as JsonObject };
 }
 
 const DONE_OR_NOT = [{ value: "accept" }, { value: "decline" }];
 
-/** Fields that were filled in, or `accept`; anything else, such as other words of a person, declines. */
+/** Form fields or `accept`; anything else, such as other text by a person, declines. */
 function responseOf(answer: JsonValue): JsonObject {
   if (answer === "accept") return { action: "accept" } satisfies ElicitResult;
   return isObject(answer) ? { action: "accept", content: answer } : { action: "decline" };

@@ -19,21 +19,21 @@ import { askForInput, type InputAnswers, takeAnswer } from "./mcp-questions.ts";
 import { resultText } from "./mcp-results.ts";
 import { SparseLog } from "./sparse-log.ts";
 
-/** As much of a logger as is used. */
+/** The part of a logger that is used. */
 export type ToolLog = Record<"info" | "warn" | "debug", (fields: object, message: string) => void>;
 
-/** Milliseconds that a list of tools waits for a server that has just been started. */
+/** How long listing tools waits for a server that was just started, in milliseconds. */
 const LIST_WAIT_MS = 10_000;
-/** Milliseconds before the first attempt at connecting again, doubled for each further one. */
+/** Delay before the first reconnect, doubled for each further one, in milliseconds. */
 const FIRST_BACKOFF_MS = 250;
 const LONGEST_BACKOFF_MS = 60_000;
-/** Milliseconds that a connection lasts before it counts as a good one. */
+/** A connection counts as stable after this many milliseconds. */
 const STABLE_MS = 10_000;
-/** Milliseconds after a failed attempt before which a call does not make another. */
+/** A call does not reconnect within this many milliseconds after a failed attempt. */
 const CALL_RETRY_MS = 1000;
 const LONGEST_DESCRIPTION = 10_000;
 
-/** What a call learns while it runs. */
+/** What happens during a call. */
 type CallNotes = { questions: string[] };
 
 type Definitions = Map<string, { tool: Tool; info: ServerTool; check: ArgumentCheck }>;
@@ -48,15 +48,15 @@ type State =
 /**
  * An MCP server with a connection that is kept up.
  *
- * It is idle until it is started or first asked. Then it connects; is ready; waits, longer each time, after an attempt that failed
- * or a connection that was lost; and connects again. A call does not wait for that: it makes an attempt of its own. Stopped is the
- * end. A connection is owned by the state `ready`, an attempt by `connecting`, a timer by `waiting`.
+ * It is `idle` until it is started or first used. Then it is `connecting`; `ready`; after a failed attempt or a lost connection
+ * `waiting`, with backoff; and `connecting` again. A call does not wait for the backoff: it makes its own attempt. `stopped` is
+ * final. `ready` owns the connection, `connecting` the attempt, `waiting` the timer.
  *
- * MCP-1  The tools that were listed last are offered while the server is away, so that what a model may ask for does not depend on
- *        the moment.
- * MCP-2  A call whose connection was lost or that took too long is an error that says that it may have happened. It is made again
- *        only where it certainly never reached the server.
- * MCP-3  Nothing that the server says or that goes wrong with it shows the secrets of its configuration.
+ * MCP-1  The tools listed last are offered while the server is away, so that what a model may ask for does not depend on the
+ *        moment.
+ * MCP-2  A call whose connection was lost or that timed out is an error that says it may have happened. It is repeated only if
+ *        it certainly never reached the server.
+ * MCP-3  Neither the server's output nor its errors show the secrets of its configuration.
  */
 export class McpServer implements ToolServer {
   readonly name: string;
@@ -99,12 +99,12 @@ export class McpServer implements ToolServer {
     return this.#state satisfies never;
   }
 
-  /** Begins to connect; nobody has to wait for it. */
+  /** Starts connecting in the background. */
   start(): void {
     void this.#connect();
   }
 
-  /** Ends the connection, and its process where it has one. A second call is harmless. */
+  /** Closes the connection and ends its process, if any. A second call is harmless. */
   async stop(): Promise<void> {
     const state = this.#state;
     this.#state = { kind: "stopped" };
@@ -124,18 +124,18 @@ export class McpServer implements ToolServer {
   }
 
   async call(name: string, args: JsonObject, context: ToolCallContext): Promise<ToolOutcome> {
-    const known = this.#definitions.get(name);
-    if (!known) return toolError(`There is no tool named ${this.name}/${name}.`);
+    const definition = this.#definitions.get(name);
+    if (!definition) return toolError(`There is no tool named ${this.name}/${name}.`);
     const { signal } = context;
     const full = `${this.name}/${name}`;
     const resumed = context.answered ? takeAnswer(full, context.answered) : { kind: "answers" as const, answers: {} };
-    if (resumed === null) return toolError(`${full} did not ask what was answered.`);
+    if (resumed === null) return toolError(`${full} did not ask this question.`);
     if (resumed.kind !== "answers") return resumed;
-    const problem = known.check(args);
+    const problem = definition.check(args);
     if (problem !== null) return toolError(`The arguments do not fit ${full}: ${problem}`);
     const work = this.#semaphore.run(async () => {
       signal.throwIfAborted();
-      return this.#callOnce({ tool: known.tool, args, answers: resumed.answers, context, is_retry: false });
+      return this.#callOnce({ tool: definition.tool, args, answers: resumed.answers, context, is_retry: false });
     });
     return untilAborted(work, signal);
   }
@@ -157,7 +157,7 @@ export class McpServer implements ToolServer {
         onprogress() {},
         resetTimeoutOnProgress: true,
         allowInputRequired: true as const,
-        // What a server says of its own output is not checked: the call has happened, and what came back is better than nothing.
+        // The output schema is not checked: the call has happened, and any result is better than none.
         toolDefinition: definition,
       };
       const result: unknown = await inTrace(traceparent, () => connection.client.callTool(params, options));
@@ -192,13 +192,13 @@ export class McpServer implements ToolServer {
         );
       case "broken":
         return toolError(
-          `The server ${this.name} went away during the call of ${full} (${this.#describe(error)}). The call may have happened.`,
+          `The server ${this.name} disconnected during the call of ${full} (${this.#describe(error)}). The call may have happened.`,
         );
     }
     return failure satisfies never;
   }
 
-  /** The connection, after an attempt to have one where there is none. */
+  /** The connection; tries to connect if there is none. */
   async #connected(signal: AbortSignal, is_retry: boolean): Promise<McpConnection | null> {
     const { kind } = this.#state;
     const isRecent = !is_retry && this.#state.kind === "waiting" && Date.now() - this.#state.since < CALL_RETRY_MS;
@@ -247,14 +247,14 @@ export class McpServer implements ToolServer {
         this.#lastLine = this.#mask(line);
         this.#serverLog.write(this.#lastLine);
       },
-      onTrouble: (error: Error) => this.#serverLog.write(`cannot be understood: ${this.#describe(error)}`),
+      onTrouble: (error: Error) => this.#serverLog.write(`sent something invalid: ${this.#describe(error)}`),
       onTools: (tools: Tool[]) => this.#setTools(tools),
       onClosed: (why: string) => {
         const closed = connection();
         if (closed) this.#lost(closed, this.#describe(why));
       },
       onQuestion: (message: string) => {
-        const note = `[While this ran, the server asked a person: ${JSON.stringify(message)}. During a call nobody can be asked; it was told that nobody answered.]`;
+        const note = `[While this ran, the server asked a person: ${JSON.stringify(message)}. Nobody can be asked during a call, so the question was cancelled.]`;
         for (const notes of this.#running) notes.questions.push(note);
       },
     };
@@ -266,8 +266,8 @@ export class McpServer implements ToolServer {
     this.#error = null;
     const revision = connection.client.getNegotiatedProtocolVersion();
     const { pid } = connection;
-    this.#log.info({ server: this.name, tools: this.#definitions.size, revision, pid }, "a tool server is connected");
-    // It may have ended between its last answer and now.
+    this.#log.info({ server: this.name, tools: this.#definitions.size, revision, pid }, "tool server connected");
+    // It may have ended since its last response.
     if (connection.client.transport === undefined) this.#lost(connection, "it ended");
   }
 
@@ -288,14 +288,17 @@ export class McpServer implements ToolServer {
     timer.unref();
     this.#state = { kind: "waiting", timer, since: Date.now() };
     const fields = { server: this.name, reason: why, again_in_ms: delay_ms };
-    this.#log[isKnown ? "debug" : "warn"](fields, "a tool server is not connected");
+    this.#log[isKnown ? "debug" : "warn"](fields, "tool server not connected");
   }
 
   #setTools(tools: readonly Tool[]): void {
     const definitions: Definitions = new Map();
     for (const tool of tools) {
       if (definitions.has(tool.name))
-        this.#log.warn({ server: this.name, tool: tool.name }, "a server has two tools of one name; the first is used");
+        this.#log.warn(
+          { server: this.name, tool: tool.name },
+          "a server has two tools with the same name; the first is used",
+        );
       else
         definitions.set(tool.name, { tool, info: infoOf(tool), check: argumentCheck(tool.inputSchema as JsonObject) });
     }
@@ -307,7 +310,7 @@ export class McpServer implements ToolServer {
     const { message, cause } = error instanceof Error ? error : { message: String(error), cause: undefined };
     const why = cause instanceof Error ? `${message}: ${cause.message}` : message;
     const isSilent = /connection closed|closed during|it ended/i.test(why) && this.#lastLine !== "";
-    return this.#mask(isSilent ? `${why}; its last words: ${this.#lastLine}` : why).slice(0, 1000);
+    return this.#mask(isSilent ? `${why}; its last output: ${this.#lastLine}` : why).slice(0, 1000);
   }
 }
 
@@ -321,15 +324,15 @@ function infoOf({ name, title, description, inputSchema, annotations = {} }: Too
     input_schema: inputSchema as JsonObject,
     read_only,
     idempotent: annotations.idempotentHint === true,
-    // Only where the server says so: by the protocol's default every tool that writes would count as one that destroys.
+    // Only if the server says so: by the protocol's default every tool that writes would count as destructive.
     destructive: annotations.destructiveHint === true,
   };
 }
 
-/** What is wrong with arguments; null where they fit. */
+/** What is wrong with the arguments; null if they fit. */
 type ArgumentCheck = (args: JsonObject) => string | null;
 
-/** Compiled when it is first needed. A schema that cannot be is left to the server, which checks as well. */
+/** Compiled on first use. A schema that cannot be compiled is left to the server, which checks as well. */
 function argumentCheck(schema: JsonObject): ArgumentCheck {
   let check: ArgumentCheck | undefined;
   return (args) => {
@@ -350,7 +353,10 @@ function compiled(schema: JsonObject): ArgumentCheck {
   }
 }
 
-/** Whether the server got the call: it answered, certainly not, perhaps but too late, perhaps and then it was gone. */
+/**
+ * Whether the server received the call: it answered; certainly not; perhaps, but it timed out; perhaps, but the connection
+ * broke.
+ */
 function failureOf(error: unknown): "answered" | "not_sent" | "late" | "broken" {
   if (error instanceof SdkHttpError) return httpFailure(error);
   if (error instanceof ProtocolError) return "answered";
@@ -361,7 +367,7 @@ function failureOf(error: unknown): "answered" | "not_sent" | "late" | "broken" 
   return error.code === SdkErrorCode.ConnectionClosed || error.code === SdkErrorCode.SendFailed ? "broken" : "answered";
 }
 
-/** A server that does not know the session any more did nothing. A gateway's errors say nothing of the server behind it. */
+/** A server that no longer knows the session did nothing. A gateway's errors say nothing about the server behind it. */
 function httpFailure({ status, message }: SdkHttpError): "answered" | "not_sent" | "broken" {
   if (status === 404 || (status === 400 && /session id/i.test(message))) return "not_sent";
   return status >= 502 && status <= 504 ? "broken" : "answered";

@@ -1,6 +1,6 @@
 const NEWLINE = 0x0a;
 
-/** Splits bytes into lines. Its work grows with the bytes, also where a line comes in many pieces. */
+/** Splits bytes into lines in linear time, even if a line arrives in many pieces. */
 export class MessageLines {
   readonly #longest: number;
   #pieces: Buffer[] = [];
@@ -10,7 +10,7 @@ export class MessageLines {
     this.#longest = longest;
   }
 
-  /** The lines that end in the piece. Throws where a line is longer than it may be. */
+  /** The lines that end in this piece. Throws if a line is too long. */
   *read(piece: Buffer): Generator<string, void, undefined> {
     let rest = piece;
     for (let end = rest.indexOf(NEWLINE); end >= 0; end = rest.indexOf(NEWLINE)) {

@@ -1,8 +1,8 @@
-/** Lines that are logged in one window of time; of more only the number is. */
+/** The most lines logged per time window; further ones are only counted. */
 const MOST_LINES = 100;
 const WINDOW_MS = 10_000;
 
-/** Passes on lines, of a flood only the first of each while, and how many were left out. */
+/** Passes on lines; of a flood only the first in each window, and how many were dropped. */
 export class SparseLog {
   readonly #write: (line: string, left_out: number) => void;
   #windowStart = 0;

@@ -14,26 +14,26 @@ import { LineReader } from "./line-reader.ts";
 import type { StdioServer } from "./mcp-config.ts";
 import { MessageLines } from "./message-lines.ts";
 
-/** Bytes of one message. */
+/** The largest message in bytes. */
 const LARGEST_MESSAGE = 16 * 1024 * 1024;
-/** Milliseconds that a process has after the end of its input, and after SIGTERM. */
+/** How long a process may take after its input is closed, and after SIGTERM, in milliseconds. */
 const GRACE_MS = 2000;
-/** Milliseconds that the last output of a process that ended is waited for: another one may hold it open. */
+/** How long to wait for the last output of a process that ended, in milliseconds: another process may keep the pipe open. */
 const LAST_OUTPUT_MS = 200;
-/** What a process gets of our environment beside what its configuration names and the library finds harmless. */
+/** Variables a process inherits beyond its configuration and the library's harmless defaults. */
 const INHERITED = ["TMPDIR", "LANG", "LC_ALL", "TZ"];
 
 type Child = ChildProcessByStdio<Writable, Readable, Readable>;
 
 /**
- * An MCP server that is a process of ours, spoken to by its input and output.
+ * An MCP server run as a child process, over standard input and output.
  *
- * The library's own transport would do, but for three things: it starts every server twice to find out its revision, takes quadratic
- * time for a long message, and leaves its process in our process group, where Ctrl-C ends it before its last calls.
+ * The library's own transport has three problems: it starts every server twice to negotiate the revision, takes quadratic time
+ * for a long message, and leaves the process in our process group, where Ctrl-C ends it before its last calls.
  *
- * STDIO-1  The process is ended by the end of its input, then by SIGTERM, then by SIGKILL, with what it started itself. Where this
- *          process is killed, the end of its input is all that it gets.
- * STDIO-2  It sees none of our environment but what it needs to run and what its configuration names.
+ * STDIO-1  The process is ended by closing its input, then by SIGTERM, then by SIGKILL, with its child processes. If this
+ *          process is killed, closing the input is all that happens.
+ * STDIO-2  It inherits only the environment it needs to run and what its configuration names.
  */
 export class StdioTransport implements Transport {
   onclose?: () => void;
@@ -44,7 +44,7 @@ export class StdioTransport implements Transport {
   readonly #log: LineReader;
   #child: Child | undefined;
   #ended: Promise<void> = Promise.resolve();
-  /** How the process ended, in words; null while it runs. */
+  /** How the process ended; null while it runs. */
   ending: string | null = null;
 
   constructor(server: StdioServer, onLog: (line: string) => void) {
@@ -56,7 +56,7 @@ export class StdioTransport implements Transport {
     return this.#child?.pid ?? null;
   }
 
-  /** The library takes what has it for a process. */
+  /** The library takes a transport with this property for a process. */
   get stderr(): Readable | null {
     return this.#child?.stderr ?? null;
   }
@@ -102,13 +102,13 @@ export class StdioTransport implements Transport {
     }
   }
 
-  /** A line that is no message is told of and passed over. */
+  /** Reports and skips a line that is not a message. */
   #deliver(line: string): void {
     let message: JSONRPCMessage;
     try {
       message = deserializeMessage(line);
     } catch {
-      this.onerror?.(new Error(`it wrote a line that is no message: ${line.slice(0, 200)}`));
+      this.onerror?.(new Error(`it wrote a line that is not a message: ${line.slice(0, 200)}`));
       return;
     }
     this.onmessage?.(message);
@@ -116,7 +116,7 @@ export class StdioTransport implements Transport {
 
   async send(message: JSONRPCMessage): Promise<void> {
     const child = this.#child;
-    if (!child?.stdin.writable) throw new SdkError(SdkErrorCode.NotConnected, this.ending ?? "it does not run");
+    if (!child?.stdin.writable) throw new SdkError(SdkErrorCode.NotConnected, this.ending ?? "it is not running");
     if (child.stdin.write(serializeMessage(message))) return;
     await Promise.race([once(child.stdin, "drain").catch(() => {}), this.#ended]);
   }
@@ -135,7 +135,7 @@ export class StdioTransport implements Transport {
   }
 }
 
-/** The process and what it started: it has a group of its own. */
+/** The process and its children: it has its own process group. */
 function kill(child: Child, signal: NodeJS.Signals): void {
   try {
     if (child.pid === undefined || process.platform === "win32") child.kill(signal);

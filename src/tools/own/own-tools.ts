@@ -29,11 +29,12 @@ type LoadedFile = { file: string; version: string; files: OwnFiles; tools: ZodTo
 type Failure = { file: string; error: EverstepError };
 
 /**
- * Tools that people write themselves: every export of a file in the folder that `defineTool` made. They are named `own/<tool>`.
+ * Users' own tools: every export of a file in the folder made with `defineTool`. They are named `own/<tool>`.
  *
- * OWNTOOLS-1  At the start a file that cannot be used is an error. At a reload its tools go on as they were.
+ * OWNTOOLS-1  At startup an unusable file is an error. At a reload its tools stay as they were.
  * OWNTOOLS-2  A file whose version did not change is not loaded again.
- * OWNTOOLS-3  Where nobody named the folder, only files that import `everstep/moniker` are loaded: a folder `tools` may hold anything.
+ * OWNTOOLS-3  In the default folder only files that import `everstep/moniker` are loaded: a folder `tools` may contain
+ *             anything.
  */
 export class OwnTools {
   readonly server = new ZodToolServer(OWN_SERVER);
@@ -54,7 +55,7 @@ export class OwnTools {
     return tools;
   }
 
-  /** Loads what was added or changed, and forgets what was removed. Answers what could not be loaded. */
+  /** Loads what was added or changed and removes the rest. Returns the failures. */
   async reload(): Promise<Failure[]> {
     return this.#mutex.run(async () => {
       const { loaded, failures } = await this.#load();
@@ -71,7 +72,7 @@ export class OwnTools {
     if (files instanceof EverstepError)
       return { loaded: [...this.#loaded], failures: [{ file: this.folder, error: files }] };
     for (const file of files) {
-      const before = this.#loaded.find((known) => known.file === file);
+      const before = this.#loaded.find((entry) => entry.file === file);
       try {
         const next = await loadFile(file, before);
         requireNew(next, loaded);
@@ -87,7 +88,12 @@ export class OwnTools {
   async #files(): Promise<string[]> {
     const names = await readdir(this.folder).catch((error: NodeJS.ErrnoException) => {
       if (!this.#isNamed && (error.code === "ENOENT" || error.code === "ENOTDIR")) return [];
-      throw new EverstepError("config_invalid", `EVERSTEP_TOOLS=${this.folder} cannot be read`, "name a folder", error);
+      throw new EverstepError(
+        "config_invalid",
+        `EVERSTEP_TOOLS=${this.folder} cannot be read`,
+        "set it to an existing folder",
+        error,
+      );
     });
     const paths = names
       .filter((name) => /\.(ts|mts|js|mjs)$/.test(name) && !/\.(test|d)\.\w+$/.test(name))
@@ -116,7 +122,7 @@ async function loadFile(file: string, before: LoadedFile | undefined): Promise<L
 
 const stem = (file: string): string => basename(file, extname(file));
 
-/** Whether somebody meant it as a tool; helpers may be exported as well. */
+/** Whether it is meant as a tool; helpers may be exported too. */
 const looksLikeTool = (value: unknown): boolean => typeof value === "object" && value !== null && "run" in value;
 
 function toZodTool(file: string, exportName: string, value: unknown): ZodTool {
@@ -126,12 +132,12 @@ function toZodTool(file: string, exportName: string, value: unknown): ZodTool {
   const tool = value as OwnTool;
   const name = tool.name ?? exportName;
   if (!NAME.test(name))
-    throw invalid(file, `${JSON.stringify(name)} is no name: letters, digits, _ . and -, at most 64`);
+    throw invalid(file, `${JSON.stringify(name)} is not a valid name: letters, digits, _ . and -, at most 64`);
   const { description, input, read_only = false, idempotent = read_only, destructive = false } = tool;
   return { name, description, input, read_only, idempotent, destructive, run: (args, call) => run(tool, args, call) };
 }
 
-/** What it throws is for the model to read; it does not fail the step. */
+/** The model gets its errors; they do not fail the step. */
 async function run(tool: OwnTool, args: unknown, { signal, workspace, ids }: ToolCallContext): Promise<ToolOutcome> {
   try {
     const value: unknown = await untilAborted(Promise.resolve(tool.run(args, { signal, workspace, ids })), signal);
@@ -146,8 +152,8 @@ async function run(tool: OwnTool, args: unknown, { signal, workspace, ids }: Too
 function requireNew({ file, tools }: LoadedFile, others: readonly LoadedFile[]): void {
   const names = [...others.flatMap((other) => other.tools), ...tools].map(({ name }) => name);
   const twice = names.find((name, at) => names.indexOf(name) !== at);
-  if (twice !== undefined) throw invalid(file, `another tool is named ${twice} already`);
+  if (twice !== undefined) throw invalid(file, `another tool is already named ${twice}`);
 }
 
 const invalid = (file: string, why: string, cause?: unknown): EverstepError =>
-  new EverstepError("tool_invalid", `${file}: ${why}`, "docs/tools.md shows one", cause);
+  new EverstepError("tool_invalid", `${file}: ${why}`, "docs/tools.md has an example", cause);

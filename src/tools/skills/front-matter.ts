@@ -1,4 +1,4 @@
-/** The fields between two lines `---` at the beginning of a text; null where there are none. */
+/** The fields between two `---` lines at the start of a text; null if there are none. */
 export function frontMatter(text: string): Record<string, string> | null {
   const match = /^\uFEFF?---[ \t]*\r?\n([\s\S]*?)\r?\n---[ \t]*(?:\r?\n|$)/.exec(text);
   return match ? fieldsOf((match[1] ?? "").split(/\r?\n/)) : null;
@@ -6,7 +6,7 @@ export function frontMatter(text: string): Record<string, string> | null {
 
 const FIELD = /^([\w-]+):(?:[ \t]+(.*))?$/;
 
-/** As much YAML as such fields use: plain and quoted values on one line, and blocks that are set in. Anything else is passed over. */
+/** The part of YAML that such fields use: plain and quoted values on one line, and indented blocks. Anything else is ignored. */
 function fieldsOf(lines: string[]): Record<string, string> {
   const fields: Record<string, string> = {};
   for (let at = 0; at < lines.length; at++) {
@@ -26,7 +26,7 @@ function textOf(value: string, block: string[]): string {
   return [value, ...block].join(" ").trim();
 }
 
-/** A quoted value of YAML is nearly always one of JSON. */
+/** A quoted YAML value is nearly always valid JSON. */
 function unescaped(quoted: string): string {
   try {
     return JSON.parse(quoted) as string;

@@ -12,7 +12,7 @@ import { frontMatter } from "./front-matter.ts";
 const FILE = "SKILL.md";
 const MOST_SKILLS = 200;
 const LONGEST_DESCRIPTION = 1024;
-/** Milliseconds for which a list is good: a step may ask for it several times. */
+/** How long a list is cached, in milliseconds: a step may request it several times. */
 const FRESH_MS = 1000;
 
 const fieldsSchema = z.object({
@@ -24,38 +24,38 @@ const fieldsSchema = z.object({
 
 export type SkillsOptions = {
   folder: string;
-  /** The folder of the workspace. */
+  /** The workspace's folder. */
   workspace: string;
-  /** Told once of each file that cannot be used. */
+  /** Called once for each unusable file. */
   onProblem: (file: string, problem: string) => void;
 };
 
 /**
- * Instructions that a model can read when it needs them: folders with a file `SKILL.md` that begins with its name and description.
- * They may be changed at any time. One that cannot be used is told of, and left out.
+ * Instructions that a model can read when it needs them: folders with a file `SKILL.md` that begins with its name and
+ * description. They may change at any time. Unusable ones are reported and skipped.
  */
 export class Skills {
   readonly #options: SkillsOptions;
-  /** Only this folder can be read, wherever links in it lead. */
+  /** Only this folder can be read, wherever its links lead. */
   readonly #files: Workspace;
-  readonly #told = new Set<string>();
-  #known: { at: number; skills: Promise<(Skill & { folder: string })[]> } | null = null;
+  readonly #reported = new Set<string>();
+  #cache: { at: number; skills: Promise<(Skill & { folder: string })[]> } | null = null;
 
   constructor(options: SkillsOptions) {
     this.#options = options;
     this.#files = new Workspace(options.folder);
   }
 
-  /** By name. */
+  /** Sorted by name. */
   readonly list = async (): Promise<Skill[]> =>
     (await this.#read()).map(({ name, description, path }) => ({ name, description, path }));
 
-  /** A file of a skill, `SKILL.md` without one, with the names of the others. */
+  /** A skill's file, `SKILL.md` by default, with the names of the others. */
   async readFile(name: string, file: string | undefined): Promise<ToolOutcome | string> {
     const skills = await this.#read();
-    const skill = skills.find((known) => known.name === name);
+    const skill = skills.find((other) => other.name === name);
     if (!skill)
-      return toolError(`There is no skill named ${name}. There are: ${skills.map((known) => known.name).join(", ")}.`);
+      return toolError(`There is no skill named ${name}. There are: ${skills.map((other) => other.name).join(", ")}.`);
     const text = await this.#files.read(`${skill.folder}/${file ?? FILE}`);
     if (file !== undefined) return text;
     const others = (await this.#files.list(skill.folder)).filter((path) => path !== `${skill.folder}/${FILE}`);
@@ -66,9 +66,9 @@ export class Skills {
 
   #read() {
     const now = Date.now();
-    if (this.#known && now - this.#known.at < FRESH_MS) return this.#known.skills;
+    if (this.#cache && now - this.#cache.at < FRESH_MS) return this.#cache.skills;
     const skills = this.#readAll();
-    this.#known = { at: now, skills };
+    this.#cache = { at: now, skills };
     return skills;
   }
 
@@ -78,7 +78,7 @@ export class Skills {
     const skills = new Map<string, Skill & { folder: string }>();
     for (const { name: folder } of folders.sort((a, b) => (a.name < b.name ? -1 : 1)).slice(0, MOST_SKILLS)) {
       const skill = await this.#readOne(folder);
-      if (skill && skills.has(skill.name)) this.#tell(folder, `another skill is named ${skill.name}`);
+      if (skill && skills.has(skill.name)) this.#report(folder, `another skill is named ${skill.name}`);
       else if (skill) skills.set(skill.name, skill);
     }
     return [...skills.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
@@ -86,8 +86,8 @@ export class Skills {
 
   async #readOne(folder: string): Promise<(Skill & { folder: string }) | null> {
     const text = await this.#files.read(`${folder}/${FILE}`).catch((error: unknown) => {
-      // A folder without the file is no skill.
-      if (!(error instanceof StepError && error.code === "file_missing")) this.#tell(folder, String(error));
+      // A folder without the file is not a skill.
+      if (!(error instanceof StepError && error.code === "file_missing")) this.#report(folder, String(error));
       return null;
     });
     if (text === null) return null;
@@ -98,18 +98,21 @@ export class Skills {
       return { name, description: description.slice(0, LONGEST_DESCRIPTION), path: this.#pathOf(folder), folder };
     }
     const [issue] = parsed.error?.issues ?? [];
-    this.#tell(folder, fields ? `${issue?.path.join(".")}: ${issue?.message}` : "it does not begin with front matter");
+    this.#report(
+      folder,
+      fields ? `${issue?.path.join(".")}: ${issue?.message}` : "it does not begin with front matter",
+    );
     return null;
   }
 
-  #tell(folder: string, problem: string): void {
+  #report(folder: string, problem: string): void {
     const key = `${folder}\n${problem}`;
-    if (this.#told.has(key)) return;
-    this.#told.add(key);
+    if (this.#reported.has(key)) return;
+    this.#reported.add(key);
     this.#options.onProblem(`${folder}/${FILE}`, problem);
   }
 
-  /** In the workspace it has a path that file tools take. */
+  /** Inside the workspace, a path that file tools accept. */
   #pathOf(folder: string): string {
     const path = resolve(this.#options.folder, folder);
     const inside = relative(resolve(this.#options.workspace), path);
@@ -117,7 +120,7 @@ export class Skills {
   }
 }
 
-/** Reads skills. It has no tools where there are no skills. */
+/** A tool that reads skills; offered only if there are skills. */
 export class SkillsServer implements ToolServer {
   readonly name = "skills";
   readonly #skills: Skills;

@@ -30,18 +30,18 @@ const KINDS = {
   client: SpanKind.CLIENT,
   producer: SpanKind.PRODUCER,
 } as const;
-/** Milliseconds that what still waits may take to be sent at the end. */
+/** How long the final flush may take, in milliseconds. */
 const FLUSH_MS = 3000;
 
 type OpenTracer = {
   tracer: Tracer;
-  /** Sends what still waits, as far as the receiver takes it soon. */
+  /** Flushes pending spans, for a limited time. */
   stop: () => Promise<void>;
 };
 
 type Listeners = Pick<SpanQueueOptions, "onDropped" | "onTrouble">;
 
-/** OpenTelemetry's SDK behind the port. It registers nothing globally: monikers that bring one of their own are not disturbed. */
+/** OpenTelemetry's SDK behind the port. It registers nothing globally, so that monikers with their own SDK are not disturbed. */
 export function openTracer(settings: TracingSettings, listeners: Listeners): OpenTracer {
   const ids = new ChosenIds();
   const provider = new TracerProvider({
@@ -96,11 +96,11 @@ class SdkSpan implements Span {
     this.#span.addLink({ context: spanContext(place), attributes: present(attributes) });
   }
 
-  /** Where all went well the status stays unset, as the specification asks of instrumentation. */
+  /** On success the status stays unset, as the specification requires of instrumentation. */
   end({ error_type, error_message, at }: SpanEnd = {}): void {
     if (error_type !== undefined) {
       this.#span.setAttribute(ATTRIBUTE.error_type, error_type);
-      // An error may quote what was said.
+      // An error may quote content.
       const message = this.#captures_content && error_message !== undefined ? { message: error_message } : {};
       this.#span.setStatus({ code: SpanStatusCode.ERROR, ...message });
     }
@@ -108,7 +108,7 @@ class SdkSpan implements Span {
   }
 }
 
-/** Random ids, but for a span whose ids are given. */
+/** Random ids, except for spans with predetermined ones. */
 class ChosenIds implements IdGenerator {
   readonly #random = new RandomIdGenerator();
   #chosen: Pick<NewSpan, "trace_id" | "span_id"> = {};
@@ -147,7 +147,7 @@ const spanContext = ({ trace_id, span_id, is_sampled }: SpanPlace) => ({
 const present = (attributes: Attributes): Record<string, NonNullable<Attributes[string]>> =>
   Object.fromEntries(Object.entries(attributes).filter(([, value]) => value !== undefined)) as never;
 
-/** `OTEL_RESOURCE_ATTRIBUTES` over ours, and `OTEL_SERVICE_NAME` over both. */
+/** `OTEL_RESOURCE_ATTRIBUTES` overrides ours, `OTEL_SERVICE_NAME` overrides both. */
 function resourceOf({ service_name }: TracingSettings): Resource {
   return defaultResource()
     .merge(resourceFromAttributes({ "service.name": "everstep", "service.version": VERSION }))

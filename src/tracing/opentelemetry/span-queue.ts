@@ -1,27 +1,27 @@
 import { BatchSpanProcessor, type ReadableSpan, type SpanExporter, type SpanProcessor } from "@opentelemetry/sdk-trace";
 
-/** Spans that wait to be exported, and characters in their attributes; more are dropped. */
+/** The most spans waiting for export, and the most characters in their attributes; further ones are dropped. */
 const MOST_SPANS = 4096;
 const MOST_CHARACTERS = 32 * 1024 * 1024;
 const BATCH = 512;
-/** Milliseconds that spans wait until they are sent along with others. */
+/** How long spans wait to be batched, in milliseconds. */
 const DELAY_MS = 5000;
-/** Milliseconds between two notes about spans that were lost. */
+/** The shortest interval between two reports of lost spans, in milliseconds. */
 const NOTE_EVERY_MS = 3_600_000;
 
 export type SpanQueueOptions = {
   exporter: SpanExporter;
   delay_ms?: number | undefined;
   onDropped: (count: number) => void;
-  /** Told now and then, not each time. */
+  /** Rate-limited. */
   onTrouble: (reason: string, dropped: number) => void;
 };
 
 /**
- * Holds spans until they are sent.
+ * Buffers spans until they are sent.
  *
- * SPANS-1  What waits is bounded, whatever the receiver does.
- * SPANS-2  Every span that is lost is counted: for want of room, or because the receiver did not take it.
+ * SPANS-1  The buffer is bounded, whatever the receiver does.
+ * SPANS-2  Every lost span is counted, whether the buffer was full or the receiver refused it.
  */
 export class SpanQueue implements SpanProcessor {
   readonly #options: SpanQueueOptions;
@@ -36,12 +36,12 @@ export class SpanQueue implements SpanProcessor {
     const { exporter, delay_ms = DELAY_MS } = options;
     this.#batches = new BatchSpanProcessor({
       exporter: {
-        export: (spans, told) => {
+        export: (spans, done) => {
           exporter.export(spans, (result) => {
             this.#left(spans);
             if (result.error) this.#lost(spans.length, result.error.message);
-            // A failure is told here: the batches have nobody to tell it to.
-            told({ code: 0 });
+            // Failures are reported here; the batch processor cannot do so.
+            done({ code: 0 });
           });
         },
         shutdown: () => exporter.shutdown(),
@@ -55,7 +55,7 @@ export class SpanQueue implements SpanProcessor {
   onStart(): void {}
 
   onEnd(span: ReadableSpan): void {
-    if (this.#spans >= MOST_SPANS || this.#characters >= MOST_CHARACTERS) return this.#lost(1, "too many wait"); // SPANS-1
+    if (this.#spans >= MOST_SPANS || this.#characters >= MOST_CHARACTERS) return this.#lost(1, "the buffer is full"); // SPANS-1
     this.#spans += 1;
     this.#characters += charactersOf(span);
     this.#batches.onEnd(span);

@@ -1,0 +1,138 @@
+import { execFile } from "node:child_process";
+import { constants, createReadStream, createWriteStream, existsSync } from "node:fs";
+import { copyFile, link, mkdir, open, readdir, rename, rm, stat } from "node:fs/promises";
+import { dirname, join, relative, resolve } from "node:path";
+import { pipeline } from "node:stream/promises";
+import { promisify } from "node:util";
+import { newId } from "../../domain/ids.ts";
+import { syncPath } from "../../files/sync-path.ts";
+import { full, unavailable } from "../store-errors.ts";
+import { JOURNAL, journalPath, logPath } from "./folder-errors.ts";
+
+/** Rewritten in place by LanceDB and only a hint: it need not be durable. */
+const HINT = "latest_version_hint.json";
+
+/** LanceDB never syncs. Its files are written once and then only removed, so each is synced once, its folders every time. */
+export class DurableFiles {
+  readonly #synced = new Set<string>();
+
+  /** Makes everything below the folder durable. */
+  async sync(folder: string): Promise<void> {
+    const present = new Set<string>();
+    const folders = [folder];
+    for (const entry of await readdir(folder, { withFileTypes: true, recursive: true })) {
+      const path = join(entry.parentPath, entry.name);
+      if (entry.isDirectory()) folders.push(path);
+      else if (entry.isFile() && entry.name !== HINT) present.add(path);
+    }
+    for (const path of present) if (!this.#synced.has(path)) await syncPath(path);
+    for (const path of folders) await syncPath(path);
+    for (const path of this.#synced) if (path.startsWith(folder) && !present.has(path)) this.#synced.delete(path);
+    for (const path of present) this.#synced.add(path);
+  }
+}
+
+const setAside = (folder: string): string => `${resolve(folder)}.before-prune`;
+
+/**
+ * Replaces a closed store's folder by another. It takes two renames, so a crash may come between them: `undoHalfReplacement`
+ * then restores the old folder. The old folder is deleted once the new one is durable.
+ */
+export async function replaceStoreFolder(folder: string, fresh: string): Promise<void> {
+  await rm(setAside(folder), { recursive: true, force: true });
+  await rename(folder, setAside(folder));
+  await rename(fresh, folder);
+  await syncPath(dirname(resolve(folder)));
+  await rm(setAside(folder), { recursive: true, force: true });
+}
+
+export async function undoHalfReplacement(folder: string): Promise<void> {
+  if (!existsSync(folder) && existsSync(setAside(folder))) await rename(setAside(folder), folder);
+}
+
+const PROBE = ".probe";
+/** About as much as a few commits need. */
+const PROBE_BYTES = Buffer.alloc(256 * 1024);
+
+/** Throws if the folder cannot be written now: its disk is full, its quota exhausted, or it is read-only. */
+export async function probeDisk(folder: string): Promise<void> {
+  const path = join(folder, PROBE);
+  try {
+    await using file = await open(path, "w", 0o600);
+    await file.writeFile(PROBE_BYTES);
+  } catch (error) {
+    const { code = "unknown" } = error as NodeJS.ErrnoException;
+    const isFull = code === "ENOSPC" || code === "EDQUOT";
+    throw isFull
+      ? full(`${folder} has no room left (${code})`, error, "free some space on its disk")
+      : unavailable(`${folder} cannot be written (${code})`, "check its disk", error);
+  } finally {
+    await rm(path, { force: true }).catch(() => {});
+  }
+}
+
+/** Volumes are in it where no other place is named. */
+export const VOLUMES_FOLDER = "archive";
+
+const STAGED = /^backup-[0-9A-Z]{26}\.tmp$/;
+
+/**
+ * Copies the folder at one moment into a folder inside it, and returns its path. The store keeps running.
+ *
+ * STAGED-1  Nothing is archived meanwhile, so that the LanceDB tables and volumes match the journal. Their files are written once and then
+ *           only removed: hard links keep them, without taking space.
+ * STAGED-2  SQLite does not change its main file as long as it does not checkpoint; its log is then only appended to. The main
+ *           file and the log's beginning, cut between two transactions, are therefore the journal at that moment.
+ * STAGED-3  SQLite's main file is read by another process: one that closes a file loses its locks on it, and then any other
+ *           could open the folder.
+ * STAGED-4  The folder has a single owner, which removes what an earlier one left.
+ */
+export async function stageCopy(folder: string): Promise<string> {
+  await removeStaged(folder);
+  const staged = join(resolve(folder), `backup-${newId()}.tmp`);
+  await mkdir(staged, { mode: 0o700 });
+  try {
+    const { size } = await stat(logPath(folder)); // STAGED-2
+    if (size > 0)
+      await pipeline(
+        createReadStream(logPath(folder), { end: size - 1 }),
+        createWriteStream(join(staged, `${JOURNAL}-wal`)),
+      );
+    await copyInChildProcess(journalPath(folder), join(staged, JOURNAL));
+    for (const name of await readdir(folder))
+      if (name.endsWith(".lance") || name === VOLUMES_FOLDER) await linkFolder(folder, name, staged);
+    return staged;
+  } catch (error) {
+    await rm(staged, { recursive: true, force: true });
+    throw error;
+  }
+}
+
+/** STAGED-3. */
+async function copyInChildProcess(from: string, to: string): Promise<void> {
+  const copy = `require("node:fs").copyFileSync(process.argv[1], process.argv[2], ${constants.COPYFILE_FICLONE})`;
+  await promisify(execFile)(process.execPath, ["--eval", copy, from, to], { env: {} });
+}
+
+/** STAGED-4. */
+export async function removeStaged(folder: string): Promise<void> {
+  for (const name of await readdir(folder))
+    if (STAGED.test(name)) await rm(join(folder, name), { recursive: true, force: true });
+}
+
+/** STAGED-1. */
+async function linkFolder(folder: string, name: string, staged: string): Promise<void> {
+  await mkdir(join(staged, name));
+  for (const entry of await readdir(join(folder, name), { withFileTypes: true, recursive: true })) {
+    const from = join(entry.parentPath, entry.name);
+    // Removed since it was listed: nothing counts that may be removed now.
+    if (!existsSync(from)) continue;
+    const to = join(staged, relative(folder, from));
+    if (entry.isDirectory()) await mkdir(to, { recursive: true });
+    else if (entry.isFile() && entry.name !== HINT) {
+      await mkdir(dirname(to), { recursive: true });
+      // Copies if the file system has no hard links.
+      await link(from, to).catch(() => copyFile(from, to));
+    }
+  }
+}
