@@ -22,28 +22,28 @@ import { OwnFiles, versionOfFolder } from "./own-files.ts";
 /** A moniker with the version of its code and prompts. */
 export type VersionedMoniker = Moniker & {
   readonly version?: string;
-  /** The worker that runs it, where that is not this process. */
+  /** The worker that runs it, if that is not this process. */
   readonly remote?: string;
-  /** `params` as its author wrote it, where that was JSON Schema. */
+  /** `params` as its author wrote it, if that was JSON Schema. */
   readonly params_schema?: JsonObject;
 };
-/** The monikers by name, as they are now: a reload changes it in place. */
+/** The current monikers by name; a reload changes it in place. */
 export type Catalog = ReadonlyMap<string, VersionedMoniker> & {
-  /** What could not be loaded when it was tried last. */
+  /** What failed to load in the last attempt. */
   readonly failed?: readonly SourceFailure[];
-  /** Workers that have not said yet what they have. */
+  /** Workers that have not described their monikers yet. */
   readonly awaited?: readonly string[];
 };
 
-/** A file or a worker that could not be used, and the moniker that goes on as it was. */
+/** A file or worker that could not be used, and the moniker that stays as it was. */
 export type SourceFailure = { file: string; moniker: string | null; error: string };
 
-/** Monikers that come from elsewhere, and may come later or change by themselves. */
+/** Monikers from elsewhere, which may arrive later or change on their own. */
 export interface MonikerSource {
   readonly monikers: readonly VersionedMoniker[];
   readonly failures: readonly SourceFailure[];
   readonly awaited: readonly string[];
-  /** Tells of changes that no reload asked for. */
+  /** Reports changes outside of a reload. */
   onChange(listener: () => void): void;
   start(): Promise<void>;
   reload(): Promise<void>;
@@ -62,9 +62,9 @@ export const BUILT_IN: readonly Moniker[] = [
   schedule,
 ];
 
-/** What came of a reload. */
+/** The result of a reload. */
 export type ReloadReport = {
-  /** Those that are not built in. */
+  /** All except the built-in ones. */
   monikers: { name: string; version: string; change: "added" | "changed" | "removed" | "unchanged" }[];
   failed: SourceFailure[];
 };
@@ -80,7 +80,7 @@ const monikerSchema = z.object({
   migrate: z.custom((value) => typeof value === "function", "must be a function").optional(),
 });
 
-/** Set by the build of the package, which has no such folder. */
+/** Defined by the package build, where this folder does not exist. */
 declare const MONIKERS_VERSION: string | undefined;
 
 class PublishedCatalog extends Map<string, VersionedMoniker> {
@@ -89,13 +89,13 @@ class PublishedCatalog extends Map<string, VersionedMoniker> {
 }
 
 /**
- * The built-in monikers, those of a folder, one file each with the moniker as its default export, and those of workers elsewhere.
+ * The built-in monikers, those of a folder (one file each, the moniker as its default export), and those of external workers.
  *
- * CATALOG-1  At the start a file that cannot be used is an error. At a reload its moniker goes on as it was.
- * CATALOG-2  A reload takes effect at once for all monikers: nobody sees some of them old and some new.
+ * CATALOG-1  At startup an unusable file is an error. At a reload its moniker stays as it was.
+ * CATALOG-2  A reload is atomic: nobody sees some monikers old and some new.
  * CATALOG-3  A moniker whose version did not change is not loaded again.
- * CATALOG-4  Of two monikers with one name the first is used: built in, then of the folder, then of workers in the order they are
- *            configured. The other one is among those that failed.
+ * CATALOG-4  Of two monikers with the same name the first wins: built-in, then the folder, then workers in the configured
+ *            order. The other one is reported as failed.
  */
 export class MonikerLoader {
   readonly #folder: string | undefined;
@@ -128,18 +128,18 @@ export class MonikerLoader {
     return this.#catalog;
   }
 
-  /** Tells what changed without a reload. */
+  /** Reports changes that happened without a reload. */
   onChange(listener: (report: ReloadReport) => void): void {
     this.#onChange = listener;
   }
 
-  /** Loads what was added or changed, and forgets what was removed. A step that runs finishes on the code it started with. */
+  /** Loads what was added or changed and removes the rest. A running step finishes on the code it started with. */
   async reload(): Promise<ReloadReport> {
     return this.#mutex.run(async () => {
       const [{ loaded, failures }] = await Promise.all([this.#load(), this.#elsewhere?.reload()]);
       const failed = failures.map(({ file, error }) => ({
         file,
-        moniker: loaded.find((kept) => kept.file === file)?.moniker.name ?? null,
+        moniker: loaded.find((entry) => entry.file === file)?.moniker.name ?? null,
         error: error.message,
       }));
       return this.#publish(loaded, failed);
@@ -147,7 +147,7 @@ export class MonikerLoader {
   }
 
   #publishChange(): void {
-    // A reload under way publishes what comes of it as a whole, and tells it.
+    // A reload in progress publishes and reports its result as a whole.
     if (this.#mutex.isFree) this.#onChange(this.#publish(this.#loaded, this.#failedFiles));
   }
 
@@ -162,11 +162,11 @@ export class MonikerLoader {
     const isTaken = (name: string): boolean =>
       [...this.#builtIn, ...loaded.map(({ moniker }) => moniker)].some((other) => other.name === name);
     for (const file of files) {
-      const before = this.#loaded.find((known) => known.file === file);
+      const before = this.#loaded.find((entry) => entry.file === file);
       try {
         const next = await loadFile(file, before);
         const { name } = next.moniker;
-        if (isTaken(name)) throw invalid(file, `another moniker is named ${name} already`);
+        if (isTaken(name)) throw invalid(file, `another moniker is already named ${name}`);
         loaded.push(next);
       } catch (error) {
         failures.push({ file, error: error as EverstepError });
@@ -176,7 +176,7 @@ export class MonikerLoader {
     return { loaded, failures };
   }
 
-  /** CATALOG-2: without a pause in between. */
+  /** CATALOG-2: synchronous. */
   #publish(loaded: readonly LoadedFile[], failedFiles: readonly SourceFailure[]): ReloadReport {
     const before = this.#added();
     this.#loaded = loaded;
@@ -202,8 +202,8 @@ export class MonikerLoader {
 }
 
 /**
- * One version for all built-in monikers, over everything in this folder. They share prompts, tools and the way to the model, and only
- * change with a release, so one hash misses nothing and reads each file once.
+ * One version for all built-in monikers, over this whole folder. They share prompts, tools and the model code and change only
+ * with a release, so one hash covers everything and reads each file once.
  */
 const builtInVersion = async (): Promise<string> =>
   typeof MONIKERS_VERSION === "string" ? MONIKERS_VERSION : versionOfFolder(import.meta.dirname);
@@ -223,7 +223,7 @@ async function filesOf(folder: string): Promise<string[]> {
     throw new EverstepError(
       "config_invalid",
       `EVERSTEP_MONIKERS=${folder} cannot be read`,
-      "name a folder of moniker files",
+      "set it to a folder of moniker files",
       error,
     );
   }
@@ -240,7 +240,7 @@ async function loadFile(file: string, before: LoadedFile | undefined): Promise<L
   const module = await importOwn(path, files).catch(failed);
   const moniker = (module as { default?: unknown }).default;
   const parsed = monikerSchema.safeParse(moniker);
-  if (parsed.success) return { file, files, moniker: { ...lingering(moniker as Moniker), version } };
+  if (parsed.success) return { file, files, moniker: { ...awaitingRejections(moniker as Moniker), version } };
   const [issue] = parsed.error.issues;
   throw invalid(file, `its default export is not a moniker: ${issue?.path.join(".")} ${issue?.message}`);
 }
@@ -257,7 +257,7 @@ function changes(before: readonly VersionedMoniker[], after: readonly VersionedM
 
 function clash({ name, remote = "" }: VersionedMoniker, holder: VersionedMoniker): SourceFailure {
   const other = holder.remote === undefined ? "another moniker" : `a moniker of ${holder.remote}`;
-  const { message } = invalid(remote, `${other} is named ${name} already, and keeps the name`);
+  const { message } = invalid(remote, `${other} is already named ${name} and keeps the name`);
   return { file: remote, moniker: null, error: message };
 }
 
@@ -265,10 +265,10 @@ const changeFrom = (before: string | undefined, version: string): "added" | "cha
   before === undefined ? "added" : before === version ? "unchanged" : "changed";
 
 /**
- * A rejection that a step left behind is known one turn of the event loop later: only then its step counts as finished, so
- * that it fails as the step and not as nobody's.
+ * A rejection that a step leaves behind surfaces one turn of the event loop later. The step counts as finished only then, so
+ * that the rejection fails the step.
  */
-const lingering = (moniker: Moniker): Moniker => ({
+const awaitingRejections = (moniker: Moniker): Moniker => ({
   ...moniker,
   async step(frame, context) {
     const returned = await moniker.step(frame, context);
@@ -278,4 +278,4 @@ const lingering = (moniker: Moniker): Moniker => ({
 });
 
 const invalid = (file: string, why: string, cause?: unknown): EverstepError =>
-  new EverstepError("moniker_invalid", `${file}: ${why}`, "docs/writing-a-moniker.md shows one", cause);
+  new EverstepError("moniker_invalid", `${file}: ${why}`, "docs/writing-a-moniker.md has an example", cause);

@@ -1,11 +1,11 @@
 import { words } from "../domain/words.ts";
 
-/** The beginning of a text that is too long. */
+/** Truncates a text that is too long. */
 export const shorten = (text: string, most: number): string => (text.length > most ? `${text.slice(0, most)}…` : text);
 
 const SENTENCE_END = /(?<=[.!?…])\s+|\n+/gu;
 
-/** Sentences and lines of a text, one after the other. */
+/** The sentences and lines of a text. */
 export function* eachSentence(text: string, longest: number): Generator<string, void, undefined> {
   let start = 0;
   for (const { index, 0: gap } of text.matchAll(SENTENCE_END)) {
@@ -15,15 +15,15 @@ export function* eachSentence(text: string, longest: number): Generator<string, 
   yield* pieces(text.slice(start).trim(), longest);
 }
 
-/** A sentence that is too long comes in several, none of it lost. */
+/** Splits a sentence that is too long, losing nothing. */
 function* pieces(sentence: string, longest: number): Generator<string, void, undefined> {
   for (let at = 0; at < sentence.length; at += longest) yield sentence.slice(at, at + longest);
 }
 
 export const sentencesOf = (text: string, longest: number): string[] => [...eachSentence(text, longest)];
 
-/** The sentences whose words occur most often in the text, in their own order. */
-export function tellingSentences(sentences: string[], most: number): string[] {
+/** The sentences whose words occur most often in the text, in their original order. */
+export function topSentences(sentences: string[], most: number): string[] {
   const counts = new Map<string, number>();
   const wordsOf = sentences.map(words);
   for (const own of wordsOf) for (const word of own) if (word.length > 3) counts.set(word, (counts.get(word) ?? 0) + 1);
@@ -34,9 +34,9 @@ export function tellingSentences(sentences: string[], most: number): string[] {
   return best.sort((a, b) => a.index - b.index).map(({ sentence }) => sentence);
 }
 
-/** The most telling sentences of a text that fit into so many characters. */
+/** The most informative sentences that fit into `most` characters. */
 export function extract(text: string, most: number): string {
   const sentences = [...new Set(sentencesOf(text, 400))];
   const share = Math.max(1, Math.floor(sentences.length * Math.min(1, most / Math.max(1, text.length))));
-  return tellingSentences(sentences, share).join("\n").slice(0, most);
+  return topSentences(sentences, share).join("\n").slice(0, most);
 }

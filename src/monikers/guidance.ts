@@ -1,6 +1,6 @@
 import { isObject, type JsonValue } from "../domain/json.ts";
 
-/** What a person said: guidance is a plain string, or an object whose `text`, `answer` or another named field holds it. */
+/** The text of a piece of guidance: a plain string, or the field `text`, `answer` or another named one of an object. */
 export function guidanceText(guidance: JsonValue, ...fields: string[]): string | null {
   if (typeof guidance === "string") return guidance;
   if (!isObject(guidance)) return null;

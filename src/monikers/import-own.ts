@@ -3,27 +3,26 @@ import { createRequire, registerHooks } from "node:module";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { isOwnFile, type OwnFiles } from "./own-files.ts";
 
-/** What a moniker's stack traces and module addresses carry behind the file's name. */
+/** Appended to the file name in a moniker's stack traces and module URLs. */
 const MARK = "?everstep=";
 const MONIKER = new URL("./public.ts", import.meta.url).href;
 const require = createRequire(import.meta.url);
 
-/** The files of the moment at which a module was first asked for: what it imports later is of the same moment. */
+/** The snapshot of files in which a module was first requested: its later imports use the same snapshot. */
 const origins = new Map<string, OwnFiles>();
-/** How often versions failed to load. Node keeps a module that failed under its address for good. */
+/** How often each version failed to load. Node caches a failed module under its URL forever. */
 const failures = new Map<string, number>();
-/** The version of each file that was loaded last. */
+/** The version of each file loaded last. */
 const loaded = new Map<string, string>();
-/** The file on whose behalf code runs that was started while the file was loaded. */
+/** The file being loaded when the current code was started. */
 const loading = new AsyncLocalStorage<string>();
 let isRegistered = false;
 
 /**
- * Imports a file of somebody's own with the modules that it imports, all as they are in `files`.
+ * Imports a user's file with the modules it imports, all as they are in `files`.
  *
- * Node keeps every module that it loaded under its address, so a changed one needs an address of its own: the file's, with its
- * version behind it. What did not change keeps its address and is not loaded again; so a reload costs the memory of what changed,
- * which Node does not give back.
+ * Node caches every module under its URL, so a changed one needs a new URL: the file's, with its version appended. What did not
+ * change keeps its URL and is not loaded again, so a reload costs only the memory of what changed, which Node never frees.
  */
 export async function importOwn(path: string, files: OwnFiles): Promise<unknown> {
   register();
@@ -45,7 +44,7 @@ const isOfCommonJs = (error: unknown): boolean =>
 const COMMON_JS =
   'the package.json around it says or implies "type": "commonjs", and it is an ES module: run `npm pkg set type=module` there';
 
-/** The file of a moniker that an error comes from: its stack leads there, or it came of something that the file started when loaded. */
+/** The moniker file that an error comes from: named in its stack, or the file that started the failing code while it was loaded. */
 export function ownFileOf(error: unknown): string | null {
   const stack = error instanceof Error ? (error.stack ?? "") : "";
   const line = stack.split("\n").find((text) => text.includes(MARK)) ?? "";
@@ -54,7 +53,7 @@ export function ownFileOf(error: unknown): string | null {
 }
 
 function addressOf(url: string, path: string, files: OwnFiles, parent = ""): string {
-  // What is not known by a path in the code changes its address with the module that imports it.
+  // A file that the code does not name by a path changes its URL with the importing module.
   const version = files.version(path) ?? parent;
   const again = failures.get(version);
   const address = `${url}${MARK}${version}${again === undefined ? "" : `.${again}`}`;
@@ -62,7 +61,7 @@ function addressOf(url: string, path: string, files: OwnFiles, parent = ""): str
   return address;
 }
 
-/** Node keeps CommonJS modules by their path alone. */
+/** Node caches CommonJS modules by path alone. */
 function forgetChangedCommonJs(path: string, files: OwnFiles): void {
   for (const own of files.reachable(path)) {
     const version = files.version(own) ?? "";
@@ -71,7 +70,7 @@ function forgetChangedCommonJs(path: string, files: OwnFiles): void {
   }
 }
 
-/** Also lets a moniker in any folder import `everstep/moniker`: there need be no package around it. */
+/** Also lets a moniker in any folder import `everstep/moniker`, without a package around it. */
 function register(): void {
   if (isRegistered) return;
   isRegistered = true;
@@ -89,7 +88,7 @@ function register(): void {
     load(url, context, next) {
       const result = next(url, context);
       const text = origins.get(url)?.text(fileURLToPath(url));
-      // The file may have been changed since it was read.
+      // The file may have changed since it was read.
       return text !== undefined && result.format?.startsWith("module") ? { ...result, source: text } : result;
     },
   });

@@ -8,28 +8,28 @@ import type { SessionTools } from "../tools/tool.ts";
 import type { Llm } from "./llm/llm.ts";
 
 /**
- * A moniker is a task as a step function. It is stateless: all that it knows comes in the frame, all that it wants to
+ * A moniker is a task as a step function. It is stateless: everything it knows comes in the frame, and everything it wants to
  * know next time goes out in it. The runner does the rest: order, storage, retries, guidance, limits.
  *
- * - `continuous` goes on until someone stops it, `finite` until it says `done`, `reactive` runs a step when guidance arrives.
- * - `params` checks the input of the task; what it returns is given to every step.
- * - `step` may be called again for the same frame: after a crash, an error, or an interrupt that would not wait. What was
- *   not returned did not happen.
- * - `step` ends soon after its signal aborts; what it returns then is not used.
+ * - `continuous` runs until someone stops it, `finite` until it says `done`, `reactive` runs a step when guidance arrives.
+ * - `params` checks the input of the task; its result is given to every step.
+ * - `step` may be called again for the same frame: after a crash, an error, or an interrupt. Only what it returns is stored;
+ *   side effects of a failed attempt are not undone.
+ * - `step` ends soon after its signal aborts; its result is then ignored.
  */
 export interface Moniker<Params = unknown> {
   readonly name: string;
   readonly kind: MonikerKind;
   readonly description: string;
   readonly params: z.ZodType<Params>;
-  /** Defaults for sessions of this moniker, over those of its kind. */
+  /** Defaults for this moniker's sessions; they override those of its kind. */
   readonly options?: SessionOptions;
-  /** The token of the first step. "0" by default. */
+  /** The token of the first step. Default "0". */
   readonly first_step?: string;
   step(frame: FrameIn, context: StepContext<Params>): FrameOut | Promise<FrameOut>;
   /**
-   * Makes the state that another version of the moniker left into one that this version takes. It is called before a step whose
-   * session's last step was made by another version; null where that one's version was not recorded. It may be called again.
+   * Converts a state left by another version of the moniker into one for this version. Called before a step if the session's
+   * last step ran on another version; `from_version` is null if that version was not recorded. It may be called again.
    */
   migrate?(state: JsonObject, from_version: string | null): JsonObject | Promise<JsonObject>;
 }
@@ -42,55 +42,55 @@ export const monikerNameSchema = z
 
 export type StepContext<Params = unknown> = {
   params: Params;
-  /** Aborts when the step is interrupted, timed out or its session destroyed. */
+  /** Aborts when the step is interrupted or times out, or its session is destroyed. */
   signal: AbortSignal;
   ids: { agent_id: string; session_id: string; conversation_id: string | null; iteration: number };
   attempt: Attempt;
-  /** When the step is cut short, as an ISO time; absent where nothing limits it. */
+  /** When the step times out, as an ISO time; absent if nothing limits it. */
   deadline?: string;
-  /** The language model; null where none is configured. */
+  /** The language model; null if none is configured. */
   llm: Llm | null;
   tools: SessionTools;
-  /** Others' messages in the session's conversation since its last step that asked, oldest first. */
+  /** Other participants' messages in the session's conversation since its last step that called this, oldest first. */
   unread: (limit?: number) => Promise<Message[]>;
-  emit: (news: StepNews) => void;
-  /** The step's place in a trace, to be sent along with requests to others; absent where nothing is traced. */
+  emit: (progress: StepProgress) => void;
+  /** The step's trace context, to propagate with outgoing requests; absent if tracing is off. */
   traceparent?: string;
-  /** A recorded step runs once more to be looked at: nothing that it returns is kept, so it should not act on the world. */
+  /** A recorded step is run again for inspection: its result is discarded, so it should avoid side effects. */
   is_rerun?: true;
 };
 
 /**
- * Whether this very step was begun before, and how that ended. For a step marked `once` it is exact, also after SIGKILL, loss of
- * power and a change of worker; for any other it is what is known.
+ * Whether this step was started before, and how that ended. Exact for a step marked `once`, even after SIGKILL, power loss and
+ * a change of worker; for any other step as far as is known.
  */
 export type Attempt = { number: number; after: null | "error" | "interrupt" | "timeout" | "crash" };
 
-/** What a step tells while it runs: text as it grows, tools that it uses, tokens that it spent, calls that it made. */
-export type StepNews =
+/** What a step reports while it runs: partial text, tools used, tokens spent, calls made. */
+export type StepProgress =
   | { kind: "delta"; text: string }
   | { kind: "tool"; name: string }
   | {
       kind: "usage";
       tokens: number;
-      /** Where the provider gave no figure. */
+      /** The provider reported no figure. */
       estimated?: boolean;
       cost_usd?: number;
     }
-  /** A call of a model or a tool that is over, for the step's row. It adds nothing to what the step used: `usage` does. */
+  /** A finished call to a model or tool, for the step's row. It does not count as usage: `usage` does. */
   | { kind: "call"; call: StepCall; span?: CallSpan };
 
-/** Keeps the parameters' type while a moniker is written, and makes it fit the catalog. */
+/** Infers the type of the params and erases it for the catalog. */
 export const defineMoniker = <Params>(moniker: Moniker<Params>): Moniker => moniker;
 
-/** An error of a step that says whether trying again can help. Any other error is tried again. */
+/** A step's error that says whether a retry can help. Any other error is retried. */
 export class StepError extends Error {
   override readonly name = "StepError";
   readonly code: string;
   readonly retryable: boolean;
-  /** Milliseconds before which another try is useless, where that is known. */
+  /** A retry before this many milliseconds is useless, if known. */
   readonly retry_after_ms: number | undefined;
-  /** Something that the step needs is out of reach for a while: trying again uses up no attempt, for as long as `retry.outage_s`. */
+  /** Something the step needs is unreachable for a while: retries use up no attempt, for up to `retry.outage_s`. */
   readonly outage: boolean;
 
   constructor(

@@ -3,102 +3,106 @@ import type { FrameOut } from "../../domain/step-frame.ts";
 import type { ToolOutcome } from "../../tools/tool.ts";
 import type { ModelMessage, ToolCall } from "../llm/model-turn.ts";
 import { approvalOf, doubtOf, readApproval, readDoubt } from "./decisions.ts";
-import { type Heard, hear, textOf, withHeard } from "./heard.ts";
-import { goOn, isOnce, type LoopStep, rest } from "./loop-frames.ts";
+import { isOnce, type LoopStep, rest, toNextCall } from "./loop-frames.ts";
 import type { LoopState } from "./loop-state.ts";
+import { type ParsedGuidance, parseGuidance, textOf, withGuidance } from "./parse-guidance.ts";
 import { roomFor, withinLimit } from "./window.ts";
 
 type Awaited = NonNullable<LoopState["awaited"]>;
 
-/** Makes the next call, or tells the model what a person said instead. */
+/** Makes the next call, or gives the model a person's decision instead. */
 export async function act(step: LoopStep, before: LoopState): Promise<FrameOut> {
-  const { said, reports } = hear(step.frame.guidance ?? []);
-  const reported = withHeard(before, { said: [], reports });
+  const { inputs, reports } = parseGuidance(step.frame.guidance ?? []);
+  const reported = withGuidance(before, { inputs: [], reports });
   const { awaited } = before;
-  if (!awaited) return call(step, withHeard(reported, { said, reports: [] }));
-  return byAwaited(step, reported, awaited, said);
+  if (!awaited) return call(step, withGuidance(reported, { inputs, reports: [] }));
+  return applyInputs(step, reported, awaited, inputs);
 }
 
-/** What was said first is the answer to what the call waits for; the rest is for the model. */
-async function byAwaited(
+/** The first input answers what the call waits for; the rest goes to the model. */
+async function applyInputs(
   step: LoopStep,
   reported: LoopState,
   awaited: Awaited,
-  said: Heard["said"],
+  inputs: ParsedGuidance["inputs"],
 ): Promise<FrameOut> {
-  if (awaited.kind === "in_doubt") return byDoubt(step, reported, said);
-  const [first, ...others] = said;
-  const state = withHeard(reported, { said: awaited.kind === "time" ? said : others, reports: [] });
+  if (awaited.kind === "in_doubt") return decideDoubt(step, reported, inputs);
+  const [first, ...others] = inputs;
+  const state = withGuidance(reported, { inputs: awaited.kind === "time" ? inputs : others, reports: [] });
   switch (awaited.kind) {
     case "approval": {
       const [next] = state.calls;
       if (!first) return rest(step, state, { ask: approvalOf(next as ToolCall) });
       const approval = readApproval(first);
-      if (approval.kind === "told") return told(step, state, approval.text, approval.is_error);
+      if (approval.kind === "result") return finishCall(step, state, approval.text, approval.is_error);
       const approved = withArgs(state, approval.args);
       const always = approval.is_always && next ? [...new Set([...state.always, next.name])] : state.always;
       return call(step, { ...approved, always, is_approved: true });
     }
     case "person":
-      return byPerson(step, state, awaited, first);
+      return decideAnswer(step, state, awaited, first);
     case "time":
-      return byTime(step, state, awaited, first !== undefined);
+      return decideWait(step, state, awaited, first !== undefined);
   }
   return awaited satisfies never;
 }
 
-/** Only an answer decides: what else is said is for the model, and the question stays. */
-async function byDoubt(step: LoopStep, reported: LoopState, said: Heard["said"]): Promise<FrameOut> {
-  const at = said.findIndex((one) => readDoubt(one) !== null);
-  const state = withHeard(reported, { said: said.filter((_, index) => index !== at), reports: [] });
-  const answer = said[at];
+/** Only an answer decides: other inputs go to the model, and the question stays open. */
+async function decideDoubt(step: LoopStep, reported: LoopState, inputs: ParsedGuidance["inputs"]): Promise<FrameOut> {
+  const at = inputs.findIndex((one) => readDoubt(one) !== null);
+  const state = withGuidance(reported, { inputs: inputs.filter((_, index) => index !== at), reports: [] });
+  const answer = inputs[at];
   const decided = answer ? readDoubt(answer) : null;
   if (decided === null) return doubt(step, state);
-  return decided.kind === "again" ? call(step, state) : told(step, state, decided.text, decided.is_error);
+  return decided.kind === "again" ? call(step, state) : finishCall(step, state, decided.text, decided.is_error);
 }
 
-async function byPerson(
+async function decideAnswer(
   step: LoopStep,
   state: LoopState,
   awaited: Extract<Awaited, { kind: "person" }>,
-  first: Heard["said"][number] | undefined,
+  first: ParsedGuidance["inputs"][number] | undefined,
 ): Promise<FrameOut> {
   const { ask, until, resume } = awaited;
   if (first) {
     const answer: JsonValue = first.answer ?? first.message.text;
     if (resume !== null) return call(step, state, { answer, resume });
     const { name } = first.message;
-    return told(step, state, name === undefined ? textOf(answer) : JSON.stringify({ answer, from: name }), false);
+    return finishCall(step, state, name === undefined ? textOf(answer) : JSON.stringify({ answer, from: name }), false);
   }
   if (until !== undefined && Date.parse(until) <= Date.now())
-    return told(step, state, `Nobody answered until ${until}.`, true);
-  // A session that it started has ended meanwhile; the question stands.
+    return finishCall(step, state, `Nobody answered until ${until}.`, true);
+  // A session that it started has ended; the question stays open.
   return rest(step, state, { ask, ...(until !== undefined && { wait: { until } }) });
 }
 
-async function byTime(
+async function decideWait(
   step: LoopStep,
   state: LoopState,
   { until, session_ids = [] }: Extract<Awaited, { kind: "time" }>,
-  isTold: boolean,
+  isInterrupted: boolean,
 ): Promise<FrameOut> {
   const reports = state.reports.filter(({ session_id }) => session_ids.includes(session_id));
-  const areAllIn = session_ids.length > 0 && session_ids.every((id) => reports.some((one) => one.session_id === id));
+  const haveAllEnded =
+    session_ids.length > 0 && session_ids.every((id) => reports.some((one) => one.session_id === id));
   const isTime = until !== undefined && Date.parse(until) <= Date.now();
-  if (!areAllIn && !isTime && !isTold) return rest(step, state, { wait: until === undefined ? {} : { until } });
-  const seen = new Set(reports.map(({ session_id }) => session_id));
-  const missing = session_ids.filter((id) => !seen.has(id));
+  if (!haveAllEnded && !isTime && !isInterrupted)
+    return rest(step, state, { wait: until === undefined ? {} : { until } });
+  const reported = new Set(reports.map(({ session_id }) => session_id));
+  const missing = session_ids.filter((id) => !reported.has(id));
   const lines = [
     ...reports.map(({ text }) => text),
     ...(missing.length > 0 ? [`Not ended yet: ${missing.join(", ")}.`] : []),
-    ...(isTold ? ["The wait ended because somebody said something."] : []),
+    ...(isInterrupted ? ["The wait ended because somebody inputs something."] : []),
     `It is ${new Date().toISOString()}.`,
   ];
-  const withTold = state.reports.map((report) => (seen.has(report.session_id) ? { ...report, is_told: true } : report));
-  return told(step, { ...state, reports: withTold }, lines.join("\n"), false);
+  const allReports = state.reports.map((report) =>
+    reported.has(report.session_id) ? { ...report, is_told: true } : report,
+  );
+  return finishCall(step, { ...state, reports: allReports }, lines.join("\n"), false);
 }
 
-/** LOOP-3: a call that must not happen twice unasked is not made where it may have happened. */
+/** LOOP-3: a call that must not be repeated without consent is not made if it may have run already. */
 async function call(
   step: LoopStep,
   state: LoopState,
@@ -108,19 +112,21 @@ async function call(
   const { context } = step;
   const tool = step.tools.find(({ name }) => name === next.name);
   if (state.is_once && context.attempt.number > 1) return doubt(step, state);
-  if (!tool) return told(step, state, `There is no tool named ${next.name}, or its server is not connected.`, true);
-  // What it is and may do can have changed since the step before, or was not known there: its server was away.
+  if (!tool)
+    return finishCall(step, state, `There is no tool named ${next.name}, or its server is not connected.`, true);
+  // The tool's properties and policy may have changed since the previous step, or were unknown there because its server was
+  // away.
   const mustAsk = tool.policy === "ask" && !state.is_approved && !state.always.includes(next.name);
   const mustMark = isOnce(tool) && !state.is_once;
-  if ((mustAsk || mustMark) && !answered) return goOn(step, state);
+  if ((mustAsk || mustMark) && !answered) return toNextCall(step, state);
   const outcome = await context.tools.call(next.name, next.args, answered);
-  return byOutcome(step, state, outcome);
+  return applyOutcome(step, state, outcome);
 }
 
-async function byOutcome(step: LoopStep, state: LoopState, outcome: ToolOutcome): Promise<FrameOut> {
+async function applyOutcome(step: LoopStep, state: LoopState, outcome: ToolOutcome): Promise<FrameOut> {
   switch (outcome.kind) {
     case "result":
-      return told(step, state, outcome.text, outcome.is_error, outcome.actions);
+      return finishCall(step, state, outcome.text, outcome.is_error, outcome.actions);
     case "ask": {
       const { ask, until, resume } = outcome;
       const awaited: Awaited = { kind: "person", ask, resume, ...(until !== undefined && { until }) };
@@ -133,7 +139,7 @@ async function byOutcome(step: LoopStep, state: LoopState, outcome: ToolOutcome)
         ...(until !== undefined && { until }),
         ...(session_ids && { session_ids }),
       };
-      return byTime(step, { ...state, awaited }, awaited, false);
+      return decideWait(step, { ...state, awaited }, awaited, false);
     }
   }
   return outcome satisfies never;
@@ -144,8 +150,8 @@ function doubt(step: LoopStep, state: LoopState): FrameOut {
   return rest(step, { ...state, awaited: { kind: "in_doubt" } }, { ask: doubtOf(next) });
 }
 
-/** The call has its result: on to the next one, or to the model with all that was said meanwhile. */
-async function told(
+/** Records the call's result and moves on to the next call, or to the model with everything that arrived meanwhile. */
+async function finishCall(
   step: LoopStep,
   state: LoopState,
   text: string,
@@ -165,7 +171,7 @@ async function told(
     awaited: null,
     is_approved: false,
   };
-  return goOn(step, next, { ...(actions && { actions }) });
+  return toNextCall(step, next, { ...(actions && { actions }) });
 }
 
 function withArgs(state: LoopState, args: JsonObject | null): LoopState {

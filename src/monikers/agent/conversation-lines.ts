@@ -5,7 +5,7 @@ import { jsonLine } from "./json-line.ts";
 const LONGEST_LINE = 4000;
 const LONGEST_ARGS = 500;
 
-/** For the model: one JSON object on each line, so that no text can be taken for a message of its own. */
+/** For the model: one JSON object per line, so that no text can pose as another message. */
 export const conversationLines = (summary: string, messages: readonly ModelMessage[]): string =>
   [
     ...(summary === "" ? [] : [{ from: "summary", text: summary }]),

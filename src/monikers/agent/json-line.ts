@@ -1,3 +1,3 @@
-/** A value on a line of its own. JSON leaves two separators of lines as they are. */
+/** A value as one line. JSON does not escape two of Unicode's line separators. */
 export const jsonLine = (value: object): string =>
   JSON.stringify(value).replaceAll("\u2028", "\\u2028").replaceAll("\u2029", "\\u2029");

@@ -1,5 +1,5 @@
 import type { FrameIn, FrameOut } from "../../domain/step-frame.ts";
-import { fitsGlob } from "../../domain/step-globs.ts";
+import { matchesGlob } from "../../domain/step-globs.ts";
 import type { OfferedTool } from "../../tools/tool.ts";
 import { shorten } from "../extract.ts";
 import type { Llm } from "../llm/llm.ts";
@@ -7,20 +7,20 @@ import type { StepContext } from "../moniker.ts";
 import { approvalOf } from "./decisions.ts";
 import { type LoopState, toState } from "./loop-state.ts";
 
-/** What makes one moniker of the loop differ from another. */
+/** How monikers built on the loop differ. */
 type Profile = {
   instructions: string;
-  /** Globs over the names of the tools that it may use; all where absent. */
+  /** Globs over the names of allowed tools; all if absent. */
   tools?: readonly string[] | undefined;
-  /** Whether it may only use tools that change nothing. */
+  /** Whether only read-only tools are allowed. */
   only_reads?: boolean;
-  /** The task of one that ends when it is done. One without a task answers what it is told, and rests. */
+  /** A session with a task ends when it is done. Without one it answers its guidance and rests. */
   task?: string;
 };
 
-/** What a step of the loop works with, and the frame it came with. */
+/** A loop step's frame and what it works with. */
 export type LoopWork = { frame: FrameIn; context: StepContext; llm: Llm; profile: Profile };
-/** The tools that the model is told of are listed once in a step. */
+/** With the tools for the model, listed once per step. */
 export type LoopStep = LoopWork & { tools: readonly OfferedTool[] };
 
 const LONGEST_NAME = 200;
@@ -28,8 +28,8 @@ const LONGEST_NAME = 200;
 export async function offeredTools({ context, profile }: LoopWork): Promise<OfferedTool[]> {
   const tools = await context.tools.list();
   return tools.filter(({ name, policy, read_only }) => {
-    const isWanted = profile.tools?.some((glob) => fitsGlob(glob, name)) ?? true;
-    return isWanted && policy !== "deny" && (read_only || !profile.only_reads);
+    const isAllowed = profile.tools?.some((glob) => matchesGlob(glob, name)) ?? true;
+    return isAllowed && policy !== "deny" && (read_only || !profile.only_reads);
   });
 }
 
@@ -39,27 +39,27 @@ export const isOnce = ({ read_only, idempotent }: Pick<OfferedTool, "read_only" 
 
 type More = Pick<FrameOut, "text" | "data" | "notes" | "actions">;
 
-/** The frame that leads on to the next call, or to the model where none is left. */
-export function goOn(step: LoopStep, state: LoopState, more: More = {}): FrameOut {
+/** The frame that leads to the next call, or to the model if none is left. */
+export function toNextCall(step: LoopStep, state: LoopState, more: More = {}): FrameOut {
   const [call] = state.calls;
-  if (!call) return onward(step, { ...state, awaited: null, is_once: false }, `think/${state.turn}`, more);
+  if (!call) return continueAt(step, { ...state, awaited: null, is_once: false }, `think/${state.turn}`, more);
   const tool = step.tools.find(({ name }) => name === call.name);
   const asks = tool?.policy === "ask" && !state.is_approved && !state.always.includes(call.name);
   const is_once = tool !== undefined && isOnce(tool);
   const next: LoopState = { ...state, awaited: asks ? { kind: "approval" } : null, is_once };
   if (asks) return rest(step, next, { ...more, ask: approvalOf(call) });
-  return { ...onward(step, next, actToken(next), more), ...(is_once && { once: true }) };
+  return { ...continueAt(step, next, actToken(next), more), ...(is_once && { once: true }) };
 }
 
-/** The frame of a call that waits: its step comes once more. */
+/** The frame of a call that waits: its step is repeated afterwards. */
 export function rest(
   { frame, profile }: LoopStep,
   state: LoopState,
   { ask, wait, ...more }: More & Pick<FrameOut, "ask" | "wait">,
 ): FrameOut {
-  // Who only chats with it sees the question as what it says.
-  const asked = profile.task === undefined ? ask?.text : undefined;
-  const text = [more.text, asked].filter((part) => part !== undefined).join("\n\n");
+  // In a plain chat the question is shown as the agent's text.
+  const question = profile.task === undefined ? ask?.text : undefined;
+  const text = [more.text, question].filter((part) => part !== undefined).join("\n\n");
   return {
     step: frame.step,
     next_step: actToken(state),
@@ -73,8 +73,8 @@ export function rest(
   };
 }
 
-/** A session without a task would rest after each step: it is told to go on. */
-export const onward = (
+/** A session without a task would rest after each step, so the frame asks to continue. */
+export const continueAt = (
   { frame, profile }: LoopStep,
   state: LoopState,
   next_step: string,
@@ -88,7 +88,7 @@ export const onward = (
   ...(profile.task === undefined && { go_on: true }),
 });
 
-/** The name comes from the model: it may be anything. */
+/** The name comes from the model and may be anything. */
 function actToken({ turn, finished, calls }: LoopState): string {
   return `act/${turn}.${finished + 1}/${shorten(calls[0]?.name ?? "", LONGEST_NAME)}`;
 }

@@ -3,11 +3,11 @@ import { type JsonObject, jsonObjectSchema, jsonSchema } from "../../domain/json
 import { askSchema } from "../../domain/question.ts";
 import { modelMessageSchema } from "../llm/model-turn.ts";
 
-/** What the call that comes next waits for, or just was told. */
+/** What the next call waits for, or has just received. */
 const awaitedSchema = z.discriminatedUnion("kind", [
   z.object({ kind: z.literal("approval") }),
   z.object({ kind: z.literal("in_doubt") }),
-  /** The tool asked a person; `resume` goes back to it with the answer, null where the answer is the result. */
+  /** The tool asked a person; `resume` is passed back to it with the answer, null if the answer is the result. */
   z.object({ kind: z.literal("person"), ask: askSchema, until: z.string().optional(), resume: jsonSchema }),
   z.object({
     kind: z.literal("time"),
@@ -20,44 +20,44 @@ const awaitedSchema = z.discriminatedUnion("kind", [
 const reportSchema = z.object({ session_id: z.string(), text: z.string(), is_told: z.boolean() });
 
 /**
- * All that an agent knows. It is kept as the session's state, so every field is JSON and may be missing or edited by a person.
+ * Everything an agent knows. It is the session's state, so every field is JSON and may be missing or edited by a person.
  *
- * LOOP-1  Every call of an assistant's message has its result behind that message before the next model call, whatever
- *         happened to the call: providers refuse anything else, and the session would be stuck.
+ * LOOP-1  Every tool call of an assistant message is followed by its result before the next model call, whatever happened to
+ *         the call: providers refuse anything else, and the session would be stuck.
  */
 const loopStateSchema = z.object({
-  /** The N of `think/N` that comes next, or whose calls are under way. */
+  /** The N of the next `think/N`, or of the one whose calls are in progress. */
   turn: z.int().min(1).catch(1).default(1),
   messages: z.array(modelMessageSchema).catch([]).default([]),
-  /** Of what was said before `messages`. */
+  /** Of the messages before `messages`. */
   summary: z.string().catch("").default(""),
   /** Loaded contexts. */
   background: z
     .array(z.object({ path: z.string(), text: z.string() }))
     .catch([])
     .default([]),
-  /** Calls that the model's last turn asks for and that have no result yet. The first is next. */
+  /** Calls of the model's last turn without a result yet. The first is next. */
   calls: z
     .array(z.object({ call_id: z.string(), name: z.string(), args: jsonObjectSchema }))
     .catch([])
     .default([]),
-  /** Calls of that turn that have one. */
+  /** How many calls of that turn have a result. */
   finished: z.int().min(0).catch(0).default(0),
   awaited: awaitedSchema.nullable().catch(null).default(null),
-  /** The first of `calls` must not be made twice unasked. */
+  /** The first of `calls` must not be repeated without a person's consent. */
   is_once: z.boolean().catch(false).default(false),
   /** The first of `calls` was approved. */
   is_approved: z.boolean().catch(false).default(false),
   /** Tools that a person approved for the rest of the session. */
   always: z.array(z.string()).catch([]).default([]),
-  /** What was said while calls were under way: it follows their results. */
+  /** Messages that arrived while calls were in progress; they follow the results. */
   heard: z.array(modelMessageSchema).catch([]).default([]),
   reports: z.array(reportSchema).catch([]).default([]),
-  /** Where in `messages` the exchange that is under way began. */
+  /** Where the current exchange begins in `messages`. */
   exchange_at: z.int().min(0).catch(0).default(0),
-  /** Set where the provider found a request too large that was thought to fit: the share of the window that is used. */
+  /** The share of the window to use; lowered if the provider finds a request too large that seemed to fit. */
   window_share: z.number().positive().max(1).catch(1).default(1),
-  /** What a chat without a model waits to be told. */
+  /** What a chat without a model is asking. */
   question: z
     .object({ text: z.string(), tool: z.string(), args: jsonObjectSchema })
     .nullable()
@@ -69,7 +69,7 @@ export type Question = NonNullable<LoopState["question"]>;
 
 export const recall = (state: JsonObject): LoopState => loopStateSchema.parse(state);
 
-/** What is as it is in a new session is not kept. */
+/** Omits fields that have their initial value. */
 export const toState = (state: LoopState): JsonObject =>
   Object.fromEntries(Object.entries(state).filter(([key, value]) => !isFresh(key, value)));
 

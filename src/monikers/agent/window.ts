@@ -4,21 +4,21 @@ import type { ModelMessage, ModelRequest } from "../llm/model-turn.ts";
 import type { LoopState } from "./loop-state.ts";
 
 /**
- * Keeps what the model is told within what it can take. Sizes are in characters: providers count tokens each in their own way,
- * and a provider that finds a request too large all the same lowers `window_share`.
+ * Keeps requests within the model's window. Sizes are in characters, since providers count tokens differently; a provider that
+ * still finds a request too large lowers `window_share`.
  */
 
-/** On the safe side for text in most languages. */
+/** A cautious estimate for most languages. */
 const CHARACTERS_PER_TOKEN = 3;
 /** The rest is for the reply. */
 const FOR_REQUEST = 0.75;
-/** A request that is too large is brought down to this, so that it does not happen again at once. */
+/** A request that is too large is reduced to this share, so that the next one fits as well. */
 const AFTER_CONDENSING = 0.5;
-/** A single message may take so much of the request. */
+/** The largest share of the request for a single message. */
 const FOR_ONE_MESSAGE = 0.4;
-/** Of a tool output or a message that has to go. */
+/** Characters kept of a tool output or message that is truncated. */
 const LEFT_OF_LONG = 500;
-/** The newest messages stay word for word as long as anything else can go. */
+/** The newest messages are kept verbatim as long as anything else can be shortened. */
 const NEWEST = 6;
 
 export const roomFor = (llm: Llm, { window_share }: LoopState): number =>
@@ -35,7 +35,7 @@ function messageSize(message: ModelMessage): number {
   return Math.max(message.text.length + JSON.stringify(message.tool_calls).length, parts);
 }
 
-/** A message that alone would fill the window is cut, and says so. */
+/** Truncates a message that would fill the window alone, and says so. */
 export function withinLimit<Message extends ModelMessage>(message: Message, room: number): Message {
   const most = Math.floor(room * FOR_ONE_MESSAGE);
   if (message.text.length <= most) return message;
@@ -46,7 +46,7 @@ export function withinLimit<Message extends ModelMessage>(message: Message, room
 export const isTooLong = (message: ModelMessage, room: number): boolean =>
   message.text.length > Math.floor(room * FOR_ONE_MESSAGE);
 
-/** Old outputs of tools shrink to their beginnings; their steps have them whole. */
+/** Truncates old tool outputs; their steps keep them in full. */
 export function withoutOldOutputs(messages: readonly ModelMessage[]): ModelMessage[] {
   return messages.map((message, index) => {
     if (message.role !== "tool" || index >= messages.length - NEWEST || message.text.length <= 2 * LEFT_OF_LONG)
@@ -59,17 +59,17 @@ export function withoutOldOutputs(messages: readonly ModelMessage[]): ModelMessa
 export const isRoomy = (size: number, room: number): boolean => size <= room * AFTER_CONDENSING;
 
 /**
- * Where to cut: what comes before becomes a summary, the rest stays. Null where nothing can go. The cut is never between a call
- * and its result (LOOP-1).
+ * Where to cut: the messages before become a summary, the rest stays. Null if nothing can be cut. Never between a call and its
+ * result (LOOP-1).
  */
 export function cutAt(messages: readonly ModelMessage[], room: number): number | null {
   const most = room * AFTER_CONDENSING;
-  let kept = 0;
+  let size = 0;
   let cut: number | null = null;
   for (let index = messages.length - 1; index > 0; index--) {
     const message = messages[index] as ModelMessage;
-    kept += messageSize(message);
-    if (cut !== null && kept > most) break;
+    size += messageSize(message);
+    if (cut !== null && size > most) break;
     if (message.role !== "tool") cut = index;
   }
   return cut;

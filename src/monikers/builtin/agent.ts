@@ -9,14 +9,13 @@ const INSTRUCTIONS =
 
 type Params = { task: string; instructions?: string | undefined; tools?: string[] | undefined };
 
-/** Works on a task with tools, each model call and each tool call a step of its own. */
 export const agent = defineMoniker<Params>({
   name: "agent",
   kind: "finite",
   description: "Works on a task with tools until it is done; every model call and every tool call is a durable step.",
   params: z.object({
-    task: z.string().min(1).max(200_000).describe("What is to be done."),
-    instructions: z.string().max(20_000).optional().describe("How the agent is to behave."),
+    task: z.string().min(1).max(200_000).describe("The task."),
+    instructions: z.string().max(20_000).optional().describe("How the agent should behave."),
     tools: toolGlobs,
   }),
   first_step: "think/1",

@@ -2,8 +2,8 @@ import { z } from "zod";
 import type { FrameIn, FrameOut } from "../../domain/step-frame.ts";
 import { STOP_PROMPT } from "../../domain/stop-prompt.ts";
 import { loopStep } from "../agent/agent-loop.ts";
-import { hear, withHeard } from "../agent/heard.ts";
 import { type LoopState, type Question, recall, toState } from "../agent/loop-state.ts";
+import { parseGuidance, withGuidance } from "../agent/parse-guidance.ts";
 import { toolGlobs } from "../agent/tool-globs.ts";
 import { type Answered, contextPrompt } from "../chat/contexts.ts";
 import { runFileTool } from "../chat/file-tools.ts";
@@ -21,38 +21,38 @@ const YES_OR_NO = [
 
 type Params = { instructions?: string | undefined; tools?: string[] | undefined };
 
-/** A conversation with tools. What it knows is in its state; saved contexts are files that any chat can load. */
+/** A conversation with tools. Its knowledge is in its state; saved contexts are files that any chat can load. */
 export const chat = defineMoniker<Params>({
   name: "chat",
   kind: "reactive",
   description: "Talks, keeps the conversation, and works with tools and the files of the workspace.",
   params: z.object({
-    instructions: z.string().max(20_000).optional().describe("How the agent is to behave."),
+    instructions: z.string().max(20_000).optional().describe("How the agent should behave."),
     tools: toolGlobs,
   }),
   first_step: "think/1",
   migrate: fromTurns,
   async step(frame, context) {
     const state = recall(frame.state);
-    const { said } = hear(frame.guidance ?? []);
-    if (said.at(-1)?.message.text === STOP_PROMPT)
+    const { inputs } = parseGuidance(frame.guidance ?? []);
+    if (inputs.at(-1)?.message.text === STOP_PROMPT)
       return answered(frame, context, { state: withoutCalls(state), text: "Stopped." });
     const own = state.calls.length === 0 ? await ownAnswer(frame, state, context) : null;
     if (own) return own;
     const { llm, params } = context;
     const { instructions = INSTRUCTIONS, tools } = params;
     if (llm) return loopStep({ frame, context, llm, profile: { instructions, tools } });
-    const asked = said.map(({ message }) => message.text).join("\n");
-    const offline = await answerOffline(asked, state, context.tools.workspace);
-    const question =
+    const question = inputs.map(({ message }) => message.text).join("\n");
+    const offline = await answerOffline(question, state, context.tools.workspace);
+    const fileQuestion =
       offline.kind === "question" && offline.tool !== undefined
         ? { text: offline.text, tool: offline.tool, args: offline.args ?? {} }
         : null;
-    return answered(frame, context, { state, text: offline.text, question });
+    return answered(frame, context, { state, text: offline.text, question: fileQuestion });
   },
 });
 
-/** LOOP-1: calls that are not made any more have a result as well. */
+/** LOOP-1: calls that are no longer made get a result as well. */
 function withoutCalls(state: LoopState): LoopState {
   const results = state.calls.map(({ call_id, name }, at): ModelMessage => {
     const text =
@@ -64,10 +64,10 @@ function withoutCalls(state: LoopState): LoopState {
   return { ...state, ...none, messages };
 }
 
-/** What needs no model: the prompts that save and load a conversation, and the answer to a question about a file. */
+/** Answers without the model: the prompts that save and load a conversation, and replies to a question about a file. */
 async function ownAnswer(frame: FrameIn, state: LoopState, context: StepContext): Promise<FrameOut | null> {
-  const message = hear(frame.guidance ?? [])
-    .said.map(({ message: { text } }) => text)
+  const message = parseGuidance(frame.guidance ?? [])
+    .inputs.map(({ message: { text } }) => text)
     .join("\n");
   const { question } = state;
   const answer =
@@ -76,26 +76,26 @@ async function ownAnswer(frame: FrameIn, state: LoopState, context: StepContext)
   return answer && answered(frame, context, answer);
 }
 
-/** A yes carries out what was asked about, a no leaves it; anything else is a new message. */
+/** Yes does what was asked about, no leaves it; anything else is a new message. */
 async function answerToQuestion(
   message: string,
   state: LoopState,
   { tool, args }: Question,
   { tools }: StepContext,
 ): Promise<Answered | null> {
-  const said = message.trim().toLowerCase().replace(/[.!]$/, "");
-  if (["yes", "y", "да", "ok"].includes(said)) {
+  const reply = message.trim().toLowerCase().replace(/[.!]$/, "");
+  if (["yes", "y", "да", "ok"].includes(reply)) {
     const { text } = await runFileTool(tools.workspace, tool, args, true);
     return { state, text };
   }
-  return ["no", "n", "нет", "cancel"].includes(said) ? { state, text: "I left it as it is." } : null;
+  return ["no", "n", "нет", "cancel"].includes(reply) ? { state, text: "I left it as it is." } : null;
 }
 
-/** An answer that did not stream is told at once. */
+/** Emits at once, since nothing streamed. */
 function answered(frame: FrameIn, { emit, llm }: StepContext, { state, text, question = null }: Answered): FrameOut {
   emit({ kind: "delta", text });
-  const heard = withHeard(state, hear(frame.guidance ?? []));
-  const remembered = remember(heard, { role: "assistant", text, tool_calls: [] });
+  const guided = withGuidance(state, parseGuidance(frame.guidance ?? []));
+  const remembered = remember(guided, { role: "assistant", text, tool_calls: [] });
   const turn = state.turn + 1;
   const after = { ...(llm ? remembered : condenseOffline(remembered)), turn, question };
   const asking = question ? { data: { question }, ask: { text: question.text, choices: YES_OR_NO } } : {};

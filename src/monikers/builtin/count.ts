@@ -25,7 +25,7 @@ export const count = defineMoniker({
   },
 });
 
-/** Failing a set number of times needs a memory outside the frame, which only a test double may have. */
+/** Failing a fixed number of times needs memory outside the frame; only a test double may have that. */
 const failures = new Map<string, number>();
 
 function mustFail(key: string, times: number | undefined): boolean {

@@ -7,13 +7,13 @@ import { defineMoniker, type StepContext } from "../moniker.ts";
 
 const LONGEST_SUBJECT = 500;
 
-/** Jokes that the model is shown, so that it tells others. */
+/** How many earlier jokes the model is shown, so that it does not repeat them. */
 const MOST_EARLIER = 20;
 const earlierSchema = z.array(z.string()).catch([]);
 
 const JOKES = [
   (subject: string) => `Why did the agent bring ${subject} to the meeting? It wanted a step in the right direction.`,
-  (subject: string) => `I asked ${subject} for a joke. It said the setup is durable and the punchline is retried.`,
+  (subject: string) => `I asked ${subject} for a joke. It item the setup is durable and the punchline is retried.`,
   (subject: string) =>
     `How many engineers does it take to explain ${subject}? One to start, and one to resume after the crash.`,
   (subject: string) => `${subject} walks into a bar. The bartender says: "We do not serve your kind exactly once."`,
@@ -22,7 +22,7 @@ const JOKES = [
   (subject: string) => `They told me ${subject} scales. They did not say in which direction.`,
 ];
 
-/** Tells jokes until someone stops it. Guidance (a string, or `{subject}`) changes what they are about. */
+/** Tells jokes until someone stops it. Guidance (a string, or `{subject}`) changes the subject. */
 export const joke = defineMoniker({
   name: "joke",
   kind: "continuous",
@@ -34,9 +34,9 @@ export const joke = defineMoniker({
   async step(frame, context) {
     const { params, ids } = context;
     const { step, state, guidance = [] } = frame;
-    const wished = guidance.map((said) => guidanceText(said, "subject")).findLast((text) => text?.trim());
+    const requested = guidance.map((item) => guidanceText(item, "subject")).findLast((text) => text?.trim());
     const subject =
-      (wished && shorten(wished.trim(), LONGEST_SUBJECT)) ??
+      (requested && shorten(requested.trim(), LONGEST_SUBJECT)) ??
       (typeof state["subject"] === "string" ? state["subject"] : params.subject);
     const earlier = earlierSchema.parse(state["earlier"]);
     const text = context.llm

@@ -12,7 +12,7 @@ const MOST_FILES = 8;
 const QUOTES_PER_FILE = 3;
 const LONGEST_QUOTE = 1000;
 
-/** What it knows between its steps. A list that is missing, or is none, counts as empty. */
+/** The state between steps. A missing or malformed list counts as empty. */
 const passageSchema = z.object({ path: z.string(), line: z.number(), text: z.string() });
 const stateSchema = z.object({
   wanted: z.array(z.string()).catch([]),
@@ -21,7 +21,7 @@ const stateSchema = z.object({
 });
 type Params = { question: string };
 
-/** With a model the loop of an agent that only reads; without one it searches, reads what it found, and quotes. */
+/** With a model it runs the agent loop with read-only tools; without one it searches, reads the matches and quotes them. */
 export const research = defineMoniker({
   name: "research",
   kind: "finite",
@@ -45,8 +45,8 @@ export const research = defineMoniker({
 });
 
 async function search({ step, guidance = [] }: FrameIn, { params, tools }: StepContext<Params>): Promise<FrameOut> {
-  const asked = [params.question, ...guidance.map((said) => guidanceText(said) ?? "")].join(" ");
-  const wanted = questionWords(asked);
+  const query = [params.question, ...guidance.map((item) => guidanceText(item) ?? "")].join(" ");
+  const wanted = questionWords(query);
   const passages = await tools.workspace.search(wanted, 500);
   const hits = Map.groupBy(passages, ({ path }) => path);
   const paths = [...hits]

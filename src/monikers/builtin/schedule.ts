@@ -4,10 +4,10 @@ import { jsonObjectSchema } from "../../domain/json.ts";
 import { requestedOptionsSchema } from "../../domain/session.ts";
 import { shorten } from "../extract.ts";
 import { defineMoniker } from "../moniker.ts";
-import { type Instruction, readInstruction, UNDERSTOOD } from "../schedule/instruction.ts";
+import { HELP, type Instruction, readInstruction } from "../schedule/instruction.ts";
 import { isTimezone, Timetable } from "../schedule/timetable.ts";
 
-/** A run that starts later than this, in milliseconds, was missed: its text says so. */
+/** A run that starts later than this, in milliseconds, counts as missed, and its text says so. */
 const LATE_MS = 60_000;
 const LONGEST_ERROR = 300;
 
@@ -26,15 +26,18 @@ const paramsSchema = z
         params: jsonObjectSchema.default({}),
         options: requestedOptionsSchema.optional(),
       })
-      .describe("The session that is started each time."),
-    overlap: z.enum(["skip", "allow"]).default("skip").describe("What to do while the run before still goes on."),
+      .describe("The session to start each time."),
+    overlap: z
+      .enum(["skip", "allow"])
+      .default("skip")
+      .describe("Whether to start a run while the previous one is still running."),
   })
   .superRefine(({ cron, timezone }, context) => {
     if (!isTimezone(timezone))
-      return context.addIssue({ code: "custom", path: ["timezone"], message: `${timezone} is no time zone` });
+      return context.addIssue({ code: "custom", path: ["timezone"], message: `${timezone} is not a time zone` });
     try {
       if (new Timetable(cron, timezone).after(new Date()) !== null) return;
-      context.addIssue({ code: "custom", path: ["cron"], message: "there is no such time to come" });
+      context.addIssue({ code: "custom", path: ["cron"], message: "it matches no future time" });
     } catch (error) {
       context.addIssue({
         code: "custom",
@@ -49,7 +52,7 @@ type Params = z.infer<typeof paramsSchema>;
 const stateSchema = z.object({
   /** The next run; absent before the first step. */
   next: z.string().optional(),
-  /** Sessions that it started and that have not ended. */
+  /** Sessions it started that have not ended. */
   running: z.array(z.string()).default([]),
   /** Days without runs, in the schedule's zone. */
   skipped_days: z.array(z.string()).default([]),
@@ -57,25 +60,24 @@ const stateSchema = z.object({
 type State = z.infer<typeof stateSchema>;
 
 /**
- * Starts a session at certain times. It rests until the next one, and is a session like any other: it can be paused, told to
- * skip, seen and forked.
+ * Starts a session at certain times and rests in between. It is an ordinary session: it can be paused, told to skip runs,
+ * watched and forked.
  *
- * Runs that were missed, because nothing ran or it was paused, are made up for by one, whatever their number.
+ * Missed runs, because nothing ran or it was paused, are replaced by a single one, however many they were.
  */
 export const schedule = defineMoniker({
   name: "schedule",
   kind: "finite",
-  description:
-    "Starts a session at the times that a cron expression names; guidance such as “skip tomorrow” leaves runs out.",
+  description: "Starts a session at the times of a cron expression; guidance such as “skip tomorrow” skips runs.",
   params: paramsSchema,
   first_step: "plan",
   step({ step, state: before, guidance = [] }, { params, ids }) {
     const now = new Date();
     const { running, ...state } = stateSchema.parse(before);
-    // A fork is not told of what its parent started.
+    // A fork gets no reports about its parent's sessions.
     const own = running.filter((id) => id.startsWith(`${ids.session_id}.`));
     const planner = new Planner(params, { ...state, running: own }, now);
-    for (const said of guidance) planner.hear(readInstruction(said));
+    for (const item of guidance) planner.apply(readInstruction(item));
     const session_id = `${ids.session_id}.${ids.iteration}.0`;
     const isStarted = planner.runDue(session_id);
     const { agent_id, ...start } = params.start;
@@ -84,7 +86,7 @@ export const schedule = defineMoniker({
       step,
       next_step: "run",
       state: planner.state,
-      text: [...lines, next ? `Next run: ${planner.tell(next)}.` : "There is no further run."].join("\n"),
+      text: [...lines, next ? `Next run: ${planner.format(next)}.` : "No further run is planned."].join("\n"),
       data: { started: isStarted ? session_id : null, next: next?.toISOString() ?? null },
       done: next === null,
       ...(next && { wait: { until: next.toISOString() } }),
@@ -93,7 +95,7 @@ export const schedule = defineMoniker({
   },
 });
 
-/** One step of a schedule: what it was told, what is due, what comes next. */
+/** One step of a schedule: its guidance, what is due, what comes next. */
 class Planner {
   readonly #params: Params;
   readonly #now: Date;
@@ -116,11 +118,11 @@ class Planner {
     return { ...this.#state, skipped_days, ...(this.next ? { next: this.next.toISOString() } : {}) };
   }
 
-  tell(moment: Date): string {
-    return `${this.#timetable.tell(moment)} (${this.#params.timezone})`;
+  format(moment: Date): string {
+    return `${this.#timetable.format(moment)} (${this.#params.timezone})`;
   }
 
-  hear(instruction: Instruction): void {
+  apply(instruction: Instruction): void {
     switch (instruction.kind) {
       case "skip_runs":
         return this.#skipRuns(instruction.count);
@@ -133,13 +135,13 @@ class Planner {
         return;
       }
       case "unknown":
-        if (!this.lines.includes(UNDERSTOOD)) this.lines.push(UNDERSTOOD);
+        if (!this.lines.includes(HELP)) this.lines.push(HELP);
         return;
     }
     instruction satisfies never;
   }
 
-  /** Starts what is due, as one run. Answers whether there is one. */
+  /** Starts one run for everything that is due. Returns whether anything is. */
   runDue(session_id: string): boolean {
     const due = this.next ? this.#timetable.due(this.next, this.#now) : [];
     const [first] = due;
@@ -148,14 +150,14 @@ class Planner {
     this.next = this.#timetable.after(this.#now);
     const { running } = this.#state;
     if (running.length > 0 && this.#params.overlap === "skip") {
-      this.lines.push(`The run of ${this.tell(last)} is left out: ${running.join(", ")} still goes on.`);
+      this.lines.push(`The run of ${this.format(last)} is skipped: ${running.join(", ")} is still running.`);
       return false;
     }
     this.#state = { ...this.#state, running: [...running, session_id] };
     const isLate = this.#now.getTime() - last.getTime() > LATE_MS;
     if (due.length > 1)
-      this.lines.push(`${due.length} runs were due since ${this.tell(first)}; they are made up for by this one.`);
-    else if (isLate) this.lines.push(`The run of ${this.tell(last)} was missed; it is made up for now.`);
+      this.lines.push(`${due.length} runs were due since ${this.format(first)}; this one replaces them.`);
+    else if (isLate) this.lines.push(`The run of ${this.format(last)} was missed; it starts now.`);
     this.lines.push(`Started ${session_id}.`);
     return true;
   }
@@ -167,8 +169,8 @@ class Planner {
     const last = skipped.at(-1);
     if (!first || !last) return;
     const which =
-      first === last ? `The run of ${this.tell(first)} is` : `${skipped.length} runs up to ${this.tell(last)} are`;
-    this.lines.push(`${which} left out.`);
+      first === last ? `The run of ${this.format(first)} is` : `${skipped.length} runs up to ${this.format(last)} are`;
+    this.lines.push(`${which} skipped.`);
   }
 
   #skipDay(day: string): void {
@@ -176,8 +178,8 @@ class Planner {
     const skipped_days = [...new Set([...this.#state.skipped_days, day])];
     this.#state = { ...this.#state, skipped_days };
     this.#timetable = new Timetable(cron, timezone, skipped_days);
-    this.lines.push(`Runs on ${day} are left out.`);
-    // The planned one may be of that day.
+    this.lines.push(`Runs on ${day} are skipped.`);
+    // The planned run may be on that day.
     if (this.next && this.#timetable.day(this.next) === day) this.next = this.#timetable.after(this.next);
   }
 }

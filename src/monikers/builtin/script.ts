@@ -2,7 +2,7 @@ import { z } from "zod";
 import { frameOutSchema } from "../../domain/step-frame.ts";
 import { defineMoniker } from "../moniker.ts";
 
-/** Replays frames, for tests and demos. What a frame leaves out is filled in: the next number, the old state, done at the last. */
+/** Replays frames, for tests and demos. Missing fields get defaults: the next number, the old state, done at the last frame. */
 export const script = defineMoniker({
   name: "script",
   kind: "finite",

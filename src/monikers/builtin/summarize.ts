@@ -1,6 +1,6 @@
 import { setImmediate as turn } from "node:timers/promises";
 import { z } from "zod";
-import { eachSentence, sentencesOf, tellingSentences } from "../extract.ts";
+import { eachSentence, sentencesOf, topSentences } from "../extract.ts";
 import { guidanceText } from "../guidance.ts";
 import { defineMoniker, type StepContext, StepError } from "../moniker.ts";
 
@@ -8,7 +8,7 @@ const CHUNK = 4000;
 const SENTENCES_PER_CHUNK = 2;
 const textsSchema = z.array(z.string()).catch([]);
 
-/** Picks the most telling sentences of a text or a file, a chunk per step, then joins them. */
+/** Picks the most informative sentences of a text or file, one chunk per step, then joins them. */
 export const summarize = defineMoniker({
   name: "summarize",
   kind: "finite",
@@ -22,7 +22,7 @@ export const summarize = defineMoniker({
   first_step: "chunk/1",
   async step({ step, state, guidance = [] }, context) {
     const { params, tools } = context;
-    const wishes = [...textsSchema.parse(state["wishes"]), ...guidance.flatMap((said) => guidanceText(said) ?? [])];
+    const wishes = [...textsSchema.parse(state["wishes"]), ...guidance.flatMap((item) => guidanceText(item) ?? [])];
     const text = params.text ?? (await tools.workspace.read(params.path ?? ""));
     const chunks = await splitIntoChunks(text);
     if (chunks.length === 0) throw new StepError("nothing_to_do", "the text is empty", { retryable: false });
@@ -30,12 +30,12 @@ export const summarize = defineMoniker({
     const next = [...picked, await summaryOf(chunks[picked.length] as string, wishes, context)];
     const after = { picked: next, chunks: chunks.length, ...(wishes.length > 0 && { wishes }) };
     if (next.length < chunks.length) {
-      const said = `Read chunk ${next.length} of ${chunks.length}: ${next.at(-1)}`;
+      const progress = `Read chunk ${next.length} of ${chunks.length}: ${next.at(-1)}`;
       return {
         step,
         next_step: `chunk/${next.length + 1}`,
         state: after,
-        text: said,
+        text: progress,
         done: false,
       };
     }
@@ -54,10 +54,10 @@ export const summarize = defineMoniker({
   },
 });
 
-/** Sentences after which other work gets its turn. */
+/** Yields to other work after this many sentences. */
 const SLICE = 10_000;
 
-/** Pieces of about the same size that end where a sentence ends. */
+/** Chunks of similar size that end at sentence boundaries. */
 async function splitIntoChunks(text: string): Promise<string[]> {
   const chunks: string[] = [];
   let chunk = "";
@@ -74,11 +74,11 @@ async function splitIntoChunks(text: string): Promise<string[]> {
   return chunk ? [...chunks, chunk] : chunks;
 }
 
-/** What people said while it worked goes with every further chunk. */
+/** Guidance received so far applies to every further chunk. */
 const purpose = (how: string, wishes: string[]): string =>
   wishes.length === 0 ? how : `${how}; people asked: ${wishes.map((wish) => JSON.stringify(wish)).join(", ")}`;
 
 async function summaryOf(chunk: string, wishes: string[], context: StepContext): Promise<string> {
   if (context.llm) return context.llm.summarize(chunk, purpose("in two or three sentences", wishes), context);
-  return tellingSentences(sentencesOf(chunk, CHUNK), SENTENCES_PER_CHUNK).join(" ");
+  return topSentences(sentencesOf(chunk, CHUNK), SENTENCES_PER_CHUNK).join(" ");
 }

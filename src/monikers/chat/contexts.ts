@@ -5,12 +5,12 @@ import type { Workspace } from "../tools/workspace.ts";
 import { transcript, withBackground } from "./memory.ts";
 import { parseContextPrompt } from "./parse-context-prompt.ts";
 
-/** What is said, and what has to be confirmed first, if anything. */
+/** An answer, and the question to confirm first, if any. */
 export type Answered = { state: LoopState; text: string; question?: Question | null };
 
 /**
- * The prompts by which chat surfaces save and load a conversation. They do what they say, with a model and without
- * one: the file is written and read here, the model only words the summary.
+ * The prompts with which chat surfaces save and load a conversation. They work with and without a model: the file is written
+ * and read here, the model only writes the summary.
  */
 export async function contextPrompt(message: string, state: LoopState, context: StepContext): Promise<Answered | null> {
   const prompt = parseContextPrompt(message);
@@ -31,7 +31,7 @@ async function saveContext(
   { llm, tools, signal, emit }: StepContext,
 ): Promise<Answered> {
   const everything = [state.summary, transcript(state.messages)].filter(Boolean).join("\n\n");
-  const quiet = { signal, emit: (news: Parameters<typeof emit>[0]) => news.kind !== "delta" && emit(news) };
+  const quiet = { signal, emit: (progress: Parameters<typeof emit>[0]) => progress.kind !== "delta" && emit(progress) };
   const summary =
     llm && everything
       ? await llm.summarize(
@@ -40,17 +40,17 @@ async function saveContext(
           quiet,
         )
       : everything;
-  // What was loaded has files of its own: copied, it would grow with every save.
+  // Loaded contexts have their own files: copied in, they would grow with every save.
   const loaded = state.background.map(({ path: file }) => file).join(", ");
   const parts = [HEADING, summary || "Nothing was said yet.", loaded && `(Loaded as background: ${loaded})`];
   const text = `${parts.filter(Boolean).join("\n\n")}\n`;
-  // A save makes way for the next one of its name; what somebody else wrote is asked about.
+  // A save replaces an earlier save of the same name; anything else needs a confirmation.
   if (await isForeign(tools.workspace, path)) return { state, ...overwriting(path, text) };
   await tools.workspace.write(path, text);
   return { state, text: reply };
 }
 
-/** Every save begins with it. */
+/** The first line of every save. */
 const HEADING = "# Saved conversation";
 
 async function isForeign(workspace: Workspace, path: string): Promise<boolean> {
@@ -63,11 +63,11 @@ async function isForeign(workspace: Workspace, path: string): Promise<boolean> {
 }
 
 function overwriting(path: string, text: string): { text: string; question: Question } {
-  const asked = `${path} exists already and is not a saved conversation. Shall I overwrite it? (yes or no)`;
-  return { text: asked, question: { text: asked, tool: "write_file", args: { path, text } } };
+  const question = `${path} already exists and is not a saved conversation. Shall I overwrite it? (yes or no)`;
+  return { text: question, question: { text: question, tool: "write_file", args: { path, text } } };
 }
 
-/** What cannot be done is an answer, not a failure of the step: it would fail again and again. */
+/** A refusal is an answer, not a failed step: it would fail every time. */
 async function answering(state: LoopState, verb: string, work: () => Promise<Answered>): Promise<Answered> {
   try {
     return await work();

@@ -4,12 +4,12 @@ import { shorten } from "../extract.ts";
 import { StepError } from "../moniker.ts";
 import type { Workspace } from "../tools/workspace.ts";
 
-/** What came of a tool: something to say, or a question that a person must answer first. */
+/** A tool's result: a text, or a question that a person must answer first. */
 export type ToolResult = { kind: "result"; text: string } | { kind: "question"; text: string };
 
 const LONGEST_RESULT = 20_000;
 
-/** The tools of a chat, by name. What they refuse is a result as well: the agent can say so. */
+/** The chat's tools, by name. A refusal is a result too, so that the agent can say so. */
 export async function runFileTool(
   workspace: Workspace,
   tool: string,
@@ -33,18 +33,18 @@ async function run(workspace: Workspace, tool: string, args: JsonObject, confirm
     case "read_file":
       return result(await workspace.read(textOf(args, "path")));
     case "search_files": {
-      const found = await workspace.search(words(textOf(args, "words")));
+      const matches = await workspace.search(words(textOf(args, "words")));
       return result(
-        found.length > 0
-          ? found.map(({ path, line, text }) => `${path}:${line}: ${text}`).join("\n")
+        matches.length > 0
+          ? matches.map(({ path, line, text }) => `${path}:${line}: ${text}`).join("\n")
           : "Nothing was found.",
       );
     }
     case "write_file": {
       const path = textOf(args, "path");
-      // What would be lost is asked for; what is new is written.
+      // Overwriting needs a confirmation; creating does not.
       if (!confirmed && (await workspace.has(path)))
-        return { kind: "question", text: `${path} exists already. Shall I overwrite it? (yes or no)` };
+        return { kind: "question", text: `${path} already exists. Shall I overwrite it? (yes or no)` };
       await workspace.write(path, textOf(args, "text"));
       return result(`Wrote ${path}.`);
     }
@@ -58,5 +58,5 @@ const result = (text: string): ToolResult => ({ kind: "result", text: shorten(te
 function textOf(args: JsonObject, name: string): string {
   const value = args[name];
   if (typeof value === "string") return value;
-  throw new StepError("file_arguments", `the tool needs ${name}`, { retryable: false });
+  throw new StepError("file_arguments", `the tool needs the argument ${name}`, { retryable: false });
 }

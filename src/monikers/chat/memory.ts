@@ -7,12 +7,12 @@ import type { Llm } from "../llm/llm.ts";
 import type { ModelMessage } from "../llm/model-turn.ts";
 import { StepError } from "../moniker.ts";
 
-/** Characters of conversation that a chat without a model keeps word for word. */
+/** Characters of conversation that a chat without a model keeps verbatim. */
 const BUDGET = 24_000;
 const LARGEST_SUMMARY = 8000;
-/** Characters of all that is loaded. */
+/** Characters of all loaded contexts. */
 const LARGEST_BACKGROUND = 60_000;
-/** Of what the model takes, so that there is room for the conversation. */
+/** The largest share of the model's window, so that the conversation has room. */
 const FOR_BACKGROUND = 0.4;
 
 export function remember(state: LoopState, ...messages: ModelMessage[]): LoopState {
@@ -20,7 +20,10 @@ export function remember(state: LoopState, ...messages: ModelMessage[]): LoopSta
   return { ...state, messages: all, exchange_at: all.length };
 }
 
-/** A context beside others, or in their place. What does not fit is refused: half of a context would pass for the whole. */
+/**
+ * Loads a context beside others or in their place. A context that does not fit is refused: half of one would pass for the
+ * whole.
+ */
 export function withBackground(state: LoopState, loaded: Background, others: Background[], llm: Llm | null): LoopState {
   const background = [...others.filter(({ path }) => path !== loaded.path), loaded];
   const most = llm
@@ -39,20 +42,20 @@ export function withBackground(state: LoopState, loaded: Background, others: Bac
 }
 type Background = LoopState["background"][number];
 
-/** Without a model, the oldest messages become their most telling sentences where there are too many. */
+/** Without a model: replaces the oldest messages by their most informative sentences if there are too many. */
 export function condenseOffline(state: LoopState): LoopState {
   if (sizeOf(state.messages) <= BUDGET) return state;
   const short = state.messages.map((message) => ({ ...message, text: shorten(message.text, BUDGET) }));
-  const kept = newest(short, BUDGET / 2);
-  const old = short.slice(0, -kept.length);
-  const told = [state.summary, transcript(old)].filter(Boolean).join("\n\n");
-  const summary = old.length === 0 ? state.summary : extract(told, LARGEST_SUMMARY);
-  return { ...state, messages: kept, summary, exchange_at: kept.length };
+  const recent = newest(short, BUDGET / 2);
+  const old = short.slice(0, -recent.length);
+  const earlier = [state.summary, transcript(old)].filter(Boolean).join("\n\n");
+  const summary = old.length === 0 ? state.summary : extract(earlier, LARGEST_SUMMARY);
+  return { ...state, messages: recent, summary, exchange_at: recent.length };
 }
 
 const sizeOf = (messages: ModelMessage[]): number => messages.reduce((sum, { text }) => sum + text.length, 0);
 
-/** The last message, and those before it that fit. */
+/** The last message and as many before it as fit. */
 function newest(messages: ModelMessage[], most: number): ModelMessage[] {
   let size = 0;
   const before = messages.findLastIndex(({ text }) => {
@@ -62,22 +65,22 @@ function newest(messages: ModelMessage[], most: number): ModelMessage[] {
   return messages.slice(Math.min(before + 1, messages.length - 1));
 }
 
-/** For people and files. A line that begins with a speaker is a message's first: further lines of a text are set in. */
+/** For people and files. Continuation lines are indented, so a line that begins with a speaker starts a message. */
 export const transcript = (messages: readonly ModelMessage[]): string =>
   messages
     .filter(({ role, text }) => role !== "tool" && text !== "")
-    .map((message) => `${speaker(message)}: ${setIn(message.text)}`)
+    .map((message) => `${speaker(message)}: ${indent(message.text)}`)
     .join("\n");
 
 const speaker = (message: ModelMessage): string =>
   message.role === "user" ? (message.name ?? "User").replaceAll(/[\s:]+/g, " ") : "Agent";
 
-const setIn = (text: string): string => text.replaceAll(/(\r\n|[\n\r\v\f\u0085\u2028\u2029])(?=[^\n\r])/g, "$1  ");
+const indent = (text: string): string => text.replaceAll(/(\r\n|[\n\r\v\f\u0085\u2028\u2029])(?=[^\n\r])/g, "$1  ");
 
 export const backgroundText = ({ background }: LoopState): string =>
   background.map(({ path, text }) => `(${path})\n${text}`).join("\n\n");
 
-/** The first release kept a chat's words as `turns` of a user or the agent. */
+/** The first release stored a chat as `turns` of a user or the agent. */
 export function fromTurns({ turns, ...rest }: JsonObject): JsonObject {
   if (!Array.isArray(turns)) return turns === undefined ? rest : { ...rest, turns };
   const messages = turns.flatMap(toMessage);

@@ -23,27 +23,28 @@ const COMMANDS: [pattern: RegExp, tool: string, args: (match: RegExpExecArray) =
     "write_file",
     ([, path, text]) => ({ path: path as string, text: text as string }),
   ],
-  [/^(?:search|find)(?: for)? (.+)$/i, "search_files", ([, wanted]) => ({ words: wanted as string })],
+  [/^(?:search|find)(?: for)? (.+)$/i, "search_files", ([, query]) => ({ words: query as string })],
 ];
 
-/** An answer without a model: a small grammar for the tools, and otherwise what the files and the loaded background say. */
+/** An answer without a model: a small grammar for the tools, otherwise quotes from the files and the loaded background. */
 export async function answerOffline(message: string, state: LoopState, workspace: Workspace): Promise<OfflineAnswer> {
-  const asked = message.trim();
-  if (/^(?:help|\?)[.!]?$/i.test(asked)) return { kind: "result", text: HELP };
+  const question = message.trim();
+  if (/^(?:help|\?)[.!]?$/i.test(question)) return { kind: "result", text: HELP };
   for (const [pattern, tool, toArgs] of COMMANDS) {
-    const match = pattern.exec(asked);
+    const match = pattern.exec(question);
     if (match) {
       const args = toArgs(match);
       return { ...(await runFileTool(workspace, tool, args)), tool, args };
     }
   }
-  return { kind: "result", text: await fromWhatIsKnown(asked, state, workspace) };
+  return { kind: "result", text: await answerFromFiles(question, state, workspace) };
 }
 
-async function fromWhatIsKnown(asked: string, state: LoopState, workspace: Workspace): Promise<string> {
-  if (questionWords(asked).length === 0) return `You said: ${asked}\n(say "help" to see what I can do without a model)`;
-  const quotes = await quotesFor(asked, backgroundText(state), workspace);
+async function answerFromFiles(question: string, state: LoopState, workspace: Workspace): Promise<string> {
+  if (questionWords(question).length === 0)
+    return `You said: ${question}\n(say "help" to see what I can do without a model)`;
+  const quotes = await quotesFor(question, backgroundText(state), workspace);
   return quotes.length > 0
     ? `This is what I know:\n${quotes.join("\n")}`
-    : `I know nothing about that. You said: ${asked}\n(say "help" to see what I can do without a model)`;
+    : `I know nothing about that. You said: ${question}\n(say "help" to see what I can do without a model)`;
 }

@@ -1,11 +1,11 @@
 export type ContextPrompt = { verb: "save" | "load" | "add"; path: string; reply: string };
 
 /**
- * Reads the prompts by which chat surfaces save a conversation and load one, in place of what is loaded or beside it, or answers
+ * Parses the prompts with which chat surfaces save a conversation and load one, replacing or adding to the loaded background;
  * null for any other message.
  *
- * Anyone may send any message, so it is read from left to right without going back: a regular expression for it takes
- * quadratic time on a long run of spaces.
+ * Anyone may send any message, so it is parsed left to right without backtracking: a regular expression would take quadratic
+ * time on a long run of spaces.
  */
 export function parseContextPrompt(message: string): ContextPrompt | null {
   const text = message.trim();

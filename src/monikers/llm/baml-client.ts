@@ -1,15 +1,15 @@
 import type { ModelSettings } from "../../domain/session.ts";
 import type { Model } from "./model.ts";
 
-/** A provider as BAML names it, and the options of its client. */
+/** A provider as BAML names it, and its client options. */
 export type BamlClient = { provider: string; options: Record<string, unknown> };
 
-/** Streams of these report tokens only where they are asked to. */
+/** These report tokens of a stream only on request. */
 const WITH_USAGE = { stream_options: { include_usage: true } };
-/** Anthropic wants to be told a limit. */
+/** Anthropic requires a limit. */
 const ANTHROPIC_MAX_TOKENS = 8192;
 
-/** A model as BAML calls it. Thinking is left to the model's own default: the adapters have no common word for it. */
+/** A model as BAML calls it. Reasoning stays at the model's default: the adapters have no common setting for it. */
 export function bamlClient(model: Model, { temperature, max_output_tokens }: ModelSettings): BamlClient {
   const { id, api, key, base_url } = model;
   const options = {

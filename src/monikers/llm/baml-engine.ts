@@ -36,22 +36,22 @@ type CompletionOptions = {
   signal: AbortSignal;
   settings: ModelSettings;
   limits: ModelLimits;
-  /** Gets the whole reply so far, again and again. */
+  /** Receives the whole reply so far, repeatedly. */
   onPartial: (reply: string) => void;
-  /** Told once how the call ended and what it used. */
+  /** Called once with the call's end and usage. */
   onEnd: (end: { usage: ModelUsage; reply: string; error: StepError | undefined }) => void;
 };
 
 /**
- * BAML behind one small door: prompts are `.baml` files, providers its adapters. Functions return text; what is in the
- * text is read by us, since its typed parsing is quadratic for large states. Retries are the runner's.
+ * Wraps BAML: prompts are `.baml` files, providers its adapters. Functions return text, which we parse ourselves, since BAML's
+ * typed parsing is quadratic for large states. Retries are up to the runner.
  */
 class BamlEngine {
   readonly #runtime: BamlRuntime;
   readonly #contexts: BamlCtxManager;
 
   constructor() {
-    // Its default prints prompts and replies.
+    // By default it prints prompts and replies.
     setLogLevel("OFF");
     const files = readdirSync(PROMPTS).filter((name) => name.endsWith(".baml"));
     const sources = Object.fromEntries(files.map((name) => [name, readFileSync(join(PROMPTS, name), "utf8")]));
@@ -59,7 +59,7 @@ class BamlEngine {
     this.#contexts = new BamlCtxManager(this.#runtime);
   }
 
-  /** The reply to the prompt of that name. Fails with a `StepError`. */
+  /** The reply to the named prompt. Fails with a `StepError`. */
   async complete(
     model: Model,
     name: string,
@@ -94,16 +94,16 @@ class BamlEngine {
       const result = await stream.done(this.#contexts.cloneContext());
       reply = String(result.parsed(false));
     } catch (error) {
-      const told = Object.values(args);
+      const sent = Object.values(args);
       const exceeded = silence.signal.aborted ? "first_token" : null;
-      const circumstances = { model: model.name, key: model.key, told, limits, exceeded } as const;
+      const circumstances = { model: model.name, key: model.key, sent, limits, exceeded } as const;
       failure = signal.aborted ? cancelled(signal.reason) : toStepError(error, circumstances, usage);
     } finally {
       clearTimeout(timer);
       stream.onEvent(undefined);
     }
     const report = callReport(usage, JSON.stringify(args).length, reply);
-    // Not every adapter minds the list of finish reasons.
+    // Not every adapter honours the list of finish reasons.
     if (report.end === "truncated") failure = replyTooLong(model.name);
     if (report.end === "refused") failure = refused(model.name, "");
     if (report.end === "cut") failure ??= cutOff(model.name);
@@ -116,13 +116,13 @@ class BamlEngine {
 
 let engine: BamlEngine | undefined;
 
-/** One for the whole process: its native part is large. */
+/** One per process: its native part is large. */
 export function bamlEngine(): BamlEngine {
   engine ??= new BamlEngine();
   return engine;
 }
 
-/** New ones for each call: static clients reuse the previous caller's key. */
+/** New for each call: static clients reuse the previous caller's key. */
 function newClients(model: Model, settings: ModelSettings, limits: ModelLimits): ClientRegistry {
   const clients = new ClientRegistry();
   const { provider, options } = bamlClient(model, settings);
@@ -140,29 +140,29 @@ function newClients(model: Model, settings: ModelSettings, limits: ModelLimits):
 }
 
 /**
- * BAML marks where a role or an image begins with words in the finished prompt. A text that has them would speak as the system, or
- * have something fetched.
+ * BAML marks roles and images in the finished prompt with delimiter words. A text that contains them could pose as the system,
+ * or make BAML fetch something.
  */
 const withoutDelimiters = (text: string): string => text.replaceAll("MAGIC_STRING_DELIMITER", "MAGIC-STRING-DELIMITER");
 
 const headersSchema = z.record(z.string(), z.string());
 
-/** What went wrong, and whether trying again can help. */
+/** Classifies an error and decides whether a retry can help. */
 function toStepError(thrown: unknown, circumstances: Circumstances, { last }: Collector): StepError {
   const error = toBamlError(thrown);
   const headers = headersSchema.safeParse(last?.calls.at(-1)?.httpResponse?.headers).data;
-  if (error instanceof BamlTimeoutError) return modelError({ words: "" }, { ...circumstances, exceeded: "reply" });
+  if (error instanceof BamlTimeoutError) return modelError({ text: "" }, { ...circumstances, exceeded: "reply" });
   if (error instanceof BamlClientFinishReasonError) return replyTooLong(circumstances.model);
   if (error instanceof BamlValidationError)
     return new StepError("bad_output", "the model's reply cannot be used", { retryable: true });
   if (error instanceof BamlClientHttpError) {
     const { status_code: status, raw_response = "" } = error;
-    // What is no status of HTTP is the engine's own number for a connection that failed.
+    // Below 100 it is not an HTTP status but the engine's code for a failed connection.
     const isHttp = status >= 100;
     return modelError(
-      { status: isHttp ? status : undefined, headers, words: isHttp ? raw_response : "" },
+      { status: isHttp ? status : undefined, headers, text: isHttp ? raw_response : "" },
       circumstances,
     );
   }
-  return modelError({ headers, words: error.message }, circumstances);
+  return modelError({ headers, text: error.message }, circumstances);
 }

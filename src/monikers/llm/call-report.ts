@@ -2,16 +2,16 @@ import type { Collector, LlmStreamCall } from "@boundaryml/baml";
 import { z } from "zod";
 import { type ModelUsage, NO_USAGE, UsageReader } from "./model-usage.ts";
 
-/** What a call of the model used and how it ended, as the provider tells it. */
+/** A model call's usage and end, as reported by the provider. */
 export type CallReport = {
   usage: ModelUsage;
-  /** The reply was cut off at its length limit, the provider would not give one, or its stream broke off. */
+  /** `truncated`: cut off at the length limit; `refused`: the provider gave no reply; `cut`: the stream broke off. */
   end: "whole" | "truncated" | "refused" | "cut";
 };
 
 const text = z.string().optional().catch(undefined);
 
-/** The parts of a streamed event, of any provider, that tell of end and text. */
+/** The parts of a streamed event, of any provider, that contain text or the end of the reply. */
 const eventSchema = z.object({
   delta: z.object({ stop_reason: text, text }).optional().catch(undefined),
   choices: z
@@ -33,7 +33,7 @@ const eventSchema = z.object({
 });
 type StreamedEvent = z.infer<typeof eventSchema>;
 
-/** With this OpenAI's streams end, though not all of those that are like them. */
+/** Ends OpenAI's streams, though not those of every compatible server. */
 const DONE = "[DONE]";
 const TRUNCATED: ReadonlySet<string | undefined> = new Set(["length", "max_tokens", "MAX_TOKENS"]);
 const REFUSED: ReadonlySet<string | undefined> = new Set([
@@ -47,10 +47,10 @@ const REFUSED: ReadonlySet<string | undefined> = new Set([
 ]);
 
 /**
- * Reads the provider's own events: the adapters take the first count of output for the last, and know nothing of a call that
- * failed. Without any, nothing is known to have been used; a reply that did not come as a stream has only the adapter's figures.
+ * Reads the provider's own events: the adapters take the first output count for the last, and report nothing for a failed call.
+ * Without events no usage is known; a reply that was not streamed has only the adapter's figures.
  */
-export function callReport(collector: Collector, asked: number, reply: string): CallReport {
+export function callReport(collector: Collector, inputCharacters: number, reply: string): CallReport {
   const events = (collector.last?.calls ?? []).flatMap((call) => ("sseResponses" in call ? eventsOf(call) : []));
   const usage = new UsageReader();
   for (const event of events) usage.read(event);
@@ -65,7 +65,7 @@ export function callReport(collector: Collector, asked: number, reply: string): 
   });
   const received = parsed.reduce((sum, event) => sum + textOf(event).length, 0);
   const ends = parsed.flatMap(endsOf);
-  return { usage: usage.usage(() => asked, Math.max(received, reply.length)), end: endOf(ends, events) };
+  return { usage: usage.usage(() => inputCharacters, Math.max(received, reply.length)), end: endOf(ends, events) };
 }
 
 function endOf(reasons: readonly (string | undefined)[], events: readonly unknown[]): CallReport["end"] {

@@ -1,11 +1,11 @@
 import { AnswerStart } from "./json-reply.ts";
 
-/** A string that is being read, and what of it was not told yet. */
-type GrowingString = { isKey: boolean; untold: string };
+/** A string being read, and the part of it not emitted yet. */
+type GrowingString = { isKey: boolean; pending: string };
 
 /**
- * Picks the text fields out of a JSON object while the object is still being written, reading each character once.
- * Only fields of the outermost object count; a key of the same name further in does not, nor does anything after it.
+ * Extracts the text fields of a JSON object while the object is still being written, reading each character once. Only fields
+ * of the outermost object count; nested keys of the same name do not, nor does anything after it.
  */
 export class GrowingFields {
   readonly #onText: (key: string, piece: string) => void;
@@ -28,10 +28,10 @@ export class GrowingFields {
   update(reply: string): void {
     if (!this.#hasBegun && !this.#begin(reply)) return;
     for (; this.#read < reply.length && !this.#isOver; this.#read++) this.#take(reply[this.#read] as string);
-    this.#tell(false);
+    this.#flush(false);
   }
 
-  /** Each character of a reply that still thinks is looked at once as well. */
+  /** Each character of a reply that still thinks is read only once as well. */
   #begin(reply: string): boolean {
     const start = this.#start.update(reply);
     if (start === null) return false;
@@ -43,7 +43,7 @@ export class GrowingFields {
   #take(char: string): void {
     if (this.#string) return this.#inString(char);
     if (char === '"') {
-      this.#string = { isKey: this.#depth === 1 && this.#expectKey, untold: "" };
+      this.#string = { isKey: this.#depth === 1 && this.#expectKey, pending: "" };
       return;
     }
     if (char === "{" || char === "[") this.#enter(char);
@@ -59,7 +59,7 @@ export class GrowingFields {
     this.#expectKey = this.#isObject;
   }
 
-  /** Prose before the object may close what it never opened. */
+  /** Prose before the object may contain a closing bracket without an opening one. */
   #leave(): void {
     this.#depth = Math.max(0, this.#depth - 1);
     this.#isOver = this.#depth === 0 && this.#isObject;
@@ -67,7 +67,7 @@ export class GrowingFields {
 
   #inString(char: string): void {
     const string = this.#string as GrowingString;
-    // Before the object begins there may be prose with quotes in it.
+    // Prose with quotes may precede the object.
     if (this.#depth === 0) {
       if (char === '"' || char === "\n") this.#string = null;
       return;
@@ -76,25 +76,25 @@ export class GrowingFields {
       this.#escape += char;
       const isWhole = this.#escape[1] === "u" ? this.#escape.length === 6 : true;
       if (!isWhole) return;
-      string.untold += unescape(this.#escape);
+      string.pending += unescape(this.#escape);
       this.#escape = "";
     } else if (char === "\\") this.#escape = char;
     else if (char === '"') {
-      if (string.isKey) this.#key = string.untold;
-      else this.#tell(true);
+      if (string.isKey) this.#key = string.pending;
+      else this.#flush(true);
       this.#string = null;
-    } else string.untold += char;
+    } else string.pending += char;
   }
 
-  #tell(isWhole: boolean): void {
+  #flush(isWhole: boolean): void {
     const string = this.#string;
     if (!string || string.isKey || !this.#isObject || this.#depth !== 1 || this.#key === null) return;
     // Half of a surrogate pair waits for the other half.
-    const last = string.untold.charCodeAt(string.untold.length - 1);
-    const end = !isWhole && last >= 0xd800 && last <= 0xdbff ? -1 : string.untold.length;
-    const piece = string.untold.slice(0, end);
+    const last = string.pending.charCodeAt(string.pending.length - 1);
+    const end = !isWhole && last >= 0xd800 && last <= 0xdbff ? -1 : string.pending.length;
+    const piece = string.pending.slice(0, end);
     if (piece === "") return;
-    string.untold = string.untold.slice(piece.length);
+    string.pending = string.pending.slice(piece.length);
     this.#onText(this.#key, piece);
   }
 }

@@ -2,19 +2,19 @@ import { isObject, type JsonObject } from "../../domain/json.ts";
 
 const THOUGHTS = { begin: "<think>", end: "</think>" } as const;
 
-/** The JSON object in a model's reply: alone, in a code fence, or among remarks. Null where there is none. */
+/** The JSON object in a model's reply: alone, in a code fence, or among remarks. Null if there is none. */
 export function objectIn(reply: string): JsonObject | null {
   const text = reply.trim();
   const fenced = fencedIn(text);
   const first = text.indexOf("{");
   const outermost = first < 0 ? undefined : text.slice(first, text.lastIndexOf("}") + 1);
   const candidates = [...new Set([text, fenced, outermost])].filter((candidate) => candidate !== undefined);
-  // Exact where it is JSON; mending looks at every character and is for the others.
-  const mended = (candidate: string): JsonObject | null => {
-    const better = mend(candidate);
+  // Strict parsing first; repairing reads every character and is for the rest.
+  const parseRepaired = (candidate: string): JsonObject | null => {
+    const better = repair(candidate);
     return better === candidate ? null : parse(better);
   };
-  for (const read of [parse, mended])
+  for (const read of [parse, parseRepaired])
     for (const candidate of candidates) {
       const object = read(candidate);
       if (object) return object;
@@ -22,7 +22,7 @@ export function objectIn(reply: string): JsonObject | null {
   return null;
 }
 
-/** Models that think aloud do so before they answer; some begin without saying so. */
+/** Removes the reasoning that some models write before the answer; some leave out its opening tag. */
 export function withoutThoughts(reply: string): string {
   if (/^\s*(?:\{|```)/.test(reply)) return reply;
   const end = reply.indexOf(THOUGHTS.end);
@@ -30,30 +30,30 @@ export function withoutThoughts(reply: string): string {
   return reply.trimStart().startsWith(THOUGHTS.begin) ? "" : reply;
 }
 
-/** Where the answer begins in a reply that still grows. It looks at each character once. */
+/** Finds where the answer begins in a growing reply, reading each character once. */
 export class AnswerStart {
   #spaces = 0;
   #searched = 0;
 
-  /** Null while it cannot be told, or is all thoughts. */
+  /** Null while that is unknown, or while there is only reasoning. */
   update(reply: string): number | null {
     this.#spaces = endOfSpace(reply, this.#spaces);
     const begun = reply.slice(this.#spaces, this.#spaces + THOUGHTS.begin.length);
     if (begun !== THOUGHTS.begin) return THOUGHTS.begin.startsWith(begun) ? null : 0;
     const end = reply.indexOf(THOUGHTS.end, this.#searched);
-    // The end may have come in part.
+    // Part of the end tag may have arrived.
     this.#searched = Math.max(0, reply.length - THOUGHTS.end.length);
     return end < 0 ? null : end + THOUGHTS.end.length;
   }
 }
 
-/** Lets the answer of a reply that grows through, without the thoughts before it. */
+/** Passes on the answer of a growing reply, without the reasoning before it. */
 export class AnswerFilter {
   readonly #start = new AnswerStart();
   #held = "";
   #place: "unknown" | "after thoughts" | "in the answer" = "unknown";
 
-  /** What of the answer a piece of the reply brings. */
+  /** The part of the answer that a piece of the reply adds. */
   push(piece: string): string {
     if (this.#place === "in the answer") return piece;
     this.#held += piece;
@@ -63,13 +63,13 @@ export class AnswerFilter {
       this.#held = this.#held.slice(at);
       this.#place = at === 0 ? "in the answer" : "after thoughts";
     }
-    // Spaces after the thoughts belong to neither.
+    // Spaces after the reasoning belong to neither.
     const answer = this.#place === "after thoughts" ? this.#held.trimStart() : this.#held;
     if (answer !== "") this.#place = "in the answer";
     return answer;
   }
 
-  /** What was held back and turned out to be no thought. */
+  /** Text that was held back and turned out not to be reasoning. */
   end(): string {
     return this.#place === "unknown" && !this.#held.trimStart().startsWith(THOUGHTS.begin) ? this.#held : "";
   }
@@ -87,7 +87,7 @@ function parse(text: string): JsonObject | null {
 const FENCE = "```";
 const SPACE = new Set(Array.from(" \n\r\t", (space) => space.charCodeAt(0)));
 
-/** What stands in the first code fence that is closed. */
+/** The content of the first closed code fence. */
 function fencedIn(text: string): string | undefined {
   const opening = text.indexOf(FENCE);
   const start = opening < 0 ? -1 : text.indexOf("\n", opening) + 1;
@@ -97,8 +97,8 @@ function fencedIn(text: string): string | undefined {
   return end >= 0 && (label === "" || label === "json") ? text.slice(start, end) : undefined;
 }
 
-/** The usual slips of models: trailing commas, bare newlines and tabs in strings. */
-function mend(text: string): string {
+/** Repairs common mistakes of models: trailing commas, bare newlines and tabs in strings. */
+function repair(text: string): string {
   const parts: string[] = [];
   let copied = 0;
   const replace = (at: number, by: string): void => {

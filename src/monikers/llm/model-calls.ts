@@ -28,26 +28,26 @@ export type ModelParts = {
   gate: ProviderGate;
   prices: Prices;
   limits: ModelLimits;
-  /** Tokens that models take, whatever the catalog says. */
+  /** Overrides the catalog's context window, in tokens. */
   context_window?: number | undefined;
 };
 
-type Telling = Pick<StepContext, "signal" | "emit">;
-export type GenerateCall = Telling & { onText: (text: string) => void };
-export type CompleteCall = Telling & { onPartial: ((reply: string) => void) | undefined };
+type Reporting = Pick<StepContext, "signal" | "emit">;
+export type GenerateCall = Reporting & { onText: (text: string) => void };
+export type CompleteCall = Reporting & { onPartial: ((reply: string) => void) | undefined };
 
-/** A turn that went well, but for arguments that are no JSON object. */
+/** A successful turn, except that arguments of some calls may not be JSON objects. */
 type Turn = ModelReply & { unusable: ToolCall[] };
 
-/** Characters of what the model is newly told that are kept with a call. */
+/** Characters of new messages that are kept with a call. */
 const KEPT_CHARACTERS = 40_000;
 
 /**
- * Calls models: a session's own and, where that one cannot be reached or does not take the request, its fallbacks in turn.
+ * Calls models: the session's model and, if that is unreachable or refuses the request, its fallbacks in order.
  *
- * CALLS-1  Every call that was sent tells what it used and leaves a record, however it ended.
- * CALLS-2  No other model is asked once text was told: that would be two answers in one. The step fails, and its next attempt asks
- *          another one first (`ProviderGate.inOrder`).
+ * CALLS-1  Every call that was sent reports its usage and leaves a record, however it ended.
+ * CALLS-2  No other model is called once text was emitted: that would be two answers in one. The step fails, and its next
+ *          attempt starts with another model (`ProviderGate.inOrder`).
  */
 export class ModelCalls {
   readonly model: Model;
@@ -65,22 +65,22 @@ export class ModelCalls {
     this.context_window = parts.context_window ?? parts.prices.contextWindow(this.model.name);
   }
 
-  /** One turn. Arguments that are no JSON object, and a reply that is empty, are sent back once to be corrected. */
+  /** One turn. An empty reply, or arguments that are not a JSON object, get one repair attempt. */
   async generate(request: ModelRequest, call: GenerateCall): Promise<ModelReply> {
     const first = await this.#turn(request, call);
     const isEmpty = first.message.text.trim() === "" && first.message.tool_calls.length === 0;
     if (first.unusable.length === 0 && !isEmpty) return withoutUnusable(first);
     const second = await this.#turn({ ...request, messages: [...request.messages, ...correction(first)] }, call);
     if (second.unusable.length > 0)
-      throw badOutput(`the model wrote arguments of ${second.unusable[0]?.name} that are no JSON object`);
+      throw badOutput(`the model's arguments for ${second.unusable[0]?.name} are not a JSON object`);
     return joined(first, withoutUnusable(second));
   }
 
   /** The reply to one of the prompts in `prompts/`, as text. */
   complete(name: string, args: Record<string, string>, { signal, emit, onPartial }: CompleteCall): Promise<string> {
-    let hasTold = false;
-    const tell = (reply: string): void => {
-      hasTold ||= reply !== "";
+    let hasEmitted = false;
+    const emitPartial = (reply: string): void => {
+      hasEmitted ||= reply !== "";
       onPartial?.(reply);
     };
     return this.#inTurn(
@@ -91,29 +91,29 @@ export class ModelCalls {
           signal,
           settings: this.#settings,
           limits: this.#parts.limits,
-          onPartial: tell,
+          onPartial: emitPartial,
           onEnd: ({ usage, reply, error }) =>
             record(usage, reply, { error, finish_reason: error ? undefined : "stop" }),
         });
       },
-      () => hasTold,
+      () => hasEmitted,
     );
   }
 
   #turn(request: ModelRequest, call: GenerateCall): Promise<Turn> {
-    let hasTold = false;
+    let hasEmitted = false;
     const onText = (text: string): void => {
-      hasTold = true;
+      hasEmitted = true;
       call.onText(text);
     };
     return this.#inTurn(
       (model) => this.#turnOf(model, request, { ...call, onText }),
-      () => hasTold,
+      () => hasEmitted,
     );
   }
 
-  /** The first of the models that answers. */
-  async #inTurn<Result>(ask: (model: Model) => Promise<Result>, hasTold: () => boolean): Promise<Result> {
+  /** The result of the first model that answers. */
+  async #inTurn<Result>(ask: (model: Model) => Promise<Result>, hasEmitted: () => boolean): Promise<Result> {
     const { gate } = this.#parts;
     const failures: StepError[] = [];
     for (const model of gate.inOrder(this.#models)) {
@@ -129,18 +129,18 @@ export class ModelCalls {
       } catch (error) {
         if (!(error instanceof StepError)) throw error;
         gate.failed(model, error);
-        if (hasTold() || !mayAskAnother(error)) throw error; // CALLS-2
+        if (hasEmitted() || !mayTryAnother(error)) throw error; // CALLS-2
         failures.push(error);
       }
     }
-    throw worthWaitingFor(failures);
+    throw earliestRetry(failures);
   }
 
   async #turnOf(model: Model, request: ModelRequest, call: GenerateCall): Promise<Turn> {
     try {
       return await this.#send(model, request, call, true);
     } catch (error) {
-      // What a provider added to its own replies can expire, or be another account's.
+      // Data that a provider added to its replies can expire, or belong to another account.
       const isRejected = error instanceof StepError && error.code === "model_rejected";
       if (!isRejected || !hasPartsOf(model, request)) throw error;
       return this.#send(model, request, call, false);
@@ -186,8 +186,8 @@ export class ModelCalls {
     return opening;
   }
 
-  /** CALLS-1. Answers what the call cost. */
-  #recorder(model: Model, emit: Telling["emit"], input: JsonValue | (() => JsonValue)) {
+  /** CALLS-1. Returns the cost of the call. */
+  #recorder(model: Model, emit: Reporting["emit"], input: JsonValue | (() => JsonValue)) {
     const started = performance.now();
     return (usage: ModelUsage, output: JsonValue, { error, finish_reason }: CallEnd): number | null => {
       const { input_tokens, output_tokens, cached_tokens, estimated } = usage;
@@ -213,18 +213,18 @@ export class ModelCalls {
 
 type CallEnd = { error: StepError | undefined; finish_reason: string | undefined };
 
-/** Why the model stopped, in the words of OpenTelemetry's conventions; undefined where it did not say. */
+/** Why the model stopped, in OpenTelemetry's terms; undefined if unknown. */
 function finishReason({ finish }: StreamedTurn): string | undefined {
   if (!finish) return undefined;
   return finish.unified === "tool-calls" ? "tool_call" : finish.unified.replace("-", "_");
 }
 
-/** Whether another model may do what this one did not. A refusal is an answer. */
-const mayAskAnother = ({ code, outage }: StepError): boolean =>
+/** Whether another model may succeed. A refusal is an answer. */
+const mayTryAnother = ({ code, outage }: StepError): boolean =>
   outage || code === "model_rejected" || code === "model_auth";
 
-/** Of several failures the one by which the step is tried again soonest; where none can be, that of the session's own model. */
-function worthWaitingFor(failures: readonly StepError[]): StepError {
+/** Of several failures, the one with the earliest retry; if none can be retried, that of the session's own model. */
+function earliestRetry(failures: readonly StepError[]): StepError {
   const outages = failures.filter(({ outage }) => outage);
   const [soonest] = outages.toSorted((one, other) => (one.retry_after_ms ?? 0) - (other.retry_after_ms ?? 0));
   return soonest ?? (failures[0] as StepError);
@@ -238,12 +238,12 @@ function toStepError(
   limits: ModelLimits,
 ): StepError {
   if (error instanceof StepError) return error;
-  const told = [request.instructions, ...request.messages.map(({ text }) => text)];
-  const circumstances: Circumstances = { model: model.name, key: model.key, told, limits, exceeded: turn.exceeded };
+  const sent = [request.instructions, ...request.messages.map(({ text }) => text)];
+  const circumstances: Circumstances = { model: model.name, key: model.key, sent, limits, exceeded: turn.exceeded };
   return modelError(sdkFailure(error), circumstances);
 }
 
-/** What a reply says, once its end is known to be a good one. */
+/** Parses a reply that ended normally; throws otherwise. */
 function readTurn(turn: StreamedTurn, model: Model, request: ModelRequest): Omit<Turn, "usage" | "cost_usd"> {
   const text = turn.parts.map((part) => (part.type === "text" ? part.text : "")).join("");
   const { unified = "interrupted", raw } = turn.finish ?? {};
@@ -254,7 +254,7 @@ function readTurn(turn: StreamedTurn, model: Model, request: ModelRequest): Omit
   if (unified === "length") throw replyTooLong(model.name);
   if (unified === "content-filter") throw refused(model.name, text.slice(0, 300));
   if (unified === "error" && raw !== undefined && /malformed|unexpected_tool/i.test(raw))
-    throw badOutput(`${model.name} wrote a call of a tool that cannot be read`);
+    throw badOutput(`${model.name} wrote a tool call that cannot be parsed`);
   if (unified === "interrupted" || unified === "error") throw cutOff(model.name);
   const nameOf = toolNamer([
     ...(request.tools ?? []).map(({ name }) => name),
@@ -280,7 +280,7 @@ function readTurn(turn: StreamedTurn, model: Model, request: ModelRequest): Omit
   return { message, model: model.name, unusable };
 }
 
-/** What has to go back to the provider beside text and calls; null where there is nothing. */
+/** What must be sent back to the provider besides text and calls; null if nothing. */
 function providerParts({ parts }: StreamedTurn, hasCalls: boolean): ProviderPart[] | null {
   const isNeeded = parts.some((part) => part.options !== undefined || (part.type === "reasoning" && hasCalls));
   if (!isNeeded) return null;
@@ -295,7 +295,7 @@ function providerParts({ parts }: StreamedTurn, hasCalls: boolean): ProviderPart
 const hasPartsOf = ({ name }: Model, { messages }: ModelRequest): boolean =>
   messages.some((message) => message.role === "assistant" && message.provider?.model === name);
 
-/** What a reply that cannot be used is answered with. */
+/** The messages that ask for a corrected reply. */
 function correction({ message, unusable }: Turn): ModelMessage[] {
   if (message.tool_calls.length === 0)
     return [{ role: "user", text: "Your reply was empty. Say what you have to say." }];
@@ -311,7 +311,7 @@ function correction({ message, unusable }: Turn): ModelMessage[] {
   return [message, ...results];
 }
 
-/** Both replies as one: what was told of the first stays part of the text. */
+/** Merges both replies: text of the first that was already emitted stays part of the answer. */
 function joined(first: Turn, second: ModelReply): ModelReply {
   const { text } = first.message;
   if (text === "") return second;
@@ -340,7 +340,7 @@ const reported = ({ input_tokens, output_tokens, cached_tokens, estimated }: Mod
   estimated,
 });
 
-/** Characters that the model was told, for an estimate of tokens. */
+/** The size of the request in characters, to estimate tokens. */
 function charactersOf({ instructions, messages, tools = [] }: ModelRequest): number {
   const spoken = messages.reduce((sum, message) => sum + lengthOf(message), 0);
   return instructions.length + spoken + tools.reduce((sum, tool) => sum + JSON.stringify(tool).length, 0);
@@ -350,20 +350,20 @@ const lengthOf = (message: ModelMessage): number =>
   message.text.length +
   (message.role === "assistant" && message.tool_calls.length > 0 ? JSON.stringify(message.tool_calls).length : 0);
 
-/** A request as the step's row keeps it: what came since the model's last reply, since earlier rows have the rest. */
+/** A request as stored in the step's row: the messages since the model's last reply; earlier rows have the rest. */
 function requestRecord({ instructions, messages, tools = [] }: ModelRequest): JsonObject {
   const fresh = messages.slice(messages.findLastIndex(({ role }) => role === "assistant") + 1);
-  const kept: ModelMessage[] = [];
+  const recorded: ModelMessage[] = [];
   let room = KEPT_CHARACTERS;
   for (const message of fresh.toReversed()) {
     room -= lengthOf(message);
-    if (room < 0 && kept.length > 0) break;
-    kept.unshift(message);
+    if (room < 0 && recorded.length > 0) break;
+    recorded.unshift(message);
   }
   return {
     instructions,
-    ...(kept.length < messages.length ? { earlier_messages: messages.length - kept.length } : {}),
-    messages: kept,
+    ...(recorded.length < messages.length ? { earlier_messages: messages.length - recorded.length } : {}),
+    messages: recorded,
     ...(tools.length > 0 ? { tools: tools.map(({ name }) => name) } : {}),
   };
 }
@@ -373,7 +373,7 @@ const replyRecord = ({ text, tool_calls }: AssistantMessage): JsonObject => ({
   ...(tool_calls.length > 0 ? { tool_calls } : {}),
 });
 
-/** What came of a reply that was not finished. */
+/** The text of an unfinished reply. */
 function partialRecord({ parts }: StreamedTurn): JsonValue {
   const text = parts.map((part) => (part.type === "text" ? part.text : "")).join("");
   return text === "" ? null : { text };

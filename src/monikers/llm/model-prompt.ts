@@ -6,16 +6,16 @@ import { safeToolName } from "./tool-names.ts";
 import { acceptableSchema } from "./tool-schema.ts";
 
 /**
- * A request as providers take it. Whatever a session's history holds, the request is one that they accept: a session that was
- * refused once for its form would be refused forever.
+ * A request in the form providers accept. Whatever a session's history contains, the request is valid: a session refused once
+ * for its form would be refused forever.
  *
- * PROMPT-1  Every call of a tool is followed by one result, and no result is without its call.
- * PROMPT-2  The first and the last message are not the model's, no message is empty, and texts are well-formed Unicode.
- * PROMPT-3  Where people have names, who speaks is said by tags that no text of theirs can hold.
- * PROMPT-4  What a provider added to its replies goes back to the same model, and to no other.
+ * PROMPT-1  Every tool call is followed by exactly one result, and every result has its call.
+ * PROMPT-2  The first and last messages are not the model's, no message is empty, and texts are well-formed Unicode.
+ * PROMPT-3  If people have names, the speaker is marked with tags that no text of theirs can contain.
+ * PROMPT-4  What a provider added to its replies goes back to the same model only.
  */
 export type PromptOptions = {
-  /** Whether what the provider added to its replies is sent back. PROMPT-4. */
+  /** Whether data that the provider added to its replies is sent back. PROMPT-4. */
   with_provider_parts: boolean;
 };
 
@@ -33,14 +33,14 @@ export function modelPrompt(model: Model, request: ModelRequest, options: Prompt
   }
   const [first] = prompt;
   const last = prompt.at(-1);
-  if (!first || first.role !== "user") prompt.unshift(said("(Earlier messages were left out.)"));
-  if (last?.role === "assistant") prompt.push(said("Go on."));
+  if (!first || first.role !== "user") prompt.unshift(userText("(Earlier messages were left out.)"));
+  if (last?.role === "assistant") prompt.push(userText("Go on."));
   const system: PromptMessage[] =
     clean(instructions).trim() === "" ? [] : [{ role: "system", content: clean(instructions) }];
   return withCache([...system, ...prompt], model, request);
 }
 
-/** The tools as the provider takes them. */
+/** The tools in the form providers accept. */
 export function promptTools({ api }: Model, { tools = [] }: ModelRequest): NonNullable<CallOptions["tools"]> {
   return tools.map(({ name, description, input_schema }) => ({
     type: "function",
@@ -50,7 +50,7 @@ export function promptTools({ api }: Model, { tools = [] }: ModelRequest): NonNu
   }));
 }
 
-/** Characters that a provider takes to describe a tool. */
+/** The longest tool description a provider accepts, in characters. */
 const LONGEST_DESCRIPTIONS: Partial<Record<Model["api"], number>> = {
   "openai-chat": 1024,
   "openai-responses": 1024,
@@ -66,14 +66,14 @@ const WHO_SPEAKS =
 /** PROMPT-2. */
 const clean = (text: string): string => text.toWellFormed().replaceAll("\0", "\u{FFFD}");
 
-const said = (text: string): PromptMessage => ({ role: "user", content: [{ type: "text", text }] });
+const userText = (text: string): PromptMessage => ({ role: "user", content: [{ type: "text", text }] });
 
 /** PROMPT-3. */
 function userMessage({ name, text }: Extract<ModelMessage, { role: "user" }>, hasNames: boolean): PromptMessage {
   const words = clean(text).trim() === "" ? "(an empty message)" : clean(text);
-  if (!hasNames) return said(words);
+  if (!hasNames) return userText(words);
   const safe = words.replaceAll(/<(?=\s*\/?\s*message\b)/gi, "&lt;");
-  return said(name === undefined ? safe : `<message from="${attribute(name)}">\n${safe}\n</message>`);
+  return userText(name === undefined ? safe : `<message from="${attribute(name)}">\n${safe}\n</message>`);
 }
 
 const ESCAPES: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" };
@@ -96,7 +96,7 @@ const toolMessage = ({ call_id, name, text, is_error }: ToolMessage): PromptMess
   ],
 });
 
-/** What is kept of a reply beside its text and calls; a piece of text is only counted, since the message has it. */
+/** What is stored of a reply besides its text and calls. Text is stored as a length only, since the message has it. */
 export type ProviderPart =
   | { type: "reasoning"; text: string; options?: JsonObject }
   | { type: "text"; length: number; options?: JsonObject }
@@ -113,10 +113,10 @@ function assistantContent(message: AssistantMessage, model: Model, options: Prom
   ];
 }
 
-/** PROMPT-4. Null where the parts are not those of this message any more. */
-function ownContent({ text, tool_calls }: AssistantMessage, kept: JsonValue): AssistantPart[] | null {
-  if (!Array.isArray(kept)) return null;
-  const parts = kept.filter(isObject) as unknown as ProviderPart[];
+/** PROMPT-4. Null if the parts no longer match the message. */
+function ownContent({ text, tool_calls }: AssistantMessage, storedParts: JsonValue): AssistantPart[] | null {
+  if (!Array.isArray(storedParts)) return null;
+  const parts = storedParts.filter(isObject) as unknown as ProviderPart[];
   const calls = new Map(tool_calls.map((call) => [call.call_id, call]));
   const content: AssistantPart[] = [];
   let read = 0;
@@ -143,10 +143,7 @@ const callPart = ({ call_id, name, args }: ToolCall) => ({
   input: args,
 });
 
-/**
- * PROMPT-1. Ids of calls become such that every provider takes them: some repeat theirs in each turn, others refuse ids that they
- * did not make.
- */
+/** PROMPT-1. Makes call ids valid for every provider: some repeat theirs in each turn, others refuse ids they did not make. */
 function paired(messages: readonly ModelMessage[]): ModelMessage[] {
   const result: ModelMessage[] = [];
   const used = new Set<string>();
@@ -171,15 +168,15 @@ function withResults(message: AssistantMessage, results: readonly ToolMessage[],
   const ids = message.tool_calls.map(({ call_id }) => safeCallId(call_id, used));
   const tool_calls = message.tool_calls.map((call, index) => ({ ...call, call_id: ids[index] as string }));
   const answers = message.tool_calls.map(({ call_id, name }, index): ToolMessage => {
-    const found = left.findIndex((result) => result.call_id === call_id);
-    const [result] = found < 0 ? [] : left.splice(found, 1);
+    const position = left.findIndex((result) => result.call_id === call_id);
+    const [result] = position < 0 ? [] : left.splice(position, 1);
     const { text, is_error } = result ?? { text: "There is no result: the call was not carried out.", is_error: true };
     return { role: "tool", call_id: ids[index] as string, name, text, is_error };
   });
   return [{ ...message, tool_calls, ...renamed(message, ids) }, ...answers];
 }
 
-/** What the provider added names calls by their ids, too. */
+/** The provider's own data refers to calls by id as well. */
 function renamed(
   { tool_calls, provider }: AssistantMessage,
   ids: readonly string[],
@@ -202,7 +199,7 @@ function safeCallId(id: string, used: Set<string>): string {
   return safe;
 }
 
-/** Anthropic keeps what it has read only where it is asked to: the instructions with the tools, and the conversation so far. */
+/** Anthropic caches only on request: the instructions with the tools, and the conversation so far. */
 function withCache(prompt: Prompt, { api }: Model, { tools = [] }: ModelRequest): Prompt {
   if (api !== "anthropic" || tools.length === 0) return prompt;
   const cached = { providerOptions: { anthropic: { cacheControl: { type: "ephemeral" } } } };

@@ -2,24 +2,24 @@ import { z } from "zod";
 import { jsonObjectSchema, jsonSchema } from "../../domain/json.ts";
 
 const toolCallSchema = z.object({
-  /** The provider's own, so that the result can be told apart from others. */
+  /** The provider's id, which links the result to the call. */
   call_id: z.string(),
-  /** As the tool is named here, `<server>/<tool>`, whatever the provider had to be told. */
+  /** The tool's name here, `<server>/<tool>`, whatever name the provider was given. */
   name: z.string(),
   args: jsonObjectSchema,
 });
-/** A call of a tool that the model asks for. */
+/** A tool call requested by the model. */
 export type ToolCall = z.infer<typeof toolCallSchema>;
 
-/** One message of a conversation with a model: plain JSON, so that it can be kept in a session's state. */
+/** One message of a conversation with a model: plain JSON, so that it can be stored in a session's state. */
 export const modelMessageSchema = z.discriminatedUnion("role", [
-  /** `name`: who of several people said it. */
+  /** `name`: which of several people wrote it. */
   z.object({ role: z.literal("user"), name: z.string().optional(), text: z.string() }),
   z.object({
     role: z.literal("assistant"),
     text: z.string(),
     tool_calls: z.array(toolCallSchema),
-    /** What only the provider understands, such as signed thoughts: it gets it back, and no other model does. */
+    /** Data that only the provider understands, such as signed reasoning. It is sent back to the same model only. */
     provider: z.object({ model: z.string(), parts: jsonSchema }).optional(),
   }),
   z.object({ role: z.literal("tool"), call_id: z.string(), name: z.string(), text: z.string(), is_error: z.boolean() }),
@@ -27,7 +27,7 @@ export const modelMessageSchema = z.discriminatedUnion("role", [
 export type ModelMessage = z.infer<typeof modelMessageSchema>;
 export type AssistantMessage = Extract<ModelMessage, { role: "assistant" }>;
 
-/** A tool as the model is told of it. */
+/** A tool as the model sees it. */
 export type ModelTool = { name: string; description: string; input_schema: z.infer<typeof jsonObjectSchema> };
 
 export type ModelRequest = {
@@ -36,12 +36,12 @@ export type ModelRequest = {
   tools?: readonly ModelTool[];
 };
 
-/** One turn of the model: its text, which streamed as it grew, and the calls that it asks for, none where it is done. */
+/** One turn of the model: its text and the tool calls it requests; none if it is done. */
 export type ModelReply = {
   message: AssistantMessage;
-  /** The one that answered: the session's own or one of its fallbacks. */
+  /** The model that answered: the session's own or a fallback. */
   model: string;
   usage: { input_tokens: number; output_tokens: number; cached_tokens: number; estimated: boolean };
-  /** Null where no price is known. */
+  /** Null if the price is unknown. */
   cost_usd: number | null;
 };

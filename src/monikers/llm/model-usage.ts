@@ -1,14 +1,14 @@
 import { isObject, type JsonObject } from "../../domain/json.ts";
 
-/** What a call of a model used. `input_tokens` are all that were read; `cached_tokens` and `cache_write_tokens` are among them. */
+/** A model call's usage. `input_tokens` includes `cached_tokens` and `cache_write_tokens`. */
 export type ModelUsage = {
   input_tokens: number;
   output_tokens: number;
   cached_tokens: number;
   cache_write_tokens: number;
-  /** Whether figures are estimates: the provider told none, or was cut off before it did. */
+  /** Whether figures are estimated: the provider reported none, or was cut off first. */
   estimated: boolean;
-  /** What the provider itself charged, where it says so. */
+  /** What the provider charged, if it reports that. */
   cost_usd?: number;
 };
 
@@ -20,15 +20,15 @@ export const NO_USAGE: ModelUsage = {
   estimated: false,
 };
 
-/** Characters that may be one token. */
+/** The most characters a single token may have. */
 const SHORT = 16;
 
 /** About four characters of English make a token. */
 const estimateTokens = (characters: number): number => Math.ceil(characters / 4);
 
 /**
- * Reads what a call used from the provider's own events, as they come: what a call that is cut off used is known as far as the
- * provider told it.
+ * Reads a call's usage from the provider's events as they arrive, so that the usage of an aborted call is known as far as it
+ * was reported.
  */
 export class UsageReader {
   #input: number | undefined;
@@ -38,7 +38,7 @@ export class UsageReader {
   #cost: number | undefined;
   #hasBegun = false;
 
-  /** Whether the provider sent anything: nothing is known to have been used before. */
+  /** Whether the provider sent anything; before that no usage is known. */
   get hasBegun(): boolean {
     return this.#hasBegun;
   }
@@ -54,14 +54,14 @@ export class UsageReader {
     if (isObject(response) && isObject(response["usage"])) this.#readResponses(response["usage"]);
   }
 
-  /** With what was asked and received, in characters, for what the provider does not tell. */
-  usage(asked: () => number, received: number): ModelUsage {
+  /** Estimates what the provider does not report, from the characters sent and received. */
+  usage(sentCharacters: () => number, receivedCharacters: number): ModelUsage {
     if (!this.#hasBegun) return NO_USAGE;
-    // Some servers say one token of output whatever they said.
-    const output = (this.#output ?? 0) <= 1 && received > SHORT ? undefined : this.#output;
+    // Some servers always report one output token.
+    const output = (this.#output ?? 0) <= 1 && receivedCharacters > SHORT ? undefined : this.#output;
     return {
-      input_tokens: this.#input || estimateTokens(asked()),
-      output_tokens: output ?? estimateTokens(received),
+      input_tokens: this.#input || estimateTokens(sentCharacters()),
+      output_tokens: output ?? estimateTokens(receivedCharacters),
       cached_tokens: this.#cached,
       cache_write_tokens: this.#cache_write,
       estimated: !this.#input || output === undefined,
@@ -69,7 +69,7 @@ export class UsageReader {
     };
   }
 
-  /** Cached tokens are among those of the prompt. */
+  /** `prompt_tokens` includes cached tokens. */
   #readChat(usage: JsonObject): void {
     this.#input = count(usage["prompt_tokens"]) ?? this.#input;
     this.#output = count(usage["completion_tokens"]) ?? this.#output;
@@ -83,7 +83,7 @@ export class UsageReader {
     this.#cached = detail(usage["input_tokens_details"], "cached_tokens") ?? this.#cached;
   }
 
-  /** Cached tokens come on top of `input_tokens`. What the opening says of output was counted before there was any. */
+  /** `input_tokens` excludes cached tokens. The opening event's output count is preliminary. */
   #readAnthropic(usage: JsonObject, isOpening: boolean): void {
     const cached = count(usage["cache_read_input_tokens"]);
     const written = count(usage["cache_creation_input_tokens"]);

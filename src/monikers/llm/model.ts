@@ -1,15 +1,15 @@
 import { EverstepError } from "../../domain/errors.ts";
 
-/** A language model as it is set up: where it is, and which way of talking to it the provider understands. */
+/** A configured language model: its address and the API the provider speaks. */
 export type Model = {
   /** `provider/model`, as people write it. */
   name: string;
   provider: string;
-  /** The provider's own name for it; on Azure, the deployment. */
+  /** The provider's name for it; on Azure, the deployment. */
   id: string;
   api: "openai-responses" | "openai-chat" | "openai-compatible" | "anthropic" | "google" | "azure";
   key: string | undefined;
-  /** Without a slash at its end; undefined: the provider's own. */
+  /** Without a trailing slash; undefined: the provider's default. */
   base_url: string | undefined;
   /** Azure only. */
   api_version?: string;
@@ -41,7 +41,7 @@ type Provider = (environment: ModelEnvironment) => Connection;
 const PROVIDERS: Readonly<Record<string, Provider>> = {
   openai: ({ OPENAI_API_KEY, OPENAI_BASE_URL, OPENAI_API }) => {
     const base_url = withoutSlash(OPENAI_BASE_URL);
-    // Servers that only speak the wire format (llama-server, vLLM) need no key, and know little beyond chat completions.
+    // Servers that only share the wire format (llama-server, vLLM) need no key and support little beyond chat completions.
     const isCompatible = base_url !== undefined && new URL(base_url).hostname !== "api.openai.com";
     const key = isCompatible ? OPENAI_API_KEY : required("OPENAI_API_KEY", OPENAI_API_KEY);
     if (OPENAI_API === "responses") return { api: "openai-responses", key, base_url };
@@ -51,7 +51,7 @@ const PROVIDERS: Readonly<Record<string, Provider>> = {
   anthropic: ({ ANTHROPIC_API_KEY, ANTHROPIC_BASE_URL }) => ({
     api: "anthropic",
     key: required("ANTHROPIC_API_KEY", ANTHROPIC_API_KEY),
-    // Others write the version into it; it is added where it is needed.
+    // Some people include the version; it is added where needed.
     base_url: withoutSlash(ANTHROPIC_BASE_URL)?.replace(/\/v1$/, ""),
   }),
   google: ({ GOOGLE_API_KEY, GOOGLE_BASE_URL }) => ({
@@ -77,19 +77,19 @@ const PROVIDERS: Readonly<Record<string, Provider>> = {
   }),
 };
 
-/** The model that `EVERSTEP_MODEL=provider/model` names; null where none is named. */
+/** The model named by `EVERSTEP_MODEL=provider/model`; null if unset. */
 export function readModel(environment: ModelEnvironment): Model | null {
   const { EVERSTEP_MODEL } = environment;
   return EVERSTEP_MODEL === undefined ? null : readNamedModel(EVERSTEP_MODEL, environment, "EVERSTEP_MODEL=");
 }
 
-/** The model of that name. An `EverstepError` says what is wrong with the name, or which setting is missing. */
+/** The model of that name. Throws an `EverstepError` if the name is wrong or a setting is missing. */
 export function readNamedModel(name: string, environment: ModelEnvironment, setting = ""): Model {
   const { provider, id, connect } = requireProvider(name, setting);
   return { name, provider, id, ...connect(environment) };
 }
 
-/** The parts of a model's name, which names a provider that there is. */
+/** Splits a model's name; its provider must exist. */
 export function requireProvider(name: string, setting = ""): { provider: string; id: string; connect: Provider } {
   const slash = name.indexOf("/");
   const provider = name.slice(0, slash);
@@ -110,6 +110,6 @@ function required(name: string, value: string | undefined): string {
   throw new EverstepError(
     "config_invalid",
     `the model needs ${name}, which is not set`,
-    `set ${name}, or name another model`,
+    `set ${name}, or choose another model`,
   );
 }

@@ -8,11 +8,11 @@ import { z } from "zod";
 import { EverstepError } from "../../domain/errors.ts";
 import type { ModelUsage } from "./model-usage.ts";
 
-/** Dollars for a million tokens. */
+/** Dollars per million tokens. */
 const priceSchema = z.object({
   input: z.number().min(0),
   output: z.number().min(0),
-  /** Read from the provider's cache; the price of `input` where it is absent. */
+  /** Read from the provider's cache; defaults to the price of `input`. */
   cache_read: z.number().min(0).optional(),
   cache_write: z.number().min(0).optional(),
 });
@@ -26,7 +26,7 @@ type ListedModel = {
 };
 type ModelList = Readonly<Record<string, ListedModel>>;
 
-/** Models as the catalog lists them. What Azure runs costs what OpenAI asks for, where the catalog says nothing else. */
+/** Models as the catalog lists them. Azure models cost the same as OpenAI's unless the catalog says otherwise. */
 const LISTS: Readonly<Record<string, ModelList>> = {
   openai: openaiModels.models,
   anthropic: anthropicModels.models,
@@ -38,16 +38,16 @@ const LISTS: Readonly<Record<string, ModelList>> = {
 const DEFAULT_CONTEXT_WINDOW = 128_000;
 const MILLION = 1_000_000;
 
-/** What models cost and how much they take in: from a catalog that ages, and from a file of people's own prices, which comes first. */
+/** Model prices and context windows: from the user's own price file first, then from a built-in catalog, which ages. */
 export class Prices {
   readonly #own: Readonly<Record<string, Price>>;
 
-  /** `path` names the file of own prices. */
+  /** `path`: the file with the user's own prices. */
   constructor(path?: string) {
     this.#own = path === undefined ? {} : readPrices(path);
   }
 
-  /** The day of the catalog's newest entry: prices that changed later are not in it. */
+  /** The date of the catalog's newest entry; later price changes are missing. */
   get as_of(): string {
     const days = Object.values(LISTS).flatMap((list) =>
       Object.values(list).map(({ last_updated = "" }) => last_updated),
@@ -55,7 +55,7 @@ export class Prices {
     return days.reduce((newest, day) => (day > newest ? day : newest), "");
   }
 
-  /** Null where no price is known. */
+  /** Null if the price is unknown. */
   costOf(model: string, usage: ModelUsage): number | null {
     const own = Object.hasOwn(this.#own, model) ? this.#own[model] : undefined;
     if (!own && usage.cost_usd !== undefined) return usage.cost_usd;
@@ -71,7 +71,7 @@ export class Prices {
     return dollars / MILLION;
   }
 
-  /** Tokens that a model takes in and writes in all. */
+  /** The model's context window in tokens, input and output together. */
   contextWindow(model: string): number {
     return listed(model)?.limit?.context || DEFAULT_CONTEXT_WINDOW;
   }
@@ -88,7 +88,7 @@ function listedPrice(model: string): Price | null {
   };
 }
 
-/** A model by its whole name, or without the date or the word at its end. */
+/** Looks up a model by its full name, or without the date or suffix at its end. */
 function listed(name: string): ListedModel | undefined {
   const slash = name.indexOf("/");
   const provider = name.slice(0, slash);
@@ -97,8 +97,8 @@ function listed(name: string): ListedModel | undefined {
   const id = name.slice(slash + 1);
   const plain = id.replace(/(?:-latest|-\d{4}-?\d{2}-?\d{2}|@\d{8})$/, "");
   const dated = Object.keys(list).find((key) => key.replace(/-\d{8}$/, "") === plain);
-  const found = [id, plain, dated].find((key) => key !== undefined && Object.hasOwn(list, key));
-  return found === undefined ? undefined : list[found];
+  const match = [id, plain, dated].find((key) => key !== undefined && Object.hasOwn(list, key));
+  return match === undefined ? undefined : list[match];
 }
 
 function readPrices(path: string): Record<string, Price> {
@@ -106,7 +106,7 @@ function readPrices(path: string): Record<string, Price> {
     new EverstepError(
       "config_invalid",
       `EVERSTEP_PRICES=${path}: ${why}`,
-      'it is a JSON file like {"openai/gpt-5": {"input": 1.25, "output": 10}}, in dollars for a million tokens',
+      'it is a JSON file like {"openai/gpt-5": {"input": 1.25, "output": 10}}, in dollars per million tokens',
       cause,
     );
   let content: unknown;

@@ -1,23 +1,23 @@
 import { StepError } from "../moniker.ts";
 import type { Model } from "./model.ts";
 
-/** Milliseconds for which a model that could not be reached is asked last, where there are others to ask. */
+/** For this long, in milliseconds, an unreachable model is tried last if there are others. */
 const SUSPECT_MS = 30_000;
-/** By how much sessions that wait for the same moment come one after the other: a share of the wait, and at most so many milliseconds. */
+/** Spreads sessions that wait for the same moment: by a share of the wait, at most this many milliseconds. */
 const SPREAD = 0.1;
 const MOST_SPREAD_MS = 5000;
 
 /**
- * Keeps all sessions of this process from asking a provider before it wants to be asked.
+ * Keeps this process's sessions from calling a provider before it allows the next call.
  *
- * GATE-1  Who was told to wait waits for everyone with the same provider, address and key: nobody calls before the time has come.
- * GATE-2  Nobody waits here: the step fails with the time, and its session waits without a step's slot.
+ * GATE-1  A wait that a provider asks for applies to every session with the same provider, address and key.
+ * GATE-2  Nobody waits here: the step fails with the retry time, and its session waits without occupying a slot.
  */
 export class ProviderGate {
   readonly #closed = new Map<string, number>();
   readonly #suspects = new Map<string, number>();
 
-  /** GATE-2. The failure of a call that is not made, because the provider asked not to be called yet; null where it may be. */
+  /** GATE-2. The error for a call that is not made because the provider asked to wait; null if it may be made. */
   closedFor(model: Model): StepError | null {
     const left = (this.#closed.get(keyOf(model)) ?? 0) - Date.now();
     if (left <= 0) return null;
@@ -26,7 +26,7 @@ export class ProviderGate {
     return new StepError("rate_limited", message, { retryable: true, outage: true, retry_after_ms });
   }
 
-  /** Learns from a call that failed. */
+  /** Records a failed call. */
   failed(model: Model, { outage, retry_after_ms }: StepError): void {
     if (!outage) return;
     this.#suspects.set(model.name, Date.now() + SUSPECT_MS);
@@ -40,7 +40,7 @@ export class ProviderGate {
     this.#suspects.delete(model.name);
   }
 
-  /** The models in the order in which they are to be asked: those that could not be reached lately come last. */
+  /** The models in the order to try them: recently unreachable ones come last. */
   inOrder(models: readonly Model[]): readonly Model[] {
     if (this.#suspects.size === 0 || models.length === 1) return models;
     const isSuspect = ({ name }: Model): boolean => (this.#suspects.get(name) ?? 0) > Date.now();

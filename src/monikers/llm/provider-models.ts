@@ -1,10 +1,8 @@
 import type { createOpenAI } from "@ai-sdk/openai";
+import { fetchLarge } from "./large-request.ts";
 import type { Model } from "./model.ts";
 
-/**
- * The only file that knows the packages of the AI SDK: they change often. A provider's package is loaded when a model of it is
- * first used.
- */
+/** The only file that uses the AI SDK's packages, which change often. A provider's package is loaded on first use. */
 export type ProviderModel = ReturnType<ReturnType<typeof createOpenAI>["chat"]>;
 export type CallOptions = Parameters<ProviderModel["doStream"]>[0];
 export type Prompt = CallOptions["prompt"];
@@ -14,32 +12,33 @@ type StreamResult = Awaited<ReturnType<ProviderModel["doStream"]>>;
 export type StreamPart = StreamResult["stream"] extends ReadableStream<infer Part> ? Part : never;
 export type FinishReason = Extract<StreamPart, { type: "finish" }>["finishReason"];
 
-/** What every call of a provider is told, beside the settings that all of them know. */
+/** Options for every call to a provider, beyond the common settings. */
 export function providerOptions({ api }: Model): NonNullable<CallOptions["providerOptions"]> {
-  // What a session knows is in its own state: nothing is left with the provider, where it would expire.
+  // A session's knowledge is in its own state: nothing is stored at the provider, where it would expire.
   return api === "openai-responses" ? { openai: { store: false } } : {};
 }
 
 export async function openProviderModel(model: Model): Promise<ProviderModel> {
   const { id, api, key, base_url: baseURL } = model;
-  const at = baseURL === undefined ? {} : { baseURL };
+  const at = { fetch: fetchLarge, ...(baseURL === undefined ? {} : { baseURL }) };
   const by = key === undefined ? {} : { apiKey: key };
   switch (api) {
     case "openai-responses":
     case "openai-chat": {
       const { createOpenAI } = await import("@ai-sdk/openai");
-      // Without a key the package would look for one in the environment.
+      // Without a key the package would read one from the environment.
       const provider = createOpenAI({ ...at, apiKey: key ?? "none" });
       return api === "openai-chat" ? provider.chat(id) : provider.responses(id);
     }
     case "openai-compatible": {
       const { createOpenAICompatible } = await import("@ai-sdk/openai-compatible");
       return createOpenAICompatible({
+        ...at,
         name: model.provider,
         baseURL: baseURL ?? "",
         ...by,
         includeUsage: true,
-        // Then it tells the price, too.
+        // Makes it report the price as well.
         ...(model.provider === "openrouter" && {
           transformRequestBody: (body: Record<string, unknown>) => ({ ...body, usage: { include: true } }),
         }),
@@ -47,9 +46,11 @@ export async function openProviderModel(model: Model): Promise<ProviderModel> {
     }
     case "anthropic": {
       const { createAnthropic } = await import("@ai-sdk/anthropic");
-      return createAnthropic({ ...(baseURL === undefined ? {} : { baseURL: `${baseURL}/v1` }), ...by }).languageModel(
-        id,
-      );
+      return createAnthropic({
+        ...at,
+        ...(baseURL === undefined ? {} : { baseURL: `${baseURL}/v1` }),
+        ...by,
+      }).languageModel(id);
     }
     case "google": {
       const { createGoogle } = await import("@ai-sdk/google");
@@ -58,7 +59,9 @@ export async function openProviderModel(model: Model): Promise<ProviderModel> {
     case "azure": {
       const { createAzure } = await import("@ai-sdk/azure");
       const apiVersion = model.api_version ?? "v1";
-      return createAzure({ baseURL: `${baseURL}/openai`, ...by, apiVersion, useDeploymentBasedUrls: true }).chat(id);
+      return createAzure({ ...at, baseURL: `${baseURL}/openai`, ...by, apiVersion, useDeploymentBasedUrls: true }).chat(
+        id,
+      );
     }
   }
   return api satisfies never;

@@ -4,19 +4,19 @@ import type { ModelLimits } from "./model-errors.ts";
 import { type ModelUsage, UsageReader } from "./model-usage.ts";
 import type { CallOptions, FinishReason, ProviderModel, StreamPart } from "./provider-models.ts";
 
-/** A part of a reply, in the order in which the model wrote it. `options` are the provider's, to be sent back with it. */
+/** A part of a reply, in the order the model wrote it. `options` are the provider's, to be sent back with it. */
 export type ReplyPart =
   | { type: "text"; text: string; options?: JsonObject }
   | { type: "reasoning"; text: string; options?: JsonObject }
-  /** `input` is what the model wrote for the arguments, which need not be JSON. */
+  /** `input` is what the model wrote as arguments; it need not be JSON. */
   | { type: "call"; call_id: string; name: string; input: string; options?: JsonObject };
 
 type Block = Exclude<ReplyPart, { type: "call" }>;
 
 /**
- * One call of a model under way: what it has said so far and what it has used, whether it goes well or not.
+ * A model call in progress: its output and usage so far, whether it succeeds or not.
  *
- * It ends by itself when the first token, the next one, or the whole reply takes too long; `exceeded` says which.
+ * It ends itself when the first token, the next one, or the whole reply takes too long; `exceeded` says which.
  */
 export class StreamedTurn {
   readonly parts: ReplyPart[] = [];
@@ -27,7 +27,7 @@ export class StreamedTurn {
   readonly #limits: ModelLimits;
   readonly #onText: (text: string) => void;
   readonly #limit = new AbortController();
-  /** Models without a place for thoughts write them before their answer, in tags. They are not for people. */
+  /** Models without a separate channel for reasoning write it before the answer, in tags. It is not shown to people. */
   readonly #answer = new AnswerFilter();
   #received = 0;
   #silence: NodeJS.Timeout | undefined;
@@ -37,21 +37,21 @@ export class StreamedTurn {
     this.#onText = onText;
   }
 
-  /** What the call used so far; `asked` counts the characters that the model was told. */
-  usage(asked: () => number): ModelUsage {
-    return this.#usage.usage(asked, this.#received);
+  /** The call's usage so far; `countSent` counts the characters sent. */
+  usage(countSent: () => number): ModelUsage {
+    return this.#usage.usage(countSent, this.#received);
   }
 
-  /** Throws what the provider's package throws, or the stream tells. */
+  /** Throws what the provider's package throws or the stream reports. */
   async run(model: ProviderModel, options: CallOptions, signal: AbortSignal): Promise<void> {
     const whole = setTimeout(() => this.#exceed("reply"), this.#limits.reply_ms);
     this.#expectToken();
     try {
       const abortSignal = AbortSignal.any([signal, this.#limit.signal]);
       const { stream } = await model.doStream({ ...options, abortSignal, includeRawChunks: true });
-      for await (const part of stream) this.#take(part);
+      for await (const part of stream) this.#handle(part);
       const block = this.parts.findLast((part) => part.type === "text");
-      if (block) this.#say(block, this.#answer.end());
+      if (block) this.#emit(block, this.#answer.end());
     } finally {
       clearTimeout(whole);
       clearTimeout(this.#silence);
@@ -68,8 +68,8 @@ export class StreamedTurn {
     this.#silence = setTimeout(() => this.#exceed("first_token"), this.#limits.first_token_ms);
   }
 
-  /** Parts that are of no use here, such as a source or a sign of life, are passed over. */
-  #take(part: StreamPart): void {
+  /** Ignores irrelevant parts, such as sources and keep-alives. */
+  #handle(part: StreamPart): void {
     if (part.type === "raw") this.#usage.read(part.rawValue);
     else if (part.type === "text-start") this.#begin("text", part);
     else if (part.type === "reasoning-start") this.#begin("reasoning", part);
@@ -109,16 +109,16 @@ export class StreamedTurn {
   }
 
   #grow(type: Block["type"], part: { id: string; delta: string; providerMetadata?: object }): void {
-    const known = this.#blocks.get(part.id);
-    const block = known?.type === type ? known : this.#begin(type, part);
+    const existing = this.#blocks.get(part.id);
+    const block = existing?.type === type ? existing : this.#begin(type, part);
     this.#keepOptions(block, part.providerMetadata);
     if (part.delta === "") return;
     this.#receive(part.delta);
     if (type === "reasoning") block.text += part.delta;
-    else this.#say(block, this.#answer.push(part.delta));
+    else this.#emit(block, this.#answer.push(part.delta));
   }
 
-  #say(block: Block, text: string): void {
+  #emit(block: Block, text: string): void {
     if (text === "") return;
     block.text += text;
     this.#onText(text);

@@ -1,12 +1,12 @@
 import { createHash } from "node:crypto";
 
-/** What every provider takes for the name of a function. */
+/** The function names every provider accepts. */
 const SAFE = /^[a-zA-Z][a-zA-Z0-9_-]*$/;
 const LONGEST = 64;
 
 /**
- * A tool's name as providers take it. It depends on the name alone, so that it is the same in every turn of a conversation, and two
- * names never become one: a slash is two underscores, and a name for which that would not do gets a hash at its end.
+ * A tool's name in a form providers accept. It depends on the name alone, so it is the same in every turn, and no two names
+ * collide: a slash becomes two underscores, and a name for which that is not enough gets a hash appended.
  */
 export function safeToolName(name: string): string {
   const plain = name.replaceAll("/", "__");
@@ -16,9 +16,9 @@ export function safeToolName(name: string): string {
   return `${/^[a-zA-Z]/.test(letters) ? "" : "t_"}${letters}_${hash}`;
 }
 
-/** Finds the tool that a model means by a name. A name that none of them has is handed on as the model wrote it. */
+/** Maps a name the model wrote back to the tool. An unknown name is passed on as written. */
 export function toolNamer(names: Iterable<string>): (written: string) => string {
-  const known = new Map<string, string>();
-  for (const name of names) known.set(safeToolName(name), name);
-  return (written) => known.get(written) ?? (SAFE.test(written) ? written.replace("__", "/") : written);
+  const originals = new Map<string, string>();
+  for (const name of names) originals.set(safeToolName(name), name);
+  return (written) => originals.get(written) ?? (SAFE.test(written) ? written.replace("__", "/") : written);
 }

@@ -1,8 +1,8 @@
 import { isObject, type JsonObject, type JsonValue } from "../../domain/json.ts";
 
-/** Objects that a schema may have once its references are replaced. */
+/** The most objects a schema may have after its references are inlined. */
 const MOST_OBJECTS = 5000;
-/** What says nothing about a value, and some provider refuses. */
+/** Keywords without meaning for values, which some provider refuses. */
 const DROPPED: ReadonlySet<string> = new Set([
   "$schema",
   "$id",
@@ -12,7 +12,7 @@ const DROPPED: ReadonlySet<string> = new Set([
   "definitions",
   "examples",
 ]);
-/** What the top of a schema may not have, or gets anew. */
+/** Keywords not allowed at the top of a schema, or rebuilt there. */
 const REPLACED: ReadonlySet<string> = new Set([
   "type",
   "properties",
@@ -26,8 +26,8 @@ const REPLACED: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * A tool's input schema as every provider takes it: an object at the top, without references, unions or negations there, without
- * the keywords that only tools for schemas read. It may allow more than the original; the tool itself checks what it is given.
+ * A tool's input schema in a form every provider accepts: an object at the top, without references, unions or negations there,
+ * and without keywords only schema tools read. It may allow more than the original; the tool itself checks its input.
  */
 export function acceptableSchema(schema: JsonObject): JsonObject {
   const inlined = inline(schema, { root: schema, following: [], budget: { left: MOST_OBJECTS } });
@@ -61,10 +61,10 @@ const requiredOf = ({ required }: JsonObject): string[] =>
 const inAll = ([first = [], ...others]: string[][]): string[] =>
   first.filter((name) => others.every((names) => names.includes(name)));
 
-/** Where references lead, which of them are being followed, and how much may still be written. */
+/** The target of references, the ones being followed, and the remaining size. */
 type Inlining = { root: JsonObject; following: readonly string[]; budget: { left: number } };
 
-/** The value with every reference replaced by what it refers to. One that leads back to itself may be anything. */
+/** Inlines every reference. A recursive one allows anything. */
 function inline(value: JsonValue, inlining: Inlining): JsonValue {
   if (Array.isArray(value)) return value.map((item) => inline(item, inlining));
   if (!isObject(value)) return value;
@@ -75,11 +75,14 @@ function inline(value: JsonValue, inlining: Inlining): JsonValue {
     const target = following.includes($ref) || budget.left < 0 ? null : resolve($ref, root);
     return inline({ ...target, ...rest }, { ...inlining, following: [...following, $ref] });
   }
-  const kept = Object.entries(rest).filter(([key]) => !DROPPED.has(key));
-  return Object.fromEntries(kept.map(([key, item]) => [key, inlineKeyword(key, item, inlining)]));
+  const keywords = Object.entries(rest).filter(([key]) => !DROPPED.has(key));
+  return Object.fromEntries(keywords.map(([key, item]) => [key, inlineKeyword(key, item, inlining)]));
 }
 
-/** Below `properties` a key is a name, whatever keyword it looks like. A schema that is `true` or `false` some providers do not know. */
+/**
+ * Below `properties` a key is a property name, whatever keyword it looks like. Some providers do not support the schemas `true`
+ * and `false`.
+ */
 function inlineKeyword(key: string, value: JsonValue, inlining: Inlining): JsonValue {
   if (key !== "properties" || !isObject(value)) return inline(value, inlining);
   return Object.fromEntries(
@@ -89,10 +92,10 @@ function inlineKeyword(key: string, value: JsonValue, inlining: Inlining): JsonV
 
 function resolve(reference: string, root: JsonObject): JsonObject | null {
   if (!reference.startsWith("#")) return null;
-  let found: JsonValue | undefined = root;
+  let target: JsonValue | undefined = root;
   for (const key of reference.slice(1).split("/").filter(Boolean)) {
     const name = key.replaceAll("~1", "/").replaceAll("~0", "~");
-    found = isObject(found) && Object.hasOwn(found, name) ? found[name] : undefined;
+    target = isObject(target) && Object.hasOwn(target, name) ? target[name] : undefined;
   }
-  return isObject(found) ? found : null;
+  return isObject(target) ? target : null;
 }

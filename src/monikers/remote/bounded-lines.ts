@@ -1,18 +1,18 @@
 import { isUtf8 } from "node:buffer";
 
-/** Bytes that one line may have. A frame with the largest state that is stored fits. */
+/** The longest line in bytes. A frame with the largest storable state fits. */
 const LONGEST_LINE = 32 * 1024 * 1024;
-/** Bytes that the unfinished lines of one worker may have together. */
+/** The most bytes in unfinished lines of one worker. */
 const MOST_BUFFERED = 256 * 1024 * 1024;
 const NEWLINE = 0x0a;
 const CARRIAGE_RETURN = 0x0d;
 
-/** Bytes that wait for the end of their line, over all answers of one worker. */
+/** Bytes waiting for the end of their line, over all answers of one worker. */
 export type Buffered = { bytes: number };
 
-/** Why bytes cannot be lines. */
+/** Why bytes cannot be split into lines. */
 export class LinesError extends Error {
-  /** Others had a part in it, so the same bytes may go well another time. */
+  /** Caused partly by other answers, so the same bytes may succeed another time. */
   readonly is_shared: boolean;
   constructor(message: string, is_shared = false) {
     super(message);
@@ -21,10 +21,10 @@ export class LinesError extends Error {
 }
 
 /**
- * Cuts bytes into lines of text.
+ * Splits bytes into lines of text.
  *
- * LINES-1  No line, and not all unfinished lines of a worker together, take more memory than their limit.
- * LINES-2  Bytes that are no UTF-8 are an error, not replacement characters that would be stored.
+ * LINES-1  Neither a line nor all unfinished lines of a worker together exceed their memory limit.
+ * LINES-2  Bytes that are not UTF-8 are an error; they do not become stored replacement characters.
  */
 export class BoundedLines {
   readonly #buffered: Buffered;
@@ -35,24 +35,24 @@ export class BoundedLines {
     this.#buffered = buffered;
   }
 
-  /** The lines that end in this chunk, without the empty ones. */
+  /** The lines that end in this chunk, without empty ones. */
   *push(chunk: Buffer): Generator<string> {
     let start = 0;
     for (let end = chunk.indexOf(NEWLINE); end >= 0; end = chunk.indexOf(NEWLINE, start)) {
-      this.#keep(chunk.subarray(start, end));
+      this.#buffer(chunk.subarray(start, end));
       start = end + 1;
       const line = this.#take();
       if (line !== "") yield line;
     }
-    this.#keep(chunk.subarray(start));
+    this.#buffer(chunk.subarray(start));
   }
 
-  /** What stands behind the last newline. */
+  /** What follows the last newline. */
   end(): string {
     return this.#take();
   }
 
-  /** Gives back what was kept; nothing more is pushed. */
+  /** Frees the buffer; nothing more is pushed. */
   drop(): void {
     this.#buffered.bytes -= this.#bytes;
     this.#bytes = 0;
@@ -60,7 +60,7 @@ export class BoundedLines {
   }
 
   /** LINES-1. */
-  #keep(piece: Buffer): void {
+  #buffer(piece: Buffer): void {
     if (piece.length === 0) return;
     if (this.#bytes + piece.length > LONGEST_LINE)
       throw new LinesError(`sent a line of more than ${LONGEST_LINE} bytes`);

@@ -22,19 +22,19 @@ type Described = z.infer<typeof descriptionSchema>;
 /** A moniker as its worker describes it. */
 export type Description = Omit<Described, "version"> & { version: string; params: z.ZodType };
 
-/** What a worker says it can do, and what of that cannot be used. */
+/** A worker's monikers, and the entries that cannot be used. */
 export type Descriptions = {
   monikers: Description[];
   failures: { moniker: string | null; error: EverstepError }[];
 };
 
-/** Where a worker leaves fields out. */
+/** Defaults for fields that a worker leaves out. */
 export type DescriptionDefaults = Partial<Pick<Described, "name" | "version" | "description">>;
 
-/** Reads `{monikers: […]}`. An entry that cannot be used does not keep the others from being used. */
+/** Parses `{monikers: […]}`. An unusable entry does not affect the others. */
 export function readDescriptions(remote: string, text: string, defaults: DescriptionDefaults = {}): Descriptions {
   const entries = entriesOf(text);
-  if (!entries) throw remoteMisbehaved(remote, "did not answer with {monikers: […]} when it was asked what it has");
+  if (!entries) throw remoteMisbehaved(remote, "did not describe its monikers as {monikers: […]}");
   if (entries.length > MOST_MONIKERS) throw remoteMisbehaved(remote, `has more than ${MOST_MONIKERS} monikers`);
   const descriptions: Descriptions = { monikers: [], failures: [] };
   for (const entry of entries) {
@@ -47,7 +47,7 @@ export function readDescriptions(remote: string, text: string, defaults: Descrip
     } else {
       const moniker = isObject(entry) && typeof entry["name"] === "string" ? entry["name"].slice(0, 100) : null;
       const why = `${remote}: ${moniker ?? "a moniker"} cannot be used: ${reason ?? `params_schema: ${params as string}`}`;
-      const error = new EverstepError("moniker_invalid", why, "docs/other-languages.md shows a description");
+      const error = new EverstepError("moniker_invalid", why, "docs/other-languages.md has an example");
       descriptions.failures.push({ moniker, error });
     }
   }
@@ -63,7 +63,7 @@ function entriesOf(text: string): unknown[] | null {
   }
 }
 
-/** The schema as one that checks, or why it cannot be one. */
+/** The schema as a validator, or the reason why it cannot be one. */
 function readParamsSchema(schema: JsonObject): z.ZodType | string {
   try {
     return z.fromJSONSchema(withRequiredProperties(schema));
@@ -72,7 +72,7 @@ function readParamsSchema(schema: JsonObject): z.ZodType | string {
   }
 }
 
-/** zod only demands properties that are described. */
+/** zod only requires properties that are described. */
 function withRequiredProperties(schema: JsonObject): JsonObject {
   const { required, properties = {} } = schema;
   if (!Array.isArray(required) || !isObject(properties)) return schema;

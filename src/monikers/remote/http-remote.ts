@@ -13,16 +13,16 @@ import { remoteGone, remoteMisbehaved } from "./remote-errors.ts";
 import { requestId } from "./request-id.ts";
 import { StepAnswer } from "./step-answer.ts";
 
-/** Milliseconds after which an idle connection is closed here, before the worker does it while a request is on its way. */
+/** Idle connections are closed after this many milliseconds, before the worker closes them while a request is on its way. */
 const IDLE_MS = 4000;
-/** Milliseconds in which a worker that refuses connections is tried again within the step: it may only be starting again. */
+/** A worker that refuses connections is retried within the step for this long, in milliseconds: it may be restarting. */
 const RECONNECT_MS = 2000;
 const RECONNECT_EVERY_MS = 50;
-/** Milliseconds that an answer may take to end once its frame is there. */
+/** How long an answer may take to end after its frame, in milliseconds. */
 const END_MS = 2000;
 const LARGEST_DESCRIPTION = 4 * 1024 * 1024;
 
-/** What tells that nothing of a request has reached anybody. */
+/** Errors that show that nothing of the request was received. */
 const UNREACHABLE = new Set(["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "EHOSTUNREACH", "ENETUNREACH", "ENOENT"]);
 
 type Exchange = {
@@ -34,11 +34,12 @@ type Exchange = {
 };
 
 /**
- * A worker that is reached over HTTP.
+ * A worker reached over HTTP.
  *
- * HTTP-1  Connections are kept and send at once (no Nagle): a step costs one exchange.
- * HTTP-2  A request that may have reached the worker is never sent again here: whether a step may run twice is for the runner to say.
- * HTTP-3  When the step's signal aborts, the connection is closed; that cancels the step there.
+ * HTTP-1  Connections are kept alive and send at once (no Nagle): a step costs one exchange.
+ * HTTP-2  A request that may have reached the worker is never sent again here: whether a step may run twice is up to the
+ *         runner.
+ * HTTP-3  When the step's signal aborts, the connection is closed; that cancels the step at the worker.
  */
 export class HttpRemote implements Remote {
   readonly name: string;
@@ -62,7 +63,7 @@ export class HttpRemote implements Remote {
     for await (const chunk of this.#chunks(response)) {
       bytes += chunk.length;
       if (bytes > LARGEST_DESCRIPTION)
-        throw remoteMisbehaved(this.name, `describes its monikers in more than ${LARGEST_DESCRIPTION} bytes`);
+        throw remoteMisbehaved(this.name, `described its monikers in more than ${LARGEST_DESCRIPTION} bytes`);
       chunks.push(chunk);
     }
     return readDescriptions(this.name, Buffer.concat(chunks).toString());
@@ -90,7 +91,7 @@ export class HttpRemote implements Remote {
     } finally {
       clearTimeout(timer);
       answer.drop();
-      // Whatever is left of an answer that is not wanted is not read.
+      // The rest of an unwanted answer is not read.
       if (!response.complete) response.destroy();
     }
   }
@@ -113,7 +114,7 @@ export class HttpRemote implements Remote {
     }
   }
 
-  /** HTTP-2. An answer whose status is 200. */
+  /** HTTP-2. A response with status 200. */
   async #exchange({ method, id, body, signal, traceparent }: Exchange): Promise<IncomingMessage> {
     const response = await new Promise<IncomingMessage>((resolve, reject) => {
       const request = this.#request({
@@ -131,7 +132,7 @@ export class HttpRemote implements Remote {
       request.on("error", (error) => reject(this.#failure(error)));
       request.end(body);
     });
-    // What goes wrong with it from here on is told to those who read it.
+    // From here on the reader of the response gets its errors.
     response.on("error", () => {});
     if (response.statusCode === 200) return response;
     response.destroy();
@@ -158,14 +159,14 @@ export class HttpRemote implements Remote {
       return remoteMisbehaved(this.name, `does not speak HTTP (${message})`, { cause: error });
     if (UNREACHABLE.has(code))
       return remoteGone(this.name, `cannot be reached (${code})`, { outage: true, cause: error });
-    return remoteGone(this.name, `went away (${code === "" ? message : code})`, { cause: error });
+    return remoteGone(this.name, `disconnected (${code === "" ? message : code})`, { cause: error });
   }
 
   #refusal({ statusCode: status = 0, headers }: IncomingMessage): StepError {
     if (status === 401 || status === 403)
       return remoteMisbehaved(
         this.name,
-        `refuses the request (${status}): see that EVERSTEP_REMOTE_SECRET is the same there`,
+        `refuses the request (${status}): check that EVERSTEP_REMOTE_SECRET is the same there`,
       );
     const isBusy = status === 429 || status === 502 || status === 503 || status === 504;
     if (!isBusy) return remoteMisbehaved(this.name, `answered ${status}`);

@@ -3,34 +3,34 @@ import { once } from "node:events";
 import type { Readable, Writable } from "node:stream";
 import { remoteGone } from "./remote-errors.ts";
 
-/** Milliseconds that a process has to end after it was asked to, before it is killed. */
+/** How long a process may take to end before it is killed, in milliseconds. */
 const END_MS = 2000;
-/** Characters of what a process wrote to its standard error that an error quotes. */
+/** Characters of the process's standard error that an error quotes. */
 const LONGEST_TAIL = 500;
 
-/** Takes the bytes of an answer; true once it is whole. It throws where they are wrong. */
+/** Receives the bytes of an answer; returns true once it is complete. Throws if they are wrong. */
 export type Consumer = (chunk: Buffer) => boolean;
 
 export type ProgramOptions = {
   command: readonly [string, ...string[]];
   cwd: string;
   env: Record<string, string>;
-  /** Told what the process writes to its standard error. */
+  /** Receives what the process writes to standard error. */
   onError: (text: string) => void;
 };
 
-/** `idle` → `busy` with one request → `idle` …, and from either to `ended`, which is for good. */
+/** `idle` → `busy` with one request → `idle` …, and from either to `ended`, which is final. */
 type State =
   | { kind: "idle" }
   | { kind: "busy"; consume: Consumer; resolve: () => void; reject: (error: Error) => void }
   | { kind: "ended"; why: string };
 
 /**
- * One process of a program that is given a request as a line on its standard input and answers with lines on its standard output.
+ * One process of a program that gets a request as a line on standard input and answers with lines on standard output.
  *
- * PROGRAM-1  It is given one request at a time, so what it writes belongs to that one. What it writes unasked ends it.
- * PROGRAM-2  A process whose answer was wrong or not waited for is ended: what it would write next belongs to nobody.
- * PROGRAM-3  What it starts is in its group, and is ended with it.
+ * PROGRAM-1  It gets one request at a time, so its output belongs to that request. Output without a request ends it.
+ * PROGRAM-2  A process whose answer was wrong or abandoned is ended: its next output would belong to no request.
+ * PROGRAM-3  Its child processes are in its process group and are ended with it.
  */
 export class ProgramProcess {
   readonly #name: string;
@@ -39,13 +39,13 @@ export class ProgramProcess {
   readonly #onError: (text: string) => void;
   #state: State = { kind: "idle" };
   #tail = "";
-  /** Whether it ever answered. */
+  /** Whether it has ever answered. */
   hasAnswered = false;
 
   constructor(name: string, { command: [file, ...args], cwd, env, onError }: ProgramOptions) {
     this.#name = name;
     this.#onError = onError;
-    // PROGRAM-3. A group of its own also keeps a terminal's Ctrl-C from it: steps under way may finish.
+    // PROGRAM-3. Its own group also keeps a terminal's Ctrl-C away from it: running steps may finish.
     this.#child = spawn(file, args, { cwd, env, detached: true, stdio: ["pipe", "pipe", "pipe"] });
     const ended = Promise.withResolvers<void>();
     this.exited = ended.promise;
@@ -56,9 +56,9 @@ export class ProgramProcess {
     this.#child.once("exit", (code, signal) => {
       ended.resolve();
       this.#killGroup();
-      // Its last words may still be in the pipe.
+      // Its last output may still be in the pipe.
       void outputRead(this.#child).then(() =>
-        this.#end(`ended (${signal ?? `exit code ${code}`})${this.#lastWords()}`),
+        this.#end(`ended (${signal ?? `exit code ${code}`})${this.#lastOutput()}`),
       );
     });
     this.#child.stdin.on("error", () => {});
@@ -78,7 +78,7 @@ export class ProgramProcess {
     return this.#state.kind === "ended";
   }
 
-  /** Sends a line; resolves when the consumer has its whole answer. */
+  /** Sends a line; resolves when the consumer has the complete answer. */
   async ask(line: string, consume: Consumer, signal: AbortSignal): Promise<void> {
     if (this.#state.kind === "ended") throw remoteGone(this.#name, this.#state.why);
     const { promise, resolve, reject } = Promise.withResolvers<void>();
@@ -95,7 +95,7 @@ export class ProgramProcess {
     }
   }
 
-  /** Asks it to end, then makes it. */
+  /** Asks it to end, then kills it. */
   async stop(): Promise<void> {
     this.#child.stdin.end();
     const timer = setTimeout(() => this.kill(), END_MS);
@@ -105,14 +105,14 @@ export class ProgramProcess {
 
   kill(): void {
     this.#end("was killed");
-    // Its number is its own until it has exited.
+    // The pid may be reused after it has exited.
     if (this.#child.exitCode === null && this.#child.signalCode === null) this.#killGroup();
   }
 
   #take(chunk: Buffer): void {
     const state = this.#state;
     if (state.kind === "ended") return;
-    if (state.kind === "idle") return this.#takeUnasked(chunk);
+    if (state.kind === "idle") return this.#rejectOutput(chunk);
     try {
       if (!state.consume(chunk)) return;
       this.#state = { kind: "idle" };
@@ -123,10 +123,10 @@ export class ProgramProcess {
   }
 
   /** PROGRAM-1. */
-  #takeUnasked(chunk: Buffer): void {
+  #rejectOutput(chunk: Buffer): void {
     const text = chunk.toString("latin1").trim();
     if (text === "") return;
-    this.#onError(`wrote to its standard output unasked, and was ended: ${text.slice(0, LONGEST_TAIL)}\n`);
+    this.#onError(`wrote to standard output without a request and was ended: ${text.slice(0, LONGEST_TAIL)}\n`);
     this.kill();
   }
 
@@ -144,9 +144,9 @@ export class ProgramProcess {
     if (state.kind === "busy") state.reject(remoteGone(this.#name, why));
   }
 
-  #lastWords(): string {
-    const words = this.#tail.trim();
-    return words === "" ? "" : `, after it wrote ${JSON.stringify(words)}`;
+  #lastOutput(): string {
+    const text = this.#tail.trim();
+    return text === "" ? "" : `, after writing ${JSON.stringify(text)}`;
   }
 
   #killGroup(): void {
@@ -155,12 +155,12 @@ export class ProgramProcess {
     try {
       process.kill(-pid, "SIGKILL");
     } catch {
-      // Nobody of the group is left.
+      // The group is empty.
     }
   }
 }
 
-/** Not for long: a child of the process may hold the pipe open. */
+/** Bounded: a child of the process may keep the pipe open. */
 async function outputRead({ stdout }: { stdout: Readable }): Promise<void> {
   if (stdout.readableEnded || stdout.destroyed) return;
   await once(stdout, "close", { signal: AbortSignal.timeout(500) }).catch(() => {});

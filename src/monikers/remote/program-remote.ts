@@ -13,9 +13,9 @@ import { type Remote, stepRequest } from "./remote.ts";
 import { remoteMisbehaved } from "./remote-errors.ts";
 import { StepAnswer } from "./step-answer.ts";
 
-/** Milliseconds after which a process that nothing is asked of is ended. */
+/** An idle process is ended after this many milliseconds. */
 const IDLE_MS = 60_000;
-/** Milliseconds before a program is started again that ended without an answer, doubled each time up to the longest. */
+/** Delay before a program that ended without an answer is restarted, doubled each time up to the longest, in milliseconds. */
 const FIRST_RESTART_MS = 100;
 const LONGEST_RESTART_MS = 10_000;
 const LARGEST_DESCRIPTION = 4 * 1024 * 1024;
@@ -23,17 +23,17 @@ const VERSION_CHARACTERS = 12;
 
 export type ProgramSettings = {
   env: Record<string, string>;
-  /** Processes of one program at most; further steps wait. */
+  /** The most processes of one program; further steps wait. */
   most_processes: number;
   onError: (file: string, text: string) => void;
 };
 
 /**
- * A program that runs steps by its standard input and output, as many processes as steps run at once.
+ * A program that runs steps over standard input and output, with one process per concurrent step.
  *
- * POOL-1  A process runs one step at a time. The one that was used last is used next; those that are idle for long are ended.
- * POOL-2  A program that changed is run by new processes only: those of before finish their steps and are ended.
- * POOL-3  A program that ends without an answer is started again after growing waits.
+ * POOL-1  A process runs one step at a time. The most recently used idle process is reused; long idle ones are ended.
+ * POOL-2  A changed program is run by new processes only; the old ones finish their steps and end.
+ * POOL-3  A program that ends without an answer is restarted with backoff.
  */
 export class ProgramRemote implements Remote {
   readonly name: string;
@@ -83,7 +83,7 @@ export class ProgramRemote implements Remote {
         const result = answer.finish();
         if (result.step === frame.step) return result;
         process.kill();
-        throw remoteMisbehaved(this.name, `answered step ${JSON.stringify(frame.step)} with a frame of another step`);
+        throw remoteMisbehaved(this.name, `answered step ${JSON.stringify(frame.step)} with a frame for another step`);
       } finally {
         answer.drop();
         this.#release(process);
@@ -106,7 +106,7 @@ export class ProgramRemote implements Remote {
       await ask((chunk) => {
         bytes += chunk.length;
         if (bytes > LARGEST_DESCRIPTION)
-          throw new LinesError(`describes itself in more than ${LARGEST_DESCRIPTION} bytes`);
+          throw new LinesError(`described itself in more than ${LARGEST_DESCRIPTION} bytes`);
         for (const line of lines.push(chunk)) answer ??= line;
         return answer !== undefined;
       });
@@ -158,13 +158,13 @@ export class ProgramRemote implements Remote {
   }
 }
 
-/** What changes with the program, as far as its own file tells. */
+/** A version derived from the program's own file. */
 async function digestOf(path: string): Promise<string> {
   try {
     const bytes = await readFile(path);
     return createHash("sha256").update(bytes).digest("hex").slice(0, VERSION_CHARACTERS);
   } catch (error) {
-    throw new StepError("remote_gone", `${path} cannot be read; see that it is there`, {
+    throw new StepError("remote_gone", `${path} cannot be read; check that it exists`, {
       retryable: true,
       cause: error,
     });

@@ -6,25 +6,25 @@ import type { Descriptions } from "./description.ts";
 import { type Remote, remoteMoniker } from "./remote.ts";
 import { describeFailed, remoteGone } from "./remote-errors.ts";
 
-/** Milliseconds that a worker may take to say what it has. */
+/** How long a worker may take to describe its monikers, in milliseconds. */
 const DESCRIBE_MS = 30_000;
-/** Milliseconds that the start waits for workers; those that take longer come later. */
+/** How long startup waits for workers, in milliseconds; slower ones come later. */
 const START_MS = 5000;
-/** Milliseconds between two tries, doubled each time up to the longest. */
+/** Delay between two attempts, doubled each time up to the longest, in milliseconds. */
 const FIRST_RETRY_MS = 250;
 const LONGEST_RETRY_MS = 15_000;
 
-/** Workers that there should be, in order. */
+/** The configured workers, in order. */
 export type RemoteFinder = () => Promise<{ name: string; open: () => Remote }[]>;
 
 /**
- * The monikers that workers outside of this process have.
+ * The monikers of workers outside of this process.
  *
- * A worker is asked what it has at the start and at every reload. One that does not answer is asked again in the background,
- * with growing waits, until it does; so is one that went away during a step, since it may come back as another version.
+ * A worker is asked for its monikers at startup and at every reload. One that does not answer is retried in the background with
+ * backoff; so is one that disconnected during a step, since it may come back with another version.
  *
- * REMOTES-1  A worker that does not answer keeps the monikers that it had.
- * REMOTES-2  A worker is asked by one loop at a time.
+ * REMOTES-1  A worker that does not answer keeps its monikers.
+ * REMOTES-2  Only one loop at a time asks a worker.
  */
 export class RemoteMonikers implements MonikerSource {
   readonly #find: RemoteFinder;
@@ -52,12 +52,12 @@ export class RemoteMonikers implements MonikerSource {
     this.#onChange = listener;
   }
 
-  /** Asks every worker; resolves when each has answered or failed once, or the start has waited long enough. */
+  /** Asks every worker; resolves when each has answered or failed once, or after the startup limit. */
   async start(): Promise<void> {
     await this.#findWorkers();
     const limit = AbortSignal.any([this.#stopping.signal, AbortSignal.timeout(START_MS)]);
-    const asked = Promise.all(this.#workers.map((worker) => worker.ask()));
-    await Promise.race([asked, aborted(limit)]);
+    const answers = Promise.all(this.#workers.map((worker) => worker.ask()));
+    await Promise.race([answers, aborted(limit)]);
   }
 
   async reload(): Promise<void> {
@@ -65,11 +65,11 @@ export class RemoteMonikers implements MonikerSource {
     await Promise.all(this.#workers.map((worker) => worker.ask()));
   }
 
-  /** Those that are there already go on as they are; those that are gone finish their steps. */
+  /** Known workers stay; removed ones finish their steps. */
   async #findWorkers(): Promise<void> {
     const before = new Map(this.#workers.map((worker) => [worker.name, worker]));
-    const found = await this.#find();
-    this.#workers = found.map(
+    const configured = await this.#find();
+    this.#workers = configured.map(
       ({ name, open }) => before.get(name) ?? new Worker(open(), this.#stopping.signal, () => this.#onChange()),
     );
     for (const worker of before.values()) if (!this.#workers.includes(worker)) void worker.leave();
@@ -81,7 +81,7 @@ export class RemoteMonikers implements MonikerSource {
   }
 }
 
-/** One worker and what it said last. */
+/** One worker and its last description. */
 class Worker {
   readonly #remote: Remote;
   readonly #leaving = new AbortController();
@@ -119,17 +119,17 @@ class Worker {
       error: error.message,
     }));
     if (!this.#error) return entries;
-    const kept = this.#monikers.length === 0 ? [null] : this.#monikers.map(({ name }) => name);
-    return [...entries, ...kept.map((moniker) => ({ file, moniker, error: this.#error?.message ?? "" }))];
+    const names = this.#monikers.length === 0 ? [null] : this.#monikers.map(({ name }) => name);
+    return [...entries, ...names.map((moniker) => ({ file, moniker, error: this.#error?.message ?? "" }))];
   }
 
-  /** Asks once; where that fails, goes on asking in the background. */
+  /** Asks once; after a failure, keeps asking in the background. */
   async ask(): Promise<void> {
     await (this.#asking ??= this.#askOnce().finally(() => (this.#asking = null))); // REMOTES-2
     if (this.#error) this.#retry();
   }
 
-  /** It is not wanted any more. */
+  /** It is no longer configured. */
   async leave(): Promise<void> {
     this.#leaving.abort();
     await this.stop();
@@ -150,7 +150,8 @@ class Worker {
       this.#error = null;
     } catch (error) {
       if (this.#stopping.aborted) return;
-      const late = limit.aborted && remoteGone(this.name, `did not say what it has within ${DESCRIBE_MS / 1000} s`);
+      const late =
+        limit.aborted && remoteGone(this.name, `did not describe its monikers within ${DESCRIBE_MS / 1000} s`);
       this.#error = describeFailed(late || error); // REMOTES-1
     }
     this.#onChange();

@@ -4,22 +4,22 @@ import type { StepContext } from "../moniker.ts";
 import type { Description, Descriptions } from "./description.ts";
 
 /**
- * A worker outside of this process that runs steps, in whatever language.
+ * A worker outside of this process that runs steps, in any language.
  *
- * - `describe` asks it what it has.
- * - `run` has it run one step. It ends soon after the context's signal aborts, and cancels what the worker does.
- * - What it throws is a `StepError` that names the worker.
+ * - `describe` asks for its monikers.
+ * - `run` runs one step. It ends soon after the context's signal aborts, and cancels the worker's step.
+ * - Errors are `StepError`s that name the worker.
  */
 export interface Remote {
-  /** How people call it: its address without secrets, or its file. */
+  /** Its name for people: its address without secrets, or its file. */
   readonly name: string;
   describe(signal: AbortSignal): Promise<Descriptions>;
   run(moniker: string, frame: FrameIn, context: StepContext): Promise<FrameOut>;
-  /** Ends what it holds open, once its steps are over. */
+  /** Closes its resources once its steps are over. */
   stop(): Promise<void>;
 }
 
-/** What is sent of a step. */
+/** The body of a step request. */
 export const stepRequest = (moniker: string, frame: FrameIn, context: StepContext): string => {
   const { params, ids, attempt, deadline = null, is_rerun, traceparent } = context;
   return JSON.stringify({

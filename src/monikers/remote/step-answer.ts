@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { isObject, jsonObjectSchema } from "../../domain/json.ts";
 import { type FrameOut, frameOutSchema } from "../../domain/step-frame.ts";
-import { StepError, type StepNews } from "../moniker.ts";
+import { StepError, type StepProgress } from "../moniker.ts";
 import { BoundedLines, type Buffered, LinesError } from "./bounded-lines.ts";
 import { remoteGone, remoteMisbehaved } from "./remote-errors.ts";
 
@@ -9,7 +9,7 @@ const MOST_BYTES = 64 * 1024 * 1024;
 const MOST_LINES = 100_000;
 
 const amountSchema = z.number().nonnegative();
-/** What a line may be, by its one field. */
+/** The kinds of lines, by their one field. */
 const LINES = {
   delta: z.string(),
   tool: z.string().min(1).max(500),
@@ -28,21 +28,21 @@ const KINDS = Object.keys(LINES) as Kind[];
 type Outcome = { kind: "frame"; frame: FrameOut } | { kind: "problem"; error: StepError };
 
 /**
- * The answer to one step as it arrives: lines of JSON, of which the last is the frame or a problem.
+ * The answer to one step as it arrives: lines of JSON, the last being the frame or a problem.
  *
- * ANSWER-1  Whatever is sent, the answer takes a bounded amount of memory and ends after a bounded amount of bytes and lines.
- * ANSWER-2  What is wrong is an error that names the worker; nothing of a wrong answer is taken for a frame.
+ * ANSWER-1  Whatever is sent, an answer takes bounded memory and ends after a bounded number of bytes and lines.
+ * ANSWER-2  A wrong answer is an error that names the worker; no part of it is used as a frame.
  * ANSWER-3  Nothing follows the frame.
  */
 export class StepAnswer {
   readonly #remote: string;
-  readonly #emit: (news: StepNews) => void;
+  readonly #emit: (progress: StepProgress) => void;
   readonly #lines: BoundedLines;
   #bytesLeft = MOST_BYTES;
   #linesLeft = MOST_LINES;
   #outcome: Outcome | null = null;
 
-  constructor(remote: string, emit: (news: StepNews) => void, buffered: Buffered) {
+  constructor(remote: string, emit: (progress: StepProgress) => void, buffered: Buffered) {
     this.#remote = remote;
     this.#emit = emit;
     this.#lines = new BoundedLines(buffered);
@@ -52,7 +52,7 @@ export class StepAnswer {
     return this.#outcome !== null;
   }
 
-  /** Takes the next bytes; throws where they are wrong. */
+  /** Takes the next bytes; throws if they are wrong. */
   push(chunk: Buffer): void {
     this.#bytesLeft -= chunk.length;
     if (this.#bytesLeft < 0) throw this.#blame(`sent more than ${MOST_BYTES} bytes for one step`); // ANSWER-1
@@ -61,9 +61,9 @@ export class StepAnswer {
     });
   }
 
-  /** The frame, once nothing more comes; throws where there is none. */
+  /** The frame, after the last byte; throws if there is none. */
   finish(): FrameOut {
-    // A last line without a newline is a line, unless the worker died in the middle of it.
+    // A last line without a newline counts, unless the worker died in the middle of it.
     const rest = this.#blaming(() => this.#lines.end());
     if (rest !== "" && (this.#outcome || isJson(rest))) this.#takeLine(rest);
     const outcome = this.#outcome;
@@ -72,7 +72,7 @@ export class StepAnswer {
     return outcome.frame;
   }
 
-  /** Whatever came of it: nothing is kept. */
+  /** Frees the buffer, whatever the outcome. */
   drop(): void {
     this.#lines.drop();
   }
@@ -101,7 +101,7 @@ export class StepAnswer {
       return;
     }
     this.#checked(kind, value);
-    // As it was sent: the runner checks and copies what is in it.
+    // Unparsed: the runner checks and copies it.
     this.#outcome = { kind, frame: value as FrameOut };
   }
 

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { isObject, type JsonValue } from "../../domain/json.ts";
 import { guidanceText } from "../guidance.ts";
 
-/** What a schedule can be told. */
+/** The instructions a schedule understands. */
 export type Instruction =
   | { kind: "skip_runs"; count: number }
   | { kind: "skip_day"; days_from_now: 0 | 1 }
@@ -10,9 +10,9 @@ export type Instruction =
   | { kind: "unknown" };
 
 const MOST_SKIPPED = 1000;
-export const UNDERSTOOD = 'A schedule understands "skip", "skip 3", "skip today", "skip tomorrow" and {"skip": 3}.';
+export const HELP = 'A schedule understands "skip", "skip 3", "skip today", "skip tomorrow" and {"skip": 3}.';
 
-/** What a session is told of one that it started. */
+/** The report about a session it started. */
 const endedSchema = z.object({
   child: z.object({ session_id: z.string(), status: z.string(), error: z.string().nullable().default(null) }),
 });

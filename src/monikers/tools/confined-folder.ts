@@ -6,33 +6,33 @@ const { O_DIRECTORY, O_NOCTTY, O_NOFOLLOW, O_NONBLOCK, O_RDONLY } = constants;
 const READ_FILE = O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_NOCTTY;
 const READ_FOLDER = O_RDONLY | O_DIRECTORY;
 
-/** Where Linux tells what an open handle is, and lets a folder be named by its handle. */
+/** Linux shows here what an open handle refers to, and lets a folder be addressed by its handle. */
 const HANDLES = process.platform === "linux" ? "/proc/self/fd" : null;
-/** Attempts at entering a folder that somebody else makes or removes meanwhile. */
+/** Attempts to enter a folder that others create or remove at the same time. */
 const MOST_TRIES = 5;
 
-/** A path led out of the folder. */
+/** A path leads out of the folder. */
 export class OutsideError extends Error {
   constructor() {
     super("the path leads out of the folder");
   }
 }
 
-/** A folder inside, open: what is done in it is done in this one, whatever its path means by then. */
+/** An open folder inside the root: operations apply to this one, whatever its path refers to by then. */
 export type OpenFolder = AsyncDisposable & {
-  /** The path of an entry, for the calls of the file system. */
+  /** The path of an entry, for file system calls. */
   entry: (name: string) => string;
   handle: FileHandle;
 };
 
 /**
- * Opens what is below one folder, where other processes may exchange files, folders and links at any moment.
+ * Opens files and folders below a root, where other processes may swap files, folders and links at any moment.
  *
- * CONFINED-1  The handle is checked, not the path: a link that was exchanged between a look and the opening cannot lead out.
- * CONFINED-2  What is made, listed, renamed or removed is named by way of an open and checked folder.
+ * CONFINED-1  The handle is checked, not the path: a link swapped between check and open cannot lead out.
+ * CONFINED-2  Entries are created, listed, renamed and removed through an open, checked folder.
  *
- * Links to places inside may be followed. Systems without /proc/self/fd compare the handle with the path, resolved anew: an exchange
- * is noticed there unless it is undone between two calls.
+ * Links to places inside may be followed. Systems without /proc/self/fd compare the handle with the path, resolved again: a
+ * swap is noticed there unless it is undone between two calls.
  */
 export class ConfinedFolder {
   readonly #root: string;
@@ -41,7 +41,7 @@ export class ConfinedFolder {
     this.#root = root;
   }
 
-  /** Opens a file, or what else is there; nothing was read from it yet. */
+  /** Opens a file or other entry, without reading from it. */
   openFile(path: string): Promise<FileHandle> {
     return this.#open(path, READ_FILE);
   }
@@ -50,7 +50,7 @@ export class ConfinedFolder {
     return toFolder(await this.#open(path, READ_FOLDER | O_NOFOLLOW), path);
   }
 
-  /** Opens a folder by the names that lead to it from the root; those that are absent are made. */
+  /** Opens a folder by the names that lead to it from the root, creating the missing ones. */
   async makeFolder(names: readonly string[]): Promise<OpenFolder> {
     let folder = await this.openFolder(this.#root);
     for (const name of names) {
@@ -60,14 +60,14 @@ export class ConfinedFolder {
     return folder;
   }
 
-  /** Whether the path leads to something inside. Throws where it leads nowhere. */
+  /** Resolves a path and requires that it leads inside. Throws if it leads nowhere. */
   async requireInside(path: string): Promise<string> {
     const [root, real] = [await realpath(this.#root), await realpath(path)];
     if (!isBelow(root, real)) throw new OutsideError();
     return real;
   }
 
-  /** Names and kinds of what is in a folder. */
+  /** Names and kinds of a folder's entries. */
   static entries(folder: OpenFolder) {
     return readdir(folder.entry("."), { withFileTypes: true });
   }
@@ -80,7 +80,7 @@ export class ConfinedFolder {
       } catch (error) {
         if (!hasCode(error, "ENOENT") || tries === MOST_TRIES) throw error;
       }
-      // It follows no link: one that leads nowhere is in the way.
+      // `mkdir` follows no link: a dangling one blocks it.
       await mkdir(path).catch((error: unknown) => {
         if (!hasCode(error, "EEXIST") || tries === MOST_TRIES) throw error;
       });

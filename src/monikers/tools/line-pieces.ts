@@ -1,16 +1,16 @@
 import { setImmediate as turn } from "node:timers/promises";
 import { words } from "../../domain/words.ts";
 
-/** A line of a text; of a very long one, a part. */
+/** A line of a text, or a part of a very long one. */
 export type LinePiece = { line: number; text: string };
 
-/** Longer lines are taken in parts, which overlap so that a word at a border is whole in one of them. */
+/** Longer lines are split into parts that overlap, so that a word at a boundary is whole in one of them. */
 const LONGEST_PIECE = 4000;
 const OVERLAP = 200;
-/** Characters after which other work gets its turn. */
+/** Yields to other work after this many characters. */
 const SLICE = 32 * 1024;
 
-/** The lines of a text that may be megabytes long. What reads them never holds the event loop for long. */
+/** The lines of a text that may be megabytes long, without blocking the event loop for long. */
 export async function* linePieces(text: string): AsyncGenerator<LinePiece, void, undefined> {
   let untilTurn = SLICE;
   let line = 1;
@@ -31,23 +31,23 @@ export async function* linePieces(text: string): AsyncGenerator<LinePiece, void,
 
 export type RankedPiece = LinePiece & { score: number };
 
-/** Those that have any of the words, the ones with the most of them first. */
-export async function rankLines(text: string, wanted: readonly string[]): Promise<RankedPiece[]> {
+/** The lines that contain any of the words, those with the most words first. */
+export async function rankLines(text: string, searchWords: readonly string[]): Promise<RankedPiece[]> {
   const ranked: RankedPiece[] = [];
   for await (const piece of linePieces(text)) {
-    const score = scoreOf(piece.text, wanted);
+    const score = scoreOf(piece.text, searchWords);
     if (score > 0) ranked.push({ ...piece, score });
   }
   return ranked.sort((a, b) => b.score - a.score || a.line - b.line);
 }
 
-/** How many of the words a text has. */
-export function scoreOf(text: string, wanted: readonly string[]): number {
+/** How many of the words a text contains. */
+export function scoreOf(text: string, searchWords: readonly string[]): number {
   const own = new Set(words(text));
-  return wanted.filter((word) => own.has(word)).length;
+  return searchWords.filter((word) => own.has(word)).length;
 }
 
-/** Words that a question is looked up by. A question of more is a text, not a question. */
+/** The most words used of a question; a longer one is a text. */
 export const MOST_WORDS = 64;
 
 export const questionWords = (question: string): string[] =>

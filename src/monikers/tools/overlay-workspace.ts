@@ -1,6 +1,6 @@
 import { type FileContent, RUNTIME_FOLDER, Workspace } from "./workspace.ts";
 
-/** A workspace that keeps what is written to it in memory, where its own reads find it. The folder stays as it is. */
+/** A workspace that keeps writes in memory, where its own reads see them. The folder is unchanged. */
 export class OverlayWorkspace extends Workspace {
   readonly #written = new Map<string, FileContent>();
 

@@ -7,13 +7,13 @@ import { StepError } from "../moniker.ts";
 import { ConfinedFolder, OutsideError } from "./confined-folder.ts";
 import { linePieces, MOST_WORDS } from "./line-pieces.ts";
 
-/** The name by which agents and people call the workspace, whatever folder it is. */
+/** What agents and people call the workspace, whatever folder it is. */
 const PREFIX = "/workspace";
-/** A folder in it that is the runtime's own: it is listed and searched only where it is named. */
+/** The runtime's own folder inside: listed and searched only if named. */
 export const RUNTIME_FOLDER = ".everstep";
 const LONGEST_PATH = 1024;
 export const LARGEST_FILE = 4 * 1024 * 1024;
-/** Of a file that is no text: an image that a tool made, say. */
+/** For a file that is not text, such as an image made by a tool. */
 const LARGEST_BYTES = 32 * 1024 * 1024;
 const MOST_FILES = 10_000;
 const { O_CREAT, O_EXCL, O_NOFOLLOW, O_WRONLY } = constants;
@@ -23,11 +23,11 @@ export type FileContent = string | Uint8Array;
 export type Passage = { path: string; line: number; text: string };
 
 /**
- * The only folder that an agent's file tools reach. Paths are relative to it, or begin with `/workspace/`.
+ * The only folder that an agent's file tools can reach. Paths are relative to it, or begin with `/workspace/`.
  *
- * W1  A path that leads out, by `..`, as an absolute path or through a symbolic link, is refused, also where links are exchanged
- *     meanwhile (`confined-folder.ts`).
- * W2  Files that are read are text of a bounded size; others are refused. A file is written whole or not at all.
+ * WORKSPACE-1  A path that leads out, by `..`, as an absolute path or through a symbolic link, is refused, even if links are
+ *              swapped meanwhile (`confined-folder.ts`).
+ * WORKSPACE-2  Only text files of a bounded size are read. A file is written completely or not at all.
  */
 export class Workspace {
   readonly #root: string;
@@ -48,7 +48,7 @@ export class Workspace {
     return bytes.toString("utf8");
   }
 
-  /** Whether a file or folder of that name is there. */
+  /** Whether a file or folder of that name exists. */
   async has(path: string): Promise<boolean> {
     const target = this.#within(path);
     return refusing(path, () => this.#confined.requireInside(target)).then(
@@ -62,12 +62,12 @@ export class Workspace {
     await refusing(path, () => this.#write(target, path, content));
   }
 
-  /** Where a path leads, from the workspace's folder, with forward slashes. */
+  /** A path relative to the workspace's folder, with forward slashes. */
   protected locate(path: string): string {
     return relative(this.#root, this.#within(path)).split(sep).join("/");
   }
 
-  /** The same for a file that is to be written, or an error. */
+  /** The same for a file to be written; throws if it cannot be. */
   protected writable(path: string, content: FileContent): string {
     const most = typeof content === "string" ? LARGEST_FILE : LARGEST_BYTES;
     if (Buffer.byteLength(content) > most) throw refused(`a file has at most ${most} bytes`);
@@ -87,7 +87,7 @@ export class Workspace {
       await using file = await open(draft, WRITE_NEW);
       await file.writeFile(content);
       await file.sync();
-      await rename(draft, folder.entry(name)); // W2
+      await rename(draft, folder.entry(name)); // WORKSPACE-2
       await folder.handle.sync();
     } catch (error) {
       await rm(draft, { force: true });
@@ -95,17 +95,17 @@ export class Workspace {
     }
   }
 
-  /** W1, W2: only a file makes way for a file, and a link only where it leads to one inside. */
+  /** WORKSPACE-1, WORKSPACE-2: a file may only replace a file, or a link to one inside. */
   async #requireReplaceable(target: string, path: string): Promise<void> {
     const present = await lstat(target).catch(() => null);
     if (!present) return;
-    const meant = present.isSymbolicLink() ? await stat(target).catch(() => null) : present;
-    if (!meant) throw refused(`${path} is a link that leads nowhere`);
+    const targetInfo = present.isSymbolicLink() ? await stat(target).catch(() => null) : present;
+    if (!targetInfo) throw refused(`${path} is a link that leads nowhere`);
     await this.#confined.requireInside(target);
-    if (!meant.isFile()) throw refused(`${path} is not a file`);
+    if (!targetInfo.isFile()) throw refused(`${path} is not a file`);
   }
 
-  /** Paths of all files, sorted; those of the runtime only from within its folder. */
+  /** Paths of all files, sorted; the runtime's only from within its folder. */
   async list(path = "."): Promise<string[]> {
     const files: string[] = [];
     const first = this.#within(path);
@@ -113,7 +113,7 @@ export class Workspace {
     for (let next = folders.pop(); next !== undefined && files.length < MOST_FILES; next = folders.pop()) {
       const within = next;
       const folder = await refusing(path, () => this.#confined.openFolder(within)).catch((error: unknown) =>
-        // One that was there a moment ago and is gone, or is something else by now, has nothing to list.
+        // A folder that has disappeared or changed meanwhile has nothing to list.
         isMissing(error) || within !== first ? null : Promise.reject(error as Error),
       );
       if (folder === null) continue;
@@ -130,20 +130,20 @@ export class Workspace {
       .sort();
   }
 
-  /** Lines that contain any of the words, letter case and diacritics aside. Of very many words the first are looked for. */
+  /** Lines that contain any of the words, ignoring case and diacritics. Of very many words only the first are used. */
   async search(words: string[], most = 50): Promise<Passage[]> {
-    const wanted = [...new Set(words.slice(0, MOST_WORDS).map(folded))].filter(Boolean);
-    const found: Passage[] = [];
+    const searchWords = [...new Set(words.slice(0, MOST_WORDS).map(folded))].filter(Boolean);
+    const passages: Passage[] = [];
     for (const path of await this.list()) {
       const text = await this.read(path).catch(() => "");
       for await (const piece of linePieces(text)) {
         const compared = folded(piece.text);
-        const isNew = found.at(-1)?.path !== path || found.at(-1)?.line !== piece.line;
-        if (isNew && wanted.some((word) => compared.includes(word))) found.push({ path, ...piece });
-        if (found.length >= most) return found;
+        const isNew = passages.at(-1)?.path !== path || passages.at(-1)?.line !== piece.line;
+        if (isNew && searchWords.some((word) => compared.includes(word))) passages.push({ path, ...piece });
+        if (passages.length >= most) return passages;
       }
     }
-    return found;
+    return passages;
   }
 
   #within(path: string): string {
@@ -161,8 +161,8 @@ const refused = (why: string): StepError => new StepError("file_refused", why, {
 
 const isMissing = (error: unknown): boolean => error instanceof StepError && error.code === "file_missing";
 
-/** What the file system says of a path that no file can have. */
-const HOPELESS = new Set([
+/** Errors for paths that no file can have. */
+const UNUSABLE_PATH = new Set([
   "ENAMETOOLONG",
   "ENOTDIR",
   "ELOOP",
@@ -174,7 +174,7 @@ const HOPELESS = new Set([
   "EPERM",
 ]);
 
-/** Says why a path cannot be used, where trying again does not change it. */
+/** Explains why a path cannot be used, if a retry would not change it. */
 async function refusing<Result>(path: string, work: () => Promise<Result>): Promise<Result> {
   try {
     return await work();
@@ -183,17 +183,17 @@ async function refusing<Result>(path: string, work: () => Promise<Result>): Prom
     const { code = "" } = error as NodeJS.ErrnoException;
     if (code === "ENOENT")
       throw new StepError("file_missing", `${path} does not exist`, { retryable: false, cause: error });
-    throw HOPELESS.has(code) ? refused(`${path} cannot be the path of a file (${code})`) : error;
+    throw UNUSABLE_PATH.has(code) ? refused(`${path} cannot be the path of a file (${code})`) : error;
   }
 }
 
 async function requireFile(file: FileHandle, path: string) {
-  const found = await file.stat();
-  if (!found.isFile()) throw refused(`${path} is not a file`);
-  return found;
+  const info = await file.stat();
+  if (!info.isFile()) throw refused(`${path} is not a file`);
+  return info;
 }
 
-/** So many bytes, or fewer where the file ends before: one that grows meanwhile is not read without end. */
+/** Reads up to `size` bytes: a file that grows meanwhile is not read endlessly. */
 async function readFirst(file: FileHandle, size: number): Promise<Buffer> {
   const bytes = Buffer.alloc(size);
   let length = 0;

@@ -5,25 +5,27 @@ import type { LoopState } from "./loop-state.ts";
 
 type UserMessage = Extract<ModelMessage, { role: "user" }>;
 
-/** What a step was told, taken apart: words for the model, answers to a question, and reports of sessions that it started. */
-export type Heard = {
-  /** A conversation that was held elsewhere before the words (`earlier: [{role, text}]` beside them). */
+export type Input = { message: UserMessage; answer: JsonValue | undefined };
+
+/** A step's guidance, parsed: inputs for the model, which may answer a question, and reports of sessions that it started. */
+export type ParsedGuidance = {
+  /** A conversation held elsewhere before these inputs (`earlier: [{role, text}]` beside them). */
   earlier?: ModelMessage[];
-  said: { message: UserMessage; answer: JsonValue | undefined }[];
+  inputs: Input[];
   reports: LoopState["reports"];
 };
 
 const MOST_REPORTS = 200;
 
-export function hear(guidance: readonly JsonValue[]): Heard {
-  const heard: Required<Heard> = { earlier: [], said: [], reports: [] };
+export function parseGuidance(guidance: readonly JsonValue[]): ParsedGuidance {
+  const parsed: Required<ParsedGuidance> = { earlier: [], inputs: [], reports: [] };
   for (const element of guidance) {
-    heard.earlier.push(...earlierIn(element));
+    parsed.earlier.push(...earlierIn(element));
     const child = isObject(element) ? element["child"] : undefined;
-    if (isObject(child)) heard.reports.push(reportOf(child));
-    else heard.said.push({ message: toMessage(element), answer: isObject(element) ? element["answer"] : undefined });
+    if (isObject(child)) parsed.reports.push(reportOf(child));
+    else parsed.inputs.push({ message: toMessage(element), answer: isObject(element) ? element["answer"] : undefined });
   }
-  return heard;
+  return parsed;
 }
 
 function earlierIn(element: JsonValue): ModelMessage[] {
@@ -36,7 +38,7 @@ function earlierIn(element: JsonValue): ModelMessage[] {
   });
 }
 
-/** Who said it stays with it: a person, or another agent. */
+/** Keeps the sender: a person or another agent. */
 function toMessage(element: JsonValue): UserMessage {
   const text = guidanceText(element) ?? textOf(isObject(element) && "answer" in element ? element["answer"] : element);
   const { user_id, agent_id } = isObject(element) ? element : {};
@@ -56,19 +58,19 @@ function reportOf(child: JsonObject): LoopState["reports"][number] {
   return { session_id: textOf(session_id), text, is_told: false };
 }
 
-/** The state with what was said and reported in it; words come after the results of calls that are under way. */
-export function withHeard(state: LoopState, { earlier = [], said, reports }: Heard): LoopState {
-  const messages = [...earlier, ...said.map(({ message }) => message)];
+/** Adds guidance to the state; inputs come after the results of calls in progress. */
+export function withGuidance(state: LoopState, { earlier = [], inputs, reports }: ParsedGuidance): LoopState {
+  const messages = [...earlier, ...inputs.map(({ message }) => message)];
   const all = [...state.reports, ...reports].slice(-MOST_REPORTS);
   if (state.calls.length > 0) return { ...state, heard: [...state.heard, ...messages], reports: all };
   return { ...state, messages: [...state.messages, ...messages], reports: all };
 }
 
-/** Reports that the model has not seen yet become messages. */
-export function withReportsTold(state: LoopState): LoopState {
-  const untold = state.reports.filter(({ is_told }) => !is_told);
-  if (untold.length === 0) return state;
-  const messages: UserMessage[] = untold.map(({ session_id, text }) => ({ role: "user", name: session_id, text }));
+/** Turns reports that the model has not seen yet into messages. */
+export function withUnreadReports(state: LoopState): LoopState {
+  const unread = state.reports.filter(({ is_told }) => !is_told);
+  if (unread.length === 0) return state;
+  const messages: UserMessage[] = unread.map(({ session_id, text }) => ({ role: "user", name: session_id, text }));
   const reports = state.reports.map((report) => ({ ...report, is_told: true }));
   return { ...state, messages: [...state.messages, ...messages], reports };
 }
