@@ -1,13 +1,23 @@
+import { decodeRecoveryKey } from "matrix-js-sdk/lib/crypto-api/recovery-key.js";
 import { z } from "zod";
 import { EverstepError } from "../../domain/errors.ts";
 import { globs } from "./text/globs.ts";
 
 const secret = z.string().min(1).optional();
 
-/** `fetch` refuses the others, at every call, with the URL in its error. */
+/** `fetch` refuses URLs with credentials at every call, and quotes them in its error. */
 const urlWithoutCredentials = z
   .url()
   .refine((url) => !/^[^/?#]*\/\/[^/?#]*@/.test(url), "must not carry a user or a password");
+
+function isRecoveryKey(text: string): boolean {
+  try {
+    decodeRecoveryKey(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
 
 const configSchema = z.object({
   MATRIX_HOMESERVER: urlWithoutCredentials,
@@ -19,7 +29,9 @@ const configSchema = z.object({
   MATRIX_PLATFORM_BACKEND: z.enum(["real", "mock"]).default("real"),
   MATRIX_STATE: z.string().min(1).default("./matrix-state"),
   MATRIX_ENCRYPTION: z.enum(["on", "off"]).default("on"),
+  MATRIX_THREADS: z.enum(["shared", "own"]).default("shared"),
   MATRIX_UNKNOWN_COMMANDS: z.enum(["answer", "agent"]).default("answer"),
+  MATRIX_RECOVERY_KEY: secret.refine((key) => key === undefined || isRecoveryKey(key), "is no recovery key of Matrix"),
   MATRIX_LANGUAGE: z.enum(["en", "ru"]).default("en"),
   AGENT_WS_URL: z.string().min(1).default("ws://127.0.0.1:4180/agent_ws/"),
   AGENT_BASE_URL: urlWithoutCredentials.default("http://127.0.0.1:4180"),
@@ -29,7 +41,7 @@ const configSchema = z.object({
 });
 export type MatrixConfig = z.infer<typeof configSchema>;
 
-/** An empty variable counts as one that is not set, as in a copied .env file. */
+/** An empty variable counts as unset, as in a copied .env file. */
 export function readMatrixConfig(environment: NodeJS.ProcessEnv): MatrixConfig {
   const given = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== ""));
   const parsed = configSchema.safeParse(given);

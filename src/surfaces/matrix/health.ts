@@ -1,11 +1,11 @@
 import { statSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
-/** A bot that follows its homeserver hears from it at least every half minute. */
+/** A bot that follows its homeserver gets an answer at least every half minute. */
 const LONGEST_SILENCE_MS = 120_000;
 const fileIn = (folder: string): string => join(folder, "heartbeat");
 
-/** Shows other processes that the bot follows its homeserver: the time of a file. */
+/** Shows other processes, by the time of a file, that the bot follows its homeserver. */
 export class Health {
   readonly #file: string;
   readonly #first = Promise.withResolvers<void>();

@@ -2,11 +2,12 @@ import type { Logger } from "pino";
 import { catalogue } from "./catalogue/catalogue.ts";
 import type { MatrixConfig } from "./config.ts";
 import { type DecryptedSync, Encryption } from "./encryption/encryption.ts";
+import { chatOfThreads } from "./events/chat-of.ts";
 import { InboxWorker } from "./events/inbox-worker.ts";
 import { registeredHandlers } from "./handlers/register.ts";
 import type { Health } from "./health.ts";
 import { Invitations } from "./invitations.ts";
-import { contentOf } from "./outgoing/content.ts";
+import { contentOf, type MessageContent } from "./outgoing/content.ts";
 import type { PlatformClient } from "./platform/platform-client.ts";
 import { BotState } from "./state/bot-state.ts";
 import type { Database } from "./state/database.ts";
@@ -33,13 +34,14 @@ export type MatrixBotParts = {
 };
 
 /**
- * The bot, put together: the stream is journalled, events become words and jobs, jobs become answers, answers are sent.
- * Each arrow is a transaction, so that it can end anywhere and go on from there.
+ * Puts the bot together: the stream is journalled, events become messages and jobs, jobs become answers, answers are sent.
+ * Each step is a transaction, so the bot can be killed anywhere and continue from there.
  */
 export class MatrixBot {
   readonly #parts: MatrixBotParts;
   readonly #stopping = new AbortController();
   readonly #failed = Promise.withResolvers<never>();
+  #wakeSender = () => {};
   readonly #stops: (() => Promise<void> | void)[] = [];
 
   constructor(parts: MatrixBotParts) {
@@ -66,7 +68,7 @@ export class MatrixBot {
     const pruning = setInterval(() => state.prune(), PRUNE_EVERY_MS);
     this.#stops.push(() => clearInterval(pruning));
     const bot: Bot = { user_id: config.MATRIX_USER_ID, display_name: null };
-    // Only for being called by name; it may come later.
+    // Needed only to recognize being addressed by name; it may arrive later.
     homeserver.displayName(bot.user_id).then(
       (name) => {
         bot.display_name = name;
@@ -92,18 +94,25 @@ export class MatrixBot {
         user_id: config.MATRIX_USER_ID,
         device_id,
         isAllowed: config.MATRIX_ALLOWED_USERS,
+        recovery_key: config.MATRIX_RECOVERY_KEY,
+        password: config.MATRIX_PASSWORD,
+        onOutbox: () => this.#wakeSender(),
         log,
       });
     log.warn("the access token belongs to no device, so encrypted rooms cannot be read; log in with a password");
     return null;
   }
 
+  get #undeliverable(): MessageContent {
+    return contentOf(catalogue(this.#parts.config.MATRIX_LANGUAGE).undeliverable, { is_notice: true });
+  }
+
   #run(state: BotState, bot: Bot, login: Login, encryption: Encryption | null): void {
     const { config, homeserver, platform, health, log } = this.#parts;
     const { signal } = this.#stopping;
     const isAllowed = config.MATRIX_ALLOWED_USERS;
-    const undeliverable = contentOf(catalogue(config.MATRIX_LANGUAGE).undeliverable, { is_notice: true });
-    const sender = new Sender({ homeserver, state, encryption, log, undeliverable });
+    const sender = new Sender({ homeserver, state, encryption, log, undeliverable: this.#undeliverable });
+    this.#wakeSender = () => sender.wake();
     const context = { state, platform, homeserver, sender, user_id: bot.user_id, log };
     const watches = new WatchList(context);
     const questionWorker = new QuestionWorker(context, () => jobs.wake());
@@ -113,6 +122,7 @@ export class MatrixBot {
       dispatcher: registeredHandlers({ unknown_commands: config.MATRIX_UNKNOWN_COMMANDS }),
       bot,
       isAllowed,
+      chatOf: chatOfThreads(config.MATRIX_THREADS),
       context: { agent_status: () => platform.status, isOperator: config.MATRIX_OPERATORS },
       log,
     });
@@ -121,6 +131,7 @@ export class MatrixBot {
     const wake = (): void => {
       for (const part of [questionWorker, jobs, sender]) part.wake();
       watches.refresh();
+      invitations.followUpgrades();
     };
     const loop = new SyncLoop(
       homeserver,

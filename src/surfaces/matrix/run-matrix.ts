@@ -11,13 +11,13 @@ import { Homeserver } from "./transport/homeserver.ts";
 
 type MatrixProcess = {
   log: Logger;
-  /** Resolves when the bot is to end. */
+  /** Resolves when the bot is asked to stop. */
   stopped: Promise<unknown>;
-  /** The bot follows its homeserver. */
+  /** Called once the bot follows its homeserver. */
   onUp: () => void;
 };
 
-/** The bot until it is to end. What is under way then goes on at the next start. */
+/** Runs the bot until it is asked to stop. Work in progress continues at the next start. */
 export async function runMatrix(config: MatrixConfig, { log, stopped, onUp }: MatrixProcess): Promise<void> {
   using database = Database.open(config.MATRIX_STATE);
   const bot = new MatrixBot({

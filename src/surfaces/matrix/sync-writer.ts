@@ -8,16 +8,19 @@ import type { SyncResult } from "./transport/sync-loop.ts";
 const KEPT_TYPES = new Set(["m.room.message", "m.reaction"]);
 const WRITE_EVERY_MS = 30_000;
 
-type WrittenSync = Pick<SyncResult, "since" | "events" | "encrypted_room_ids" | "missed_room_ids"> & {
-  /** Something else than events is to be written. */
+type WrittenSync = Pick<SyncResult, "since" | "events" | "encrypted_room_ids" | "missed_room_ids" | "upgrades"> & {
+  /** There is something other than events to write. */
   has_news: boolean;
 };
 
 /**
- * Writes what the homeserver told and the place in its stream together.
+ * Writes the result of a sync together with the position in the stream.
  *
- * A place without news is not worth a write of its own: a bot that starts from an older one is told again what it knows,
- * and an event is taken in once.
+ * MATRIX-ECHO-1  A message of the bot's own in a sync is sent, whether or not the homeserver's response has arrived. So a reaction or
+ *                a reply, which can only follow it in the stream, always finds the message it refers to.
+ *
+ * A position without news is not worth its own write: a bot that starts from an older one receives the same events again and
+ * stores each once.
  */
 export class SyncWriter {
   readonly #state: BotState;
@@ -37,25 +40,37 @@ export class SyncWriter {
     return this.#since;
   }
 
-  /** `act` is told when there is something to act on; what it writes is part of the same transaction. */
-  take({ since, events, encrypted_room_ids, missed_room_ids, has_news }: WrittenSync, act: () => void): void {
+  /** Calls `act` inside the transaction when there is something to act on. */
+  take(sync: WrittenSync, act: () => void): void {
+    const { since, events, encrypted_room_ids, missed_room_ids, upgrades, has_news } = sync;
     const kept = events.filter((event) => this.#concerns(event));
+    const echoes = events.flatMap((event) => this.#unacknowledged(event));
     const isDue = this.#since === null || Date.now() - this.#writtenAt > WRITE_EVERY_MS;
-    if (has_news || kept.length > 0 || encrypted_room_ids.length > 0 || missed_room_ids.length > 0 || isDue)
+    const lists = [echoes, kept, encrypted_room_ids, missed_room_ids, upgrades];
+    if (has_news || isDue || lists.some(({ length }) => length > 0))
       this.#state.transaction(() => {
+        for (const { transaction_id, event_id } of echoes) this.#state.outbox.sent(transaction_id, event_id);
         for (const event of kept) this.#state.inbox.add(event);
         for (const room_id of encrypted_room_ids) this.#foundEncrypted(room_id);
+        for (const upgrade of upgrades) this.#state.room_upgrades.add(upgrade);
         for (const room_id of missed_room_ids) this.#state.outbox.add(room_id, plainNotice(this.#words.missed));
         this.#state.keyValues.set("since", since);
         this.#writtenAt = Date.now();
         act();
       });
-    // Only now: where the write failed, the homeserver is asked again.
+    // Only now: after a failed write the homeserver is asked for the same again.
     this.#since = since;
   }
 
   #concerns({ type, sender }: RoomEvent): boolean {
     return KEPT_TYPES.has(type) && sender !== this.#user_id;
+  }
+
+  /** MATRIX-ECHO-1 */
+  #unacknowledged({ sender, event_id, unsigned }: RoomEvent): { transaction_id: string; event_id: string }[] {
+    const transaction_id = sender === this.#user_id ? unsigned?.transaction_id : undefined;
+    if (transaction_id === undefined || this.#state.outbox.find(transaction_id)?.outcome !== null) return [];
+    return [{ transaction_id, event_id }];
   }
 
   #foundEncrypted(room_id: string): void {

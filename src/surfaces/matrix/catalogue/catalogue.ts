@@ -1,5 +1,6 @@
 import type { Question as SessionAsk } from "../../../domain/question.ts";
-import type { AgentStatus, ChatState, ResetOutcome } from "../platform/platform-client.ts";
+import type { Session, SessionStatus } from "../../../domain/session.ts";
+import type { AgentStatus, ChatState, Costs, ResetOutcome } from "../platform/platform-client.ts";
 import type { Question } from "../state/dialogs.ts";
 import type { Control } from "../state/jobs.ts";
 import type { Settings } from "../state/people.ts";
@@ -20,13 +21,14 @@ type ContextFacts = {
   tokens_total: number;
   saves: { name: string; saved_at: string }[];
 };
-type SessionLine = { session_id: string; agent_id: string; moniker: string; status: string; steps: number };
+type SessionLine = { session_id: string; agent_id: string; moniker: string; status: SessionStatus; steps: number };
 
 /** Everything that the bot says of its own, in one language. Markdown; dates are shortened by the language itself. */
 export type Catalogue = {
   welcome: string;
   encrypted: string;
   undecryptable: string;
+  verification: (emoji: string) => string;
   text_only: string;
   unknown_command(name: string, nearest: string | null): string;
   queued(ahead: number): string;
@@ -52,6 +54,7 @@ export type Catalogue = {
   load_failed(name: string, reason: string): string;
 
   reset_question(name: string | null): string;
+  reset_in_thread: string;
   reset_outcome(outcome: ResetOutcome): string;
   destroy_question(session_id: string): string;
   superseded(question: Question): string;
@@ -59,7 +62,7 @@ export type Catalogue = {
   wants_number(question: Question): string;
   wants_yes_or_no(question: Question): string;
   left(question: Question): string;
-  effects: { do_it: string; save_first: string; leave: string; pick: string; more: string };
+  effects: { do_it: string; save_command: string; save_first: string; leave: string; pick: string; more: string };
 
   context(facts: ContextFacts): string;
   new_room(link: string): string;
@@ -77,14 +80,25 @@ export type Catalogue = {
   session_unknown(session: string): string;
   session_ambiguous(session: string, count: number): string;
   watching(session_id: string): string;
-  watch_over(session_id: string, status: string): string;
+  watch_over(session_id: string, status: SessionStatus): string;
+  watch_refused(session_id: string, reason: string): string;
   watch_stopped(session_ids: string[]): string;
   step(session_id: string, iteration: number, text: string): string;
-  guided(session_id: string): string;
   text_missing(command: "guide" | "answer"): string;
-  asks(session_id: string, question: SessionAsk): string;
+  /** `has_thumbs`: 👍 and 👎 are answers. */
+  asks(session_id: string, question: SessionAsk, has_thumbs: boolean): string;
   asks_nothing(session_id: string): string;
-  answered(session_id: string): string;
+  /** A sign on a person's message: the step of this iteration used it. */
+  receipt(iteration: number | null): string;
+  inbox_empty: string;
+  inbox(sessions: Session[]): string;
+  start_usage: string;
+  started(session_id: string): string;
+  fork_usage: string;
+  fork_which(watched: number): string;
+  forked(session_id: string, iteration: number, forked_id: string): string;
+  cost_usage: string;
+  costs(costs: Costs): string;
   controlled(verb: Control, session_id: string): string;
   control_rejected(verb: Control, session_id: string, reason: string): string;
 

@@ -33,8 +33,23 @@ export const englishHelp: Catalogue["help"] = {
     answer: {
       usage: "!answer SESSION text",
       about:
-        "Answers what a session asks: a choice by its number or value, a form as `name=value` words, else plain text.",
+        "Answers what a session asks: a choice by its number or value, a form as `name=value` words, else plain text. A reply to the question works, too.",
     },
+    inbox: {
+      usage: "!inbox",
+      about:
+        "Sessions that need you: what they ask, to be answered by a reply or a reaction, and which ones failed or are held.",
+    },
+    start: {
+      usage: "!start MONIKER key=value …",
+      about: "Starts a session with these inputs and shows its steps here.",
+    },
+    fork: {
+      usage: "!fork [SESSION] N text",
+      about:
+        "Continues a session from its step N as a new one, with the text as guidance. Without a session it is the one watched here.",
+    },
+    cost: { usage: "!cost [agent|model|day]", about: "What sessions cost, by agent if you name nothing else." },
     pause: { usage: "!pause SESSION", about: "No further step starts; the one that runs is kept." },
     resume: { usage: "!resume SESSION", about: "Resumes a session, or tries its failed step again." },
     destroy: { usage: "!destroy SESSION", about: "Ends a session for good, once you have confirmed it." },

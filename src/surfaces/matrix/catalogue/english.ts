@@ -1,6 +1,8 @@
+import type { Question as SessionAsk } from "../../../domain/question.ts";
+import { isStoppedByLimit, type Session, type SessionStatus } from "../../../domain/session.ts";
 import type { Question } from "../state/dialogs.ts";
 import type { Catalogue } from "./catalogue.ts";
-import { choiceLines } from "./choice-lines.ts";
+import { askedCall, choiceLines, detailLines } from "./choice-lines.ts";
 import { day, englishHelp } from "./english-help.ts";
 
 const plural = (count: number, one: string, many: string): string => `${count} ${count === 1 ? one : many}`;
@@ -13,6 +15,15 @@ const STATUS = {
   failed: "failed; the next question tries again",
   away: "cannot be reached",
 } as const;
+const SESSION_STATUS: Record<SessionStatus, string> = {
+  running: "is running",
+  waiting: "is waiting",
+  paused: "is paused",
+  stopping: "is stopping",
+  stopped: "is stopped",
+  done: "is done",
+  error: "has failed",
+};
 const names = (list: string[]): string => (list.length === 0 ? "none" : list.map((name) => `\`${name}\``).join(", "));
 
 export const english: Catalogue = {
@@ -21,6 +32,7 @@ export const english: Catalogue = {
     "This room is encrypted, and I cannot read encrypted messages. Please create a room without encryption and invite me there.",
   undecryptable:
     "I do not have the key for this message and perhaps for others after it. Please send it again; if that does not help, log out and in on your device.",
+  verification: (emoji) => `Please compare with what your client shows: ${emoji}`,
   text_only: "I can only read text.",
   unknown_command: (name, nearest) =>
     `There is no command \`!${name}\`.${nearest === null ? "" : ` Did you mean \`!${nearest}\`?`} \`!help\` lists all commands.`,
@@ -56,6 +68,7 @@ export const english: Catalogue = {
 
   reset_question: (name) =>
     `The agent will forget this conversation, for everyone who talks to it${name === null ? "" : ` (saved last as \`${name}\`)`}. Saved contexts stay. Reset it?`,
+  reset_in_thread: "This thread is a conversation of its own. For a fresh one, start another thread.",
   reset_outcome(outcome) {
     switch (outcome.kind) {
       case "reset":
@@ -89,6 +102,7 @@ export const english: Catalogue = {
   },
   effects: {
     do_it: "do it",
+    save_command: "!save name",
     save_first: "save first, then do it",
     leave: "cancel",
     pick: "the number of the context to load",
@@ -128,29 +142,78 @@ export const english: Catalogue = {
   session_ambiguous: (session, count) =>
     `The ids of ${count} sessions begin with \`${session}\`. Please give more of the id.`,
   watching: (session_id) => `Watching \`${session_id}\`. \`!watch off\` ends it.`,
-  watch_over: (session_id, status) => `\`${session_id}\` is ${status}.`,
+  watch_refused: (session_id, reason) => `I cannot watch \`${session_id}\`: ${reason}`,
+  watch_over: (session_id, status) => `\`${session_id}\` ${SESSION_STATUS[status]}.`,
   watch_stopped: (session_ids) =>
     session_ids.length === 0
       ? "Nothing is watched here."
       : `No longer watching ${session_ids.map((id) => `\`${id}\``).join(", ")}.`,
   step: (session_id, iteration, text) => `**${session_id} #${iteration}** ${text}`,
-  guided: (session_id) => `\`${session_id}\` has it and will use it in its next step.`,
   text_missing: (command) => `Use \`!${command} SESSION text\`.`,
-  asks: (session_id, question) =>
+  asks: (session_id, question, has_thumbs) =>
     [
-      `**${session_id} asks:** ${question.text}`,
-      ...choiceLines(question),
-      question.choices?.length === 2
-        ? `👍 is 1, 👎 is 2; or answer with \`!answer ${session_id} …\`.`
-        : `Answer with \`!answer ${session_id} …\`${question.choices ? " and a number" : ""}.`,
-    ].join("\n"),
+      `**${session_id}** ${askedText(question)}`,
+      ...detailLines(question),
+      choiceLines(question).join("\n"),
+      has_thumbs
+        ? "Reply with a number, or react with 👍 or 👎."
+        : `Reply to this message${question.choices ? " with a number" : ""}.`,
+    ]
+      .filter((part) => part !== "")
+      .join("\n\n"),
   asks_nothing: (session_id) => `\`${session_id}\` no longer asks that.`,
-  answered: (session_id) => `\`${session_id}\` has the answer.`,
+  receipt: (iteration) => (iteration === null ? "✅" : `✅ step ${iteration}`),
+  inbox_empty: "Nothing needs you.",
+  inbox: (sessions) => sessions.map(needOf).join("\n"),
+  start_usage: "Use `!start MONIKER key=value …`.",
+  started: (session_id) => `Started \`${session_id}\`; I show its steps here. \`!watch off\` ends that.`,
+  fork_usage: "Use `!fork N text` for the session watched here, or `!fork SESSION N text`; N is the number of a step.",
+  fork_which: (watched) =>
+    `${watched === 0 ? "No session is watched here" : `${watched} sessions are watched here`}. Use \`!fork SESSION N text\`.`,
+  forked: (session_id, iteration, forked_id) =>
+    `\`${forked_id}\` continues \`${session_id}\` from step ${iteration}; I show its steps here. \`!watch off\` ends that.`,
+  cost_usage: "Use `!cost`, or `!cost agent`, `!cost model`, `!cost day`.",
+  costs: ({ since, total, groups }) =>
+    [
+      `**$${total.cost_usd.toFixed(4)}** since ${day(since)}: ${plural(total.sessions, "session", "sessions")}, ${plural(total.tokens_used, "token", "tokens")}`,
+      groups
+        .slice(0, 10)
+        .map(
+          ({ key, cost_usd, tokens_used }) =>
+            `- ${key ?? "(none)"}: $${cost_usd.toFixed(4)}, ${plural(tokens_used, "token", "tokens")}`,
+        )
+        .join("\n"),
+    ]
+      .filter((part) => part !== "")
+      .join("\n\n"),
   controlled: (verb, session_id) => `\`${session_id}\` is ${DONE[verb]}.`,
   control_rejected: (verb, session_id, reason) => `\`${session_id}\` was not ${DONE[verb]}: ${reason}`,
 
   help: englishHelp,
 };
+
+function askedText(question: SessionAsk): string {
+  const call = askedCall(question);
+  if (!call) return `**asks:** ${question.text}`;
+  switch (call.kind) {
+    case "tool":
+      return `**wants to run** \`${call.tool}\` with:`;
+    case "in_doubt":
+      return `**was interrupted** while it ran \`${call.tool}\`, which may have happened or not. It was called with:`;
+  }
+  return call.kind satisfies never;
+}
+
+function needOf(session: Session): string {
+  const { session_id, agent_id, status, question, last_error, stop_reason } = session;
+  const title = `- **${agent_id}**, \`${session_id}\`:`;
+  if (question) return `${title} asks: ${question.text} (\`!answer ${session_id} …\`)`;
+  if (isStoppedByLimit(session)) return `${title} stopped: it reached ${stop_reason}`;
+  const next = `\`!resume ${session_id}\``;
+  return status === "error"
+    ? `${title} failed: ${last_error ?? "no reason given"} (${next})`
+    : `${title} held (${next})`;
+}
 
 function about(question: Question): string {
   switch (question.kind) {

@@ -1,6 +1,8 @@
+import type { Question as SessionAsk } from "../../../domain/question.ts";
+import { isStoppedByLimit, type Session, type SessionStatus } from "../../../domain/session.ts";
 import type { Question } from "../state/dialogs.ts";
 import type { Catalogue } from "./catalogue.ts";
-import { choiceLines } from "./choice-lines.ts";
+import { askedCall, choiceLines, detailLines } from "./choice-lines.ts";
 import { day, russianHelp } from "./russian-help.ts";
 
 const DONE = { pause: "приостановлена", resume: "продолжена", destroy: "завершена" } as const;
@@ -12,6 +14,15 @@ const STATUS = {
   failed: "сбой; следующий вопрос запустит его снова",
   away: "недоступен",
 } as const;
+const SESSION_STATUS: Record<SessionStatus, string> = {
+  running: "работает",
+  waiting: "ждёт",
+  paused: "приостановлена",
+  stopping: "останавливается",
+  stopped: "остановлена",
+  done: "выполнена",
+  error: "сбой",
+};
 const names = (list: string[]): string => (list.length === 0 ? "нет" : list.map((name) => `\`${name}\``).join(", "));
 
 /** Russian counts in three forms: 1 вопрос, 2 вопроса, 5 вопросов. */
@@ -26,6 +37,7 @@ export const russian: Catalogue = {
     "Эта комната зашифрована, а зашифрованные сообщения я читать не умею. Создайте комнату без шифрования и пригласите меня туда.",
   undecryptable:
     "У меня нет ключа к этому сообщению и, возможно, к следующим. Отправьте его ещё раз; если не поможет, выйдите на своём устройстве и войдите снова.",
+  verification: (emoji) => `Сравните с тем, что показывает ваш клиент: ${emoji}`,
   text_only: "Я понимаю только текст.",
   unknown_command: (name, nearest) =>
     `Команды \`!${name}\` нет.${nearest === null ? "" : ` Может быть, \`!${nearest}\`?`} Список команд: \`!help\`.`,
@@ -59,6 +71,7 @@ export const russian: Catalogue = {
 
   reset_question: (name) =>
     `Агент забудет этот разговор, причём для всех, кто с ним говорит${name === null ? "" : ` (последнее сохранение: \`${name}\`)`}. Сохранённое останется. Сбросить?`,
+  reset_in_thread: "У этой ветки свой разговор. Чтобы начать с чистого листа, откройте новую ветку.",
   reset_outcome(outcome) {
     switch (outcome.kind) {
       case "reset":
@@ -92,6 +105,7 @@ export const russian: Catalogue = {
   },
   effects: {
     do_it: "да",
+    save_command: "!save имя",
     save_first: "сначала сохранить, потом выполнить",
     leave: "отмена",
     pick: "номер сохранения, которое загрузить",
@@ -123,7 +137,7 @@ export const russian: Catalogue = {
       : lines
           .map(
             ({ agent_id, moniker, status, steps, session_id }) =>
-              `- **${agent_id}** (${moniker}): ${status}, ${plural(steps, "шаг", "шага", "шагов")}, сессия \`${session_id}\``,
+              `- **${agent_id}** (${moniker}): ${SESSION_STATUS[status]}, ${plural(steps, "шаг", "шага", "шагов")}, сессия \`${session_id}\``,
           )
           .join("\n"),
   session_missing: (command) => `Какая сессия? \`!${command} SESSION\`; список: \`!agents\`.`,
@@ -131,29 +145,79 @@ export const russian: Catalogue = {
   session_ambiguous: (session, count) =>
     `На \`${session}\` начинаются имена ${plural(count, "сессии", "сессий", "сессий")}. Уточните имя.`,
   watching: (session_id) => `Слежу за \`${session_id}\`. Перестать: \`!watch off\`.`,
-  watch_over: (session_id, status) => `Состояние \`${session_id}\`: ${status}.`,
+  watch_refused: (session_id, reason) => `Не могу следить за сессией \`${session_id}\`: ${reason}`,
+  watch_over: (session_id, status) => `Сессия \`${session_id}\`: ${SESSION_STATUS[status]}.`,
   watch_stopped: (session_ids) =>
     session_ids.length === 0
       ? "Здесь я ни за чем не слежу."
       : `Больше не слежу за ${session_ids.map((id) => `\`${id}\``).join(", ")}.`,
   step: (session_id, iteration, text) => `**${session_id} №${iteration}** ${text}`,
-  guided: (session_id) => `\`${session_id}\` получила указание и учтёт его на следующем шаге.`,
   text_missing: (command) => `Напишите \`!${command} SESSION текст\`.`,
-  asks: (session_id, question) =>
+  asks: (session_id, question, has_thumbs) =>
     [
-      `**${session_id} спрашивает:** ${question.text}`,
-      ...choiceLines(question),
-      question.choices?.length === 2
-        ? `👍 — это 1, 👎 — это 2; или напишите \`!answer ${session_id} …\`.`
-        : `Напишите \`!answer ${session_id} …\`${question.choices ? " с номером" : ""}.`,
-    ].join("\n"),
+      `**${session_id}** ${askedText(question)}`,
+      ...detailLines(question),
+      choiceLines(question).join("\n"),
+      has_thumbs
+        ? "Ответьте на это сообщение номером или поставьте 👍 либо 👎."
+        : `Ответьте на это сообщение${question.choices ? " номером" : ""}.`,
+    ]
+      .filter((part) => part !== "")
+      .join("\n\n"),
   asks_nothing: (session_id) => `\`${session_id}\` уже не спрашивает об этом.`,
-  answered: (session_id) => `\`${session_id}\` получила ответ.`,
+  receipt: (iteration) => (iteration === null ? "✅" : `✅ шаг ${iteration}`),
+  inbox_empty: "Ваше внимание нигде не требуется.",
+  inbox: (sessions) => sessions.map(needOf).join("\n"),
+  start_usage: "Напишите `!start MONIKER ключ=значение …`.",
+  started: (session_id) =>
+    `Сессия \`${session_id}\` запущена, её шаги появятся здесь. Перестать следить: \`!watch off\`.`,
+  fork_usage:
+    "Напишите `!fork N текст` для сессии, за которой я здесь слежу, или `!fork SESSION N текст`; N — номер шага.",
+  fork_which: (watched) =>
+    `${watched === 0 ? "Здесь я ни за чем не слежу" : `Здесь я слежу за ${watched} сессиями`}. Напишите \`!fork SESSION N текст\`.`,
+  forked: (session_id, iteration, forked_id) =>
+    `\`${forked_id}\` продолжает \`${session_id}\` с шага ${iteration}, шаги появятся здесь. Перестать следить: \`!watch off\`.`,
+  cost_usage: "Напишите `!cost` или `!cost agent`, `!cost model`, `!cost day`.",
+  costs: ({ since, total, groups }) =>
+    [
+      `**$${total.cost_usd.toFixed(4)}** с ${day(since)}: ${plural(total.sessions, "сессия", "сессии", "сессий")}, ${tokens(total.tokens_used)}`,
+      groups
+        .slice(0, 10)
+        .map(({ key, cost_usd, tokens_used }) => `- ${key ?? "(нет)"}: $${cost_usd.toFixed(4)}, ${tokens(tokens_used)}`)
+        .join("\n"),
+    ]
+      .filter((part) => part !== "")
+      .join("\n\n"),
   controlled: (verb, session_id) => `Сессия \`${session_id}\` ${DONE[verb]}.`,
   control_rejected: (verb, session_id, reason) => `Сессия \`${session_id}\` не ${DONE[verb]}: ${reason}`,
 
   help: russianHelp,
 };
+
+const tokens = (count: number): string => plural(count, "токен", "токена", "токенов");
+
+function askedText(question: SessionAsk): string {
+  const call = askedCall(question);
+  if (!call) return `**спрашивает:** ${question.text}`;
+  switch (call.kind) {
+    case "tool":
+      return `**хочет выполнить** \`${call.tool}\` с аргументами:`;
+    case "in_doubt":
+      return `**прервалась** во время \`${call.tool}\`: вызов мог и состояться. Его аргументы:`;
+  }
+  return call.kind satisfies never;
+}
+
+function needOf(session: Session): string {
+  const { session_id, agent_id, status, question, last_error, stop_reason } = session;
+  const title = `- **${agent_id}**, \`${session_id}\`:`;
+  if (question) return `${title} спрашивает: ${question.text} (\`!answer ${session_id} …\`)`;
+  if (isStoppedByLimit(session)) return `${title} остановлена по пределу ${stop_reason}`;
+  const next = `\`!resume ${session_id}\``;
+  return status === "error"
+    ? `${title} сбой: ${last_error ?? "причина неизвестна"} (${next})`
+    : `${title} удержана (${next})`;
+}
 
 function about(question: Question): string {
   switch (question.kind) {

@@ -1,13 +1,14 @@
 import type * as CryptoLibrary from "@matrix-org/matrix-sdk-crypto-wasm";
 import type { Logger } from "pino";
 import { z } from "zod";
+import { Mutex } from "../../../concurrency/mutex.ts";
 import type { BotState } from "../state/bot-state.ts";
 import type { CryptoChanges, Homeserver } from "../transport/homeserver.ts";
 import { type RoomEvent, roomEventSchema } from "../transport/room-event.ts";
+import { isVerification } from "./is-verification.ts";
 import { MemoryIndexedDB } from "./memory-indexed-db.ts";
-import { Mutex } from "./mutex.ts";
 
-/** Answers to requests can ask for more of them. */
+/** Responses can lead to further requests. */
 const MOST_ROUNDS = 5;
 
 export type CryptoMachineOptions = {
@@ -15,10 +16,12 @@ export type CryptoMachineOptions = {
   homeserver: Homeserver;
   user_id: string;
   device_id: string;
+  /** Who reads what is said in a room. */
+  membersOf: (room_id: string, signal: AbortSignal) => Promise<string[]>;
   log: Logger;
 };
 
-type Request = {
+export type Request = {
   readonly id: string | undefined;
   readonly type: CryptoLibrary.RequestType;
   readonly body: string;
@@ -27,12 +30,12 @@ type Request = {
 /**
  * The keys of the bot's device, by the OlmMachine of matrix-sdk-crypto.
  *
- * MATRIX-CRYPTO-1  What a sync tells of keys is written in the same transaction as the place in the stream: the homeserver forgets
- *                  a message to a device once the bot asks for what comes after it.
- * MATRIX-CRYPTO-2  Nothing that depends on a key or on the state of a ratchet leaves the process before that is on disk. A
- *                  ratchet that went back would encrypt two texts alike, and the second could not be read.
- * MATRIX-CRYPTO-3  The library is used by one caller at a time, and no request is awaited meanwhile: the state that is written
- *                  is never that of a half-done operation.
+ * MATRIX-CRYPTO-1  What a sync says about keys is written in the same transaction as the position in the stream: the homeserver
+ *                  deletes a to-device message once the bot asks for what follows it.
+ * MATRIX-CRYPTO-2  Nothing that depends on a key or the state of a ratchet leaves the process before that is on disk. A
+ *                  ratchet that went back would use the same key for two texts, and the second could not be read.
+ * MATRIX-CRYPTO-3  The library is used by one caller at a time, and no request is awaited meanwhile: no half-done operation is
+ *                  ever written.
  */
 export class CryptoMachine {
   readonly #options: CryptoMachineOptions;
@@ -41,7 +44,7 @@ export class CryptoMachine {
   readonly #store: MemoryIndexedDB;
   /** MATRIX-CRYPTO-3 */
   readonly #inUse = new Mutex();
-  /** The library wants no two claims of one-time keys at the same time. */
+  /** The library allows one claim of one-time keys at a time. */
   readonly #requesting = new Mutex();
 
   private constructor(
@@ -75,12 +78,12 @@ export class CryptoMachine {
   }
 
   /**
-   * Takes in what a sync told of keys, decrypts, and has `write` journal all of it: what `write` is given is to be called inside its
+   * Processes what a sync says about keys, decrypts, and has `write` store all of it: `write` must call `save` inside its
    * transaction (MATRIX-CRYPTO-1).
    */
   async receive(
     { to_device, device_lists, device_one_time_keys_count, device_unused_fallback_key_types }: CryptoChanges,
-    encrypted: RoomEvent[],
+    { encrypted, plain }: { encrypted: RoomEvent[]; plain: RoomEvent[] },
     write: (decrypted: Map<string, RoomEvent>, save: () => void) => void,
   ): Promise<void> {
     await this.#inUse.run(async () => {
@@ -95,28 +98,29 @@ export class CryptoMachine {
       );
       const decrypted = new Map<string, RoomEvent>();
       for (const event of encrypted) {
-        const plain = await this.#decrypt(event);
-        if (plain) decrypted.set(event.event_id, plain);
+        const found = await this.#decrypt(event);
+        if (found) decrypted.set(event.event_id, found);
       }
+      for (const event of [...plain, ...decrypted.values()]) if (isVerification(event)) await this.#verify(event);
       write(decrypted, () => this.#store.write());
       this.#store.written();
     });
   }
 
-  /** Sends what the library wants to be sent: own keys, questions about other people's devices, answers to them. */
+  /** Sends the library's pending requests: the bot's keys, queries about other people's devices, verification messages. */
   async sendRequests(signal: AbortSignal): Promise<void> {
-    await this.#requesting.run(() => this.#sendRequests(signal));
+    const messages = await this.#requesting.run(() => this.#sendRequests(signal));
+    for (const message of messages) await this.send(message, signal);
   }
 
-  /** Encrypts for those who are in a room. `keep` is called in the transaction that writes the ratchet's new state. */
+  /** Encrypts for the members of a room. `keep` is called in the transaction that writes the ratchet's new state. */
   async encrypt(
     room_id: string,
     { type, content }: { type: string; content: unknown },
-    members: string[],
     keep: (ciphertext: string) => void,
     signal: AbortSignal,
   ): Promise<string> {
-    await this.#requesting.run(() => this.#shareKey(room_id, members, signal));
+    await this.#requesting.run(() => this.#shareKey(room_id, signal));
     return this.#inUse.run(async () => {
       const room = new this.#library.RoomId(room_id);
       const ciphertext = await this.#machine.encryptRoomEvent(room, type, JSON.stringify(content));
@@ -126,15 +130,36 @@ export class CryptoMachine {
     });
   }
 
+  /** Uses the library for one piece of work without requests (MATRIX-CRYPTO-3); its changes are on disk afterwards. */
+  use<Result>(
+    work: (machine: CryptoLibrary.OlmMachine, library: typeof CryptoLibrary) => Promise<Result>,
+  ): Promise<Result> {
+    return this.#prepare(() => work(this.#machine, this.#library));
+  }
+
+  /** Sends a request of the library and reports the response to it. A message to an encrypted room is encrypted. */
+  async send(request: Request, signal: AbortSignal): Promise<void> {
+    if (!this.#isForRoom(request) || !this.#options.state.encrypted_rooms.has(request.room_id))
+      return this.#send(request, signal);
+    const message = { type: request.event_type, content: JSON.parse(request.body) as unknown };
+    const ciphertext = await this.encrypt(request.room_id, message, () => {}, signal);
+    await this.#send(request, signal, { type: "m.room.encrypted", body: ciphertext });
+  }
+
   close(): void {
     this.#machine.close();
   }
 
-  async #shareKey(room_id: string, members: string[], signal: AbortSignal): Promise<void> {
+  #isForRoom(request: Request): request is CryptoLibrary.RoomMessageRequest {
+    return request instanceof this.#library.RoomMessageRequest;
+  }
+
+  async #shareKey(room_id: string, signal: AbortSignal): Promise<void> {
     const { UserId, RoomId, EncryptionSettings, CollectStrategy } = this.#library;
+    const members = await this.#options.membersOf(room_id, signal);
     const users = () => members.map((id) => new UserId(id));
     await this.#inUse.run(() => this.#machine.updateTrackedUsers(users()));
-    // Whose devices are not known, or changed, is asked about first.
+    // Unknown or changed devices are queried first.
     await this.#sendRequests(signal);
     const claim = await this.#prepare(() => this.#machine.getMissingSessions(users()));
     if (claim) await this.#send(claim, signal);
@@ -146,15 +171,29 @@ export class CryptoMachine {
     for (const share of shares) await this.#send(share, signal);
   }
 
-  async #sendRequests(signal: AbortSignal): Promise<void> {
+  /** Sends all but messages to rooms, whose key must be shared first, and returns those. */
+  async #sendRequests(signal: AbortSignal): Promise<CryptoLibrary.RoomMessageRequest[]> {
     for (let round = 0; round < MOST_ROUNDS; round++) {
-      const requests = await this.#prepare(() => this.#machine.outgoingRequests());
-      if (requests.length === 0) return;
+      const outgoing: Request[] = await this.#prepare(() => this.#machine.outgoingRequests());
+      const requests = outgoing.filter((request) => !this.#isForRoom(request));
+      if (requests.length === 0) return outgoing.filter((request) => this.#isForRoom(request));
       for (const request of requests) await this.#send(request, signal);
     }
+    return [];
   }
 
-  /** MATRIX-CRYPTO-2: what a request is made of is on disk before it is sent. */
+  /** Uploads new keys to the account's key backup, if there is one. */
+  async backUp(signal: AbortSignal): Promise<void> {
+    await this.#requesting.run(async () => {
+      for (;;) {
+        const request = await this.#prepare(() => this.#machine.backupRoomKeys());
+        if (!request) return;
+        await this.#send(request, signal);
+      }
+    });
+  }
+
+  /** MATRIX-CRYPTO-2: the state behind a request is on disk before it is sent. */
   #prepare<Result>(make: () => Promise<Result>): Promise<Result> {
     return this.#inUse.run(async () => {
       const made = await make();
@@ -163,22 +202,25 @@ export class CryptoMachine {
     });
   }
 
-  async #send(request: Request, signal: AbortSignal): Promise<void> {
+  /** `encrypted` replaces the content of a message to a room. */
+  async #send(request: Request, signal: AbortSignal, encrypted?: { type: string; body: string }): Promise<void> {
     const { homeserver } = this.#options;
-    const { method, path } = this.#addressOf(request);
-    const answer = await homeserver.cryptoRequest(method, path, request.body, signal);
+    const { method, path } = this.#addressOf(request, encrypted?.type);
+    const answer = await homeserver.cryptoRequest(method, path, encrypted?.body ?? request.body, signal);
     const { id, type } = request;
     if (id === undefined) return;
     await this.#prepare(() => this.#machine.markRequestAsSent(id, type, answer));
   }
 
-  #addressOf(request: Request): { method: "POST" | "PUT"; path: string } {
-    const { RequestType, ToDeviceRequest, RoomMessageRequest } = this.#library;
+  #addressOf(request: Request, room_event_type?: string): { method: "POST" | "PUT"; path: string } {
+    const { RequestType, ToDeviceRequest, KeysBackupRequest } = this.#library;
+    if (request instanceof KeysBackupRequest)
+      return { method: "PUT", path: `/room_keys/keys?version=${encodeURIComponent(request.version)}` };
     if (request instanceof ToDeviceRequest)
       return { method: "PUT", path: `/sendToDevice/${request.event_type}/${encodeURIComponent(request.txn_id)}` };
-    if (request instanceof RoomMessageRequest) {
-      const place = `/rooms/${encodeURIComponent(request.room_id)}/send`;
-      return { method: "PUT", path: `${place}/${request.event_type}/${encodeURIComponent(request.txn_id)}` };
+    if (this.#isForRoom(request)) {
+      const place = `/rooms/${encodeURIComponent(request.room_id)}/send/${room_event_type ?? request.event_type}`;
+      return { method: "PUT", path: `${place}/${encodeURIComponent(request.txn_id)}` };
     }
     const path = new Map([
       [RequestType.KeysUpload, "/keys/upload"],
@@ -202,6 +244,16 @@ export class CryptoMachine {
     }
   }
 
+  async #verify(event: RoomEvent): Promise<void> {
+    const room = new this.#library.RoomId(event.room_id);
+    await this.#machine.receiveVerificationEvent(JSON.stringify(event), room).catch((error: unknown) => {
+      this.#options.log.info(
+        { event_id: event.event_id, reason: String(error) },
+        "an event of a verification is unusable",
+      );
+    });
+  }
+
   #decryptionSettings(): CryptoLibrary.DecryptionSettings {
     const { DecryptionSettings, TrustRequirement } = this.#library;
     return new DecryptionSettings(TrustRequirement.Untrusted);
@@ -219,7 +271,7 @@ export class CryptoMachine {
 
 const plainSchema = z.object({ type: z.string(), content: roomEventSchema.shape.content });
 
-/** The event as it would have come unencrypted. What it relates to is outside of what is encrypted, for the homeserver to see. */
+/** The event as it would look unencrypted. Its relation is outside of the ciphertext, for the homeserver to see. */
 function plainEvent(event: RoomEvent, decrypted: string): RoomEvent {
   const { type, content } = plainSchema.parse(JSON.parse(decrypted));
   const relation = event.content["m.relates_to"];

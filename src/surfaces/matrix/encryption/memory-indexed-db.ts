@@ -18,7 +18,7 @@ type Key = unknown;
 type StoredRecord = { key: Key; value: unknown };
 type RawIndex = { name: string; keyPath: string | string[]; multiEntry: boolean; unique: boolean };
 
-/** An object store inside fake-indexeddb. Every change, also that of a cursor or a rollback, goes through its three methods. */
+/** An object store inside fake-indexeddb. Every change, by a cursor or a rollback too, goes through its three methods. */
 type RawStore = {
   name: string;
   keyPath: string | string[] | null;
@@ -39,7 +39,7 @@ type StoreSchema = {
 };
 type DatabaseSchema = { name: string; version: number; stores: StoreSchema[] };
 
-/** What the code needs of the IndexedDB API, which is not among the types of Node. */
+/** The part of the IndexedDB API used here; Node has no types for it. */
 type Store = {
   put(value: unknown, key?: Key): unknown;
   createIndex(name: string, keyPath: string | string[], options: { multiEntry: boolean; unique: boolean }): unknown;
@@ -55,7 +55,7 @@ type OpenRequest = {
 };
 type Factory = { _databases: Map<string, RawDatabase>; open(name: string, version: number): OpenRequest };
 
-/** The globals that the crypto library looks for. */
+/** The globals that the crypto library expects. */
 const GLOBALS = {
   IDBCursor,
   IDBCursorWithValue,
@@ -73,9 +73,9 @@ const GLOBALS = {
 /**
  * IndexedDB for the crypto library, held in memory and kept in the bot's SQLite.
  *
- * MATRIX-IDB-1  `write` runs inside a transaction of the bot's state and writes every change since the last one that was
- *               committed. The caller sees to it that no operation of the library is under way, so that what is written is
- *               what the library itself would find after a crash.
+ * MATRIX-IDB-1  `write` runs inside a transaction of the bot's state and writes every change since the last committed one.
+ *               The caller makes sure that no operation of the library is in progress, so the library could have
+ *               left this state itself.
  * MATRIX-IDB-2  A change stays marked until `written` says that its transaction was committed.
  */
 export class MemoryIndexedDB {
@@ -83,7 +83,7 @@ export class MemoryIndexedDB {
   readonly #records: CryptoRecords;
   readonly #loaded: Map<string, CryptoRow>;
   readonly #changes = new Map<string, { store: RawStore; place: string; key: Key }>();
-  /** What is to be written of the schema, which changes only while the library opens its stores. */
+  /** The schema to write; it changes only while the library opens its stores. */
   #newSchema: string | null = null;
 
   private constructor(factory: Factory, records: CryptoRecords, rows: CryptoRow[]) {
@@ -92,7 +92,7 @@ export class MemoryIndexedDB {
     this.#loaded = new Map(rows.map((row) => [idOf(row.store, row.key), row]));
   }
 
-  /** Loads what was kept, and makes it the IndexedDB of this process. */
+  /** Loads the stored records and makes them the IndexedDB of this process. */
   static async load(records: CryptoRecords): Promise<MemoryIndexedDB> {
     const Factory = IDBFactory as unknown as new () => Factory;
     const factory = new Factory();
@@ -103,7 +103,7 @@ export class MemoryIndexedDB {
     return new MemoryIndexedDB(factory, records, rows);
   }
 
-  /** To be called once the library has opened its stores, and changed them to a newer form where that was needed. */
+  /** To be called once the library has opened its stores and migrated them where needed. */
   follow(): void {
     for (const { name, rawObjectStores } of this.#factory._databases.values())
       for (const store of rawObjectStores.values()) {

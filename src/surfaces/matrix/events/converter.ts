@@ -6,13 +6,14 @@ import type { Incoming, IncomingMessage, Origin } from "./incoming.ts";
 const COMMAND = /^!(\p{L}[\p{L}\p{N}_-]*)(?:\s+([\s\S]*))?$/u;
 const YES = new Set(["✅", "👍", "✔", "☑"]);
 const NO = new Set(["❌", "👎", "✖"]);
+const KEYCAP = /^([1-9])\uFE0F?\u20E3$/u;
 const MEDIA = new Set(["m.image", "m.file", "m.audio", "m.video", "m.location"]);
 
-/** An event of a room as the bot's handlers know it, or null for what does not concern them: its own echo, notices, the rest. */
+/** Converts a room event for the handlers; null for what does not concern them: the bot's own messages, notices, the rest. */
 export function fromRoomEvent(event: RoomEvent, bot: Bot): Incoming | null {
   if (event.sender === bot.user_id || event.state_key !== undefined) return null;
   const { event_id, room_id, sender: user_id, origin_server_ts: sent_at } = event;
-  const origin: Origin = { event_id, room_id, user_id, sent_at };
+  const origin: Origin = { event_id, room_id, user_id, sent_at, thread: threadOf(event.content), chat: null };
   if (event.type === "m.reaction") return fromReaction(event, origin);
   return event.type === "m.room.message" ? fromMessage(event, origin, bot) : null;
 }
@@ -51,10 +52,17 @@ function fromMessage(event: RoomEvent, origin: Origin, bot: Bot): Incoming | nul
 function fromReaction({ content }: RoomEvent, origin: Origin): Incoming | null {
   const { event_id, key } = relationOf(content);
   if (event_id === null) return null;
-  // Clients add a variant of their own to the sign, or a colour of skin.
+  // Clients append a variation selector or a skin tone.
   const sign = String.fromCodePoint(key.codePointAt(0) ?? 0);
-  const answer = YES.has(sign) ? "yes" : NO.has(sign) ? "no" : null;
+  const number = KEYCAP.exec(key)?.[1];
+  const answer = YES.has(sign) ? "yes" : NO.has(sign) ? "no" : number === undefined ? null : Number(number);
   return answer === null ? null : { ...origin, kind: "callback", action: "confirm", target: event_id, answer };
+}
+
+/** Reactions and edits do not say which thread they are in. */
+export function threadOf(content: Record<string, unknown>): string | null {
+  const { rel_type, event_id } = relationOf(content);
+  return rel_type === "m.thread" ? event_id : null;
 }
 
 const relationSchema = z.object({

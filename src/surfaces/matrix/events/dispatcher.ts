@@ -8,7 +8,7 @@ type Registered = {
   callback: Handler<IncomingCallback>;
 };
 
-/** Finds the handler that was registered for an event. */
+/** Finds the handler registered for an event. */
 export class Dispatcher {
   readonly #commands = new Map<string, Handler<IncomingCommand>>();
   readonly #callbacks = new Map<string, Handler<IncomingCallback>>();

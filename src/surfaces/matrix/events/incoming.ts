@@ -1,25 +1,34 @@
 /** Where an event came from. `sent_at` is the homeserver's time, in milliseconds. */
-export type Origin = { event_id: string; room_id: string; user_id: string; sent_at: number };
+export type Origin = {
+  event_id: string;
+  room_id: string;
+  user_id: string;
+  sent_at: number;
+  /** The first event of its thread. */
+  thread: string | null;
+  /** The thread's own session; null for the chat that everyone shares. */
+  chat: string | null;
+};
 
 /** What a person said. */
 export type IncomingMessage = Origin & {
   kind: "message";
   text: string;
-  /** Whether it names the bot. */
+  /** Whether it addresses the bot by name. */
   is_addressed: boolean;
-  /** The event that it answers, and what that said where the client tells. */
+  /** The event it replies to, and that event's text if the client quotes it. */
   replied_to: string | null;
   quoted: string | null;
-  /** False for pictures, files and sounds. */
+  /** False for pictures, files and audio. */
   is_text: boolean;
 };
 
-/** What a person said that begins with `!word`. */
+/** A message that begins with `!word`. */
 export type IncomingCommand = Omit<IncomingMessage, "kind"> & { kind: "command"; name: string; argument: string };
 
-/** What a person did to an earlier message: a yes or no as a reaction, or new words for it. */
+/** What a person did to an earlier message: reacted with a yes, a no or a number, or edited it. */
 export type IncomingCallback = Origin & { kind: "callback"; target: string } & (
-    | { action: "confirm"; answer: "yes" | "no" }
+    | { action: "confirm"; answer: "yes" | "no" | number }
     | { action: "edit"; text: string }
   );
 

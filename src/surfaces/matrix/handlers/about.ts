@@ -4,7 +4,19 @@ import type { IncomingCommand } from "../events/incoming.ts";
 import { notice } from "../outgoing/outgoing.ts";
 import type { Handler, HandlerContext } from "./handler.ts";
 
-const OPERATOR_COMMANDS = new Set(["agents", "watch", "guide", "answer", "pause", "resume", "destroy"]);
+const OPERATOR_COMMANDS = new Set([
+  "agents",
+  "inbox",
+  "start",
+  "watch",
+  "guide",
+  "answer",
+  "fork",
+  "pause",
+  "resume",
+  "destroy",
+  "cost",
+]);
 
 export const contextFacts: Handler<IncomingCommand> = (event, { state }) => {
   state.jobs.add(event, { kind: "context" });

@@ -1,4 +1,3 @@
-import type { JsonValue } from "../../../domain/json.ts";
 import type { IncomingCallback, IncomingCommand, Origin } from "../events/incoming.ts";
 import { notice, type Outgoing } from "../outgoing/outgoing.ts";
 import type { Question } from "../state/dialogs.ts";
@@ -6,36 +5,66 @@ import type { Task } from "../state/jobs.ts";
 import type { SessionQuestion } from "../state/session-questions.ts";
 import type { Handler, HandlerContext } from "./handler.ts";
 
-/** `!yes` means the one question that is open for this person in this room, and that is always the newest. */
-export const yes: Handler<IncomingCommand> = (event, context) => agree(event, context);
-export const no: Handler<IncomingCommand> = (event, context) => decline(event, context);
+/** `!yes` answers the one question that is open for this person in this room, always the newest; as a reply, the session's question it replies to. */
+export const yes: Handler<IncomingCommand> = (event, context) =>
+  answerTo(event, "yes", context) ?? agree(event, context);
+export const no: Handler<IncomingCommand> = (event, context) =>
+  answerTo(event, "no", context) ?? decline(event, context);
 
-/** A reaction counts where it stands on the open question itself, or on a session's question of two choices. */
+/** A reaction counts on the open question itself, or on a session's question that it can answer. */
 export const reacted: Handler<IncomingCallback> = (event, context) => {
   if (event.action !== "confirm") return [];
-  const asked = context.state.outbox.findByEvent(event.target);
+  const { state } = context;
+  const asked = state.outbox.findByEvent(event.target);
   if (!asked) return [];
-  const question = context.state.session_questions.find(asked.transaction_id);
-  if (question) return choose(event, question, event.answer, context);
-  if (asked.transaction_id !== context.state.dialogs.current(event)?.transaction_id) return [];
+  const question = state.session_questions.find(asked.transaction_id);
+  if (question) return choose(event, { question, answer: event.answer, receipt_on: event.target }, context);
+  if (asked.transaction_id !== state.dialogs.current(event)?.transaction_id) return [];
+  if (typeof event.answer === "number") return [];
   return event.answer === "yes" ? agree(event, context) : decline(event, context);
 };
 
-/** The first choice for a yes, the second for a no. */
-function choose(
-  event: Origin,
-  { session_id, question_id, choices }: SessionQuestion,
-  reaction: "yes" | "no",
-  { state, say, isOperator }: HandlerContext,
-): Outgoing[] {
-  if (choices?.length !== 2) return [];
+/** A reply to a session's question is its answer; null if it is no such reply. */
+export function answerInWords(event: Replying, text: string, context: HandlerContext): Outgoing[] | null {
+  const question = questionOf(event, context);
+  if (!question) return null;
+  const { state, say, isOperator } = context;
   if (!isOperator(event.user_id)) return [notice(say.operators_only)];
-  const choice = choices[reaction === "yes" ? 0 : 1] as JsonValue;
-  state.jobs.add(event, { kind: "answer", session: session_id, choice, question_id });
+  const { session_id: session, question_id } = question;
+  state.jobs.add(event, { kind: "answer", session, text, question_id });
   return [];
 }
 
-/** An edit of a question that waits changes what will be asked; any other is left alone. */
+type Replying = Origin & Pick<IncomingCommand, "replied_to">;
+type Choice = { question: SessionQuestion; answer: "yes" | "no" | number; receipt_on: string };
+
+function questionOf({ replied_to }: Replying, { state }: HandlerContext): SessionQuestion | null {
+  const asked = replied_to === null ? null : state.outbox.findByEvent(replied_to);
+  return asked && state.session_questions.find(asked.transaction_id);
+}
+
+/** `!yes` or `!no` as a reply: what the thumb means, otherwise the word itself. */
+function answerTo(event: IncomingCommand, answer: "yes" | "no", context: HandlerContext): Outgoing[] | null {
+  const question = questionOf(event, context);
+  if (!question) return null;
+  if (question.thumbs === null) return answerInWords(event, answer, context);
+  return choose(event, { question, answer, receipt_on: event.event_id }, context);
+}
+
+function choose(
+  event: Origin,
+  { question, answer, receipt_on }: Choice,
+  { state, say, isOperator }: HandlerContext,
+): Outgoing[] {
+  const { session_id: session, question_id, choices, thumbs } = question;
+  const choice = typeof answer === "number" ? choices?.[answer - 1] : thumbs?.[answer === "yes" ? 0 : 1];
+  if (choice === undefined) return [];
+  if (!isOperator(event.user_id)) return [notice(say.operators_only)];
+  state.jobs.add(event, { kind: "answer", session, choice, question_id, receipt_on });
+  return [];
+}
+
+/** Editing a queued question changes it; other edits are ignored. */
 export const edited: Handler<IncomingCallback> = (event, { state }) => {
   if (event.action === "edit" && event.text !== "") state.jobs.reword(event.target, event.user_id, event.text);
   return [];
@@ -45,7 +74,7 @@ function agree(event: Origin, { state, say, isOperator }: HandlerContext): Outgo
   const question = state.dialogs.current(event)?.question;
   if (!question) return [notice(say.nothing_waiting)];
   const task = taskOf(question);
-  // A list wants a number, not a yes.
+  // A list needs a number, not a yes.
   if (!task) return [notice(say.wants_number(question))];
   state.dialogs.close(event);
   if (question.kind === "destroy" && !isOperator(event.user_id)) return [notice(say.operators_only)];

@@ -4,14 +4,14 @@ import type { Outgoing } from "../outgoing/outgoing.ts";
 import type { AgentStatus } from "../platform/platform-client.ts";
 import type { BotState } from "../state/bot-state.ts";
 
-/** What a handler may use. It runs inside one transaction: what it writes, what it says and the event's end are one. */
+/** What a handler may use. It runs inside the transaction that marks its event as done, with everything it writes and says. */
 export type HandlerContext = {
   state: BotState;
-  /** The bot's words in the person's language. */
+  /** The bot's texts in the person's language. */
   say: Catalogue;
   agent_status: () => AgentStatus;
   isOperator: (user_id: string) => boolean;
 };
 
-/** Turns an event into what is said to its room. Work that takes time becomes a job. */
+/** Turns an event into messages to its room. Work that takes time becomes a job. */
 export type Handler<Event extends Origin = Incoming> = (event: Event, context: HandlerContext) => Outgoing[];

@@ -24,12 +24,12 @@ export const more: Handler<IncomingCommand> = (event, context) => {
   const question = context.state.dialogs.current(event)?.question;
   if (question?.kind !== "load" || (question.page + 1) * PAGE >= question.names.length)
     return [notice(context.say.load_no_more)];
-  // The same list goes on, so nothing is superseded.
+  // It is the same list, so nothing is superseded.
   context.state.dialogs.close(event);
   return [page({ ...question, page: question.page + 1 }, event, context)];
 };
 
-/** The numbers stay those of the list as it was shown, whatever is saved meanwhile. */
+/** The numbers remain those of the list as shown, whatever is saved meanwhile. */
 export function pickLoad(
   number: number,
   question: LoadQuestion,

@@ -9,7 +9,7 @@ import { load, more } from "./load.ts";
 import { message } from "./message.ts";
 import { reset } from "./reset.ts";
 import { save } from "./save.ts";
-import { agents, answer, destroy, guide, pause, resume, watch } from "./session-commands.ts";
+import { agents, answer, cost, destroy, fork, guide, inbox, pause, resume, start, watch } from "./session-commands.ts";
 
 type UnknownCommands = MatrixConfig["MATRIX_UNKNOWN_COMMANDS"];
 
@@ -23,7 +23,7 @@ const stop: Handler<IncomingCommand> = (event, { state }) => {
   return [];
 };
 
-/** With `agent`, a word with a mark before it is ordinary text, unless the bot was called by its name. */
+/** With `agent`, an unknown `!word` is ordinary text, unless it addresses the bot by name. */
 const unknownTo =
   (whom: UnknownCommands): Handler<IncomingCommand> =>
   (event, context) =>
@@ -47,7 +47,7 @@ export function registeredHandlers({ unknown_commands }: { unknown_commands: Unk
     cancel: no,
     stop,
   };
-  const forOperators = { agents, watch, guide, answer, pause, resume, destroy };
+  const forOperators = { agents, inbox, start, watch, guide, answer, fork, pause, resume, destroy, cost };
   for (const [name, handler] of Object.entries({ ...commands, ...forOperators }))
     dispatcher.register("command", name, handler);
   dispatcher.register("message", message);

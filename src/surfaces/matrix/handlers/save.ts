@@ -3,11 +3,11 @@ import type { IncomingCommand } from "../events/incoming.ts";
 import { notice } from "../outgoing/outgoing.ts";
 import type { Handler } from "./handler.ts";
 
-/** `context-YYYYMMDD-HHMMSS`, of the time that the command was sent, UTC. */
+/** `context-YYYYMMDD-HHMMSS`: when the command was sent, in UTC. */
 const automaticName = (sent_at: number): string =>
   `context-${new Date(sent_at).toISOString().slice(0, 19).replaceAll(/[-:]/g, "").replace("T", "-")}`;
 
-/** Has the agent save. In a dialog about a reset it saves first and resets only if that succeeded. */
+/** Has the agent save. In answer to a reset question it saves first and resets only if that succeeded. */
 export const save: Handler<IncomingCommand> = (event, { state, say }) => {
   const name = event.argument || automaticName(event.sent_at);
   if (safeName(name) !== null) return [notice(say.name_rule)];

@@ -11,20 +11,20 @@ export type MessageContent = {
   "m.mentions"?: { user_ids?: string[] };
 };
 
-/** Bytes of an event's content that a homeserver takes for certain, also encrypted, which makes four bytes of three: 65,536 is the limit of the whole event with its envelope. */
+/** Bytes of content that a homeserver is sure to accept, encrypted too (base64 turns three bytes into four): the limit of the whole event is 65,536. */
 export const LARGEST_CONTENT = 46_000;
 
 export type ContentOptions = { is_notice: boolean; reply_to?: string | undefined };
 
-/** Without formatting where that would make it too large to be sent, even as an edit, which says everything twice. */
+/** Leaves the formatting out if it would make the event too large, as an edit too, which contains everything twice. */
 export function contentOf(markdown: string, { is_notice, reply_to }: ContentOptions): MessageContent {
-  // Half of an emoji at the border of a chunk is not text, and the homeserver fails on it.
+  // Half of an emoji at the end of a chunk is not valid text, and the homeserver fails on it.
   const body = markdown.toWellFormed();
   const html = toHtml(body);
   const plain: MessageContent = {
     msgtype: is_notice ? "m.notice" : "m.text",
     body,
-    // Nobody is called by what is quoted.
+    // Quoted names mention nobody.
     "m.mentions": {},
     ...(reply_to === undefined ? {} : { "m.relates_to": { "m.in_reply_to": { event_id: reply_to } } }),
   };
@@ -37,7 +37,14 @@ export function contentOf(markdown: string, { is_notice, reply_to }: ContentOpti
   return sizeOf(asEdit(formatted, "$".padEnd(50))) <= LARGEST_CONTENT ? formatted : plain;
 }
 
-/** The content that replaces an earlier message's. */
+/** The content as part of a thread. Without a reply it names the thread's first event, for clients without thread support. */
+export function inThread(content: MessageContent, thread: string): MessageContent {
+  const { "m.in_reply_to": answered } = content["m.relates_to"] ?? {};
+  const reply = { is_falling_back: answered === undefined, "m.in_reply_to": answered ?? { event_id: thread } };
+  return { ...content, "m.relates_to": { rel_type: "m.thread", event_id: thread, ...reply } };
+}
+
+/** The content as an edit of an earlier message. */
 export function asEdit(content: MessageContent, event_id: string): MessageContent {
   const { "m.relates_to": _, ...replacement } = content;
   return {

@@ -1,10 +1,10 @@
 import sanitizeHtml from "sanitize-html";
 import { markdownToHtml } from "../../../markdown/markdown-to-html.ts";
 
-/** Characters of HTML that can be part of a message; more is not worth the work. */
+/** Characters of HTML that fit into a message; more is not worth the work. */
 const LONGEST_HTML = 60_000;
 
-/** The tags that Matrix clients show (the specification's list), without those that load something. */
+/** The tags in the Matrix specification's list, without those that load something. */
 const TAGS =
   "del h1 h2 h3 h4 h5 h6 blockquote p a ul ol sup sub li b i u strong em s code hr br div table thead tbody tr th td caption pre span details summary";
 
@@ -18,7 +18,7 @@ const RULES: sanitizeHtml.IOptions = {
   nestingLimit: 90,
 };
 
-/** Markdown as HTML that is safe to show; null where there is no formatting, or none that can be shown. */
+/** Markdown as safe HTML; null if there is no formatting, or none that can be shown. */
 export function toHtml(markdown: string): string | null {
   const unsafe = markdownToHtml(markdown);
   if (unsafe === null || unsafe.length > LONGEST_HTML) return null;

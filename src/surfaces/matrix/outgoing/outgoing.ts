@@ -1,12 +1,12 @@
 import type { Question } from "../state/dialogs.ts";
 
-/** A message to a room. Notices are what the bot says of itself; other bots do not answer them. */
+/** A message to a room. Notices are the bot's own words; other bots do not answer them. */
 export type OutgoingMessage = {
   kind: "message";
   text: string;
-  /** False for the agent's own words. */
+  /** False for the agent's answers. */
   is_notice: boolean;
-  /** The event that it answers. */
+  /** The event it replies to. */
   reply_to?: string;
 };
 
@@ -14,10 +14,10 @@ export type OutgoingMessage = {
 export type OutgoingUI = {
   kind: "ui";
   text: string;
-  /** What can be typed, and what that does. */
+  /** What can be typed, and its effect. */
   choices: { command: string; effect: string }[];
   question: Question;
-  /** The question whose place it takes, where that is no longer open. */
+  /** The question it replaces, if that is no longer open. */
   superseded?: Question | null;
 };
 

@@ -1,13 +1,13 @@
 import type { MessageContent } from "./content.ts";
 
-/** Longer reasons are for the log. */
+/** Longer reasons belong in the log. */
 const LONGEST_REASON = 300;
 
 /** An error in a few words. */
 export const reasonOf = (error: unknown): string =>
   (error instanceof Error ? error.message : String(error)).slice(0, LONGEST_REASON).toWellFormed();
 
-/** A notice without formatting: nothing in it can fail, so that it can tell of what did. */
+/** A notice without formatting: it cannot fail, so it can report what did. */
 export const plainNotice = (text: string, reply_to?: string): MessageContent => ({
   msgtype: "m.notice",
   body: text.toWellFormed(),

@@ -4,7 +4,7 @@ import { LARGEST_PART, split } from "./split.ts";
 const ANY_EVENT = "$".padEnd(50);
 const SMALLEST_PART = 500;
 
-/** A text as the messages that carry it, each small enough to be sent, also as an edit. Only the first answers an event. */
+/** Splits a text into messages, each small enough to be sent, as an edit too. Only the first is a reply. */
 export function splitContent(markdown: string, options: ContentOptions, most = LARGEST_PART): MessageContent[] {
   return split(markdown, most).flatMap((part, index) => {
     const { is_notice, reply_to } = options;

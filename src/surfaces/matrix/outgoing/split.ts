@@ -1,11 +1,11 @@
-/** Bytes of Markdown in one message: with its HTML and as an edit, which says everything twice, it stays within the limit. */
+/** Bytes of Markdown in one message: with its HTML, and as an edit, which contains everything twice, it stays within the limit. */
 export const LARGEST_PART = 9_000;
 
 type Block = { text: string; fence: string | null };
 
 const FENCE = /^ {0,3}(`{3,}|~{3,})/;
 const bytes = (text: string): number => (text.length <= SHORT ? sizeOfShort(text) : Buffer.byteLength(text));
-/** Up to this length counting here is faster than a call. */
+/** Up to this length, counting here is faster than a native call. */
 const SHORT = 32;
 
 function sizeOfShort(text: string): number {
@@ -21,8 +21,8 @@ function sizeOfShort(text: string): number {
 const sizeOf = (code: number): number => (code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4);
 
 /**
- * The parts of a long text, none of more than `most` bytes. It is cut between paragraphs; where one is too long, between
- * lines, then words. A block of code that is cut is closed and opened again, so that each part shows as it should.
+ * Splits a long text into parts of at most `most` bytes: between paragraphs, or else between lines, then words.
+ * A code block that is cut is closed and opened again, so that each part renders correctly.
  */
 export function split(text: string, most = LARGEST_PART): string[] {
   if (bytes(text) <= most) return [text];
@@ -33,7 +33,7 @@ export function split(text: string, most = LARGEST_PART): string[] {
   );
 }
 
-/** As many of the pieces in one part as fit. Each piece is measured once. */
+/** Packs as many pieces into each part as fit. Each piece is measured once. */
 function pack(pieces: string[], separator: string, most: number): string[] {
   const parts: string[][] = [];
   let room = 0;
@@ -51,7 +51,7 @@ function pack(pieces: string[], separator: string, most: number): string[] {
   return parts.map((part) => part.join(separator));
 }
 
-/** Paragraphs, and blocks of code with all that is in them. */
+/** Splits a text into paragraphs and whole code blocks. */
 function blocks(text: string): Block[] {
   const found: Block[] = [];
   let lines: string[] = [];
@@ -98,7 +98,7 @@ const packLines = (lines: string[], most: number): string[] =>
     most,
   );
 
-/** A line that is too long is cut after a space where there is one, and never inside a character. */
+/** Cuts a line that is too long, after a space if there is one, and never inside a character. */
 function shortLines(line: string, most: number): string[] {
   const parts: string[] = [];
   let start = 0;
@@ -111,7 +111,7 @@ function shortLines(line: string, most: number): string[] {
   return [...parts, line.slice(start)];
 }
 
-/** The place up to which the line has at most so many bytes, in whole characters; at least one of them. */
+/** The end of the longest piece of whole characters with at most this many bytes; at least one character. */
 function endOfFit(line: string, start: number, most: number): number {
   let end = start;
   for (let size = 0; end < line.length; ) {

@@ -1,7 +1,6 @@
 import type { Session } from "../../../domain/session.ts";
 import {
   type AgentStatus,
-  type ControlOutcome,
   type PlatformClient,
   PlatformError,
   type Recovered,
@@ -10,7 +9,11 @@ import {
 
 const PROMPT = /Reply(?: only with)?: ((?:Saved|Loaded): \S+)$/;
 
-/** An agent that only repeats what it is told: for trying out the bot where there is none. It has no runtime behind it. */
+const noRuntime = async (): Promise<never> => {
+  throw new PlatformError("the mock has no sessions");
+};
+
+/** An agent that only repeats what it is told, to try out the bot without a real one. It has no runtime. */
 export class MockPlatform implements PlatformClient {
   readonly session_id = "default-mock";
   last_tokens_used = 0;
@@ -64,17 +67,24 @@ export class MockPlatform implements PlatformClient {
     return [];
   }
 
-  async control(): Promise<ControlOutcome> {
-    throw new PlatformError("the mock has no sessions");
+  async inbox(): Promise<Session[]> {
+    return [];
   }
 
-  async guide(): Promise<ControlOutcome> {
-    throw new PlatformError("the mock has no sessions");
+  async submitted(): Promise<null> {
+    return null;
   }
 
-  async answer(): Promise<ControlOutcome> {
-    throw new PlatformError("the mock has no sessions");
+  async receipt(): Promise<null> {
+    return null;
   }
+
+  control = noRuntime;
+  guide = noRuntime;
+  answer = noRuntime;
+  start = noRuntime;
+  fork = noRuntime;
+  costs = noRuntime;
 
   watch(): Disposable {
     return { [Symbol.dispose]() {} };

@@ -1,8 +1,8 @@
-import type { JsonValue } from "../../../domain/json.ts";
+import type { JsonObject, JsonValue } from "../../../domain/json.ts";
 import type { Question } from "../../../domain/question.ts";
-import type { Session } from "../../../domain/session.ts";
+import type { Session, SessionStatus } from "../../../domain/session.ts";
 import type { Step } from "../../../domain/step.ts";
-import type { Control } from "../state/jobs.ts";
+import type { Control, CostGroup } from "../state/jobs.ts";
 
 export type AgentStatus = "ready" | "busy" | "away";
 
@@ -10,7 +10,7 @@ export type AgentStatus = "ready" | "busy" | "away";
 export type ChatState = {
   status: "ready" | "busy" | "asks" | "paused" | "failed";
   error: string | null;
-  /** Names of the contexts that are loaded. */
+  /** Names of the loaded contexts. */
   loaded: string[];
 };
 
@@ -21,13 +21,13 @@ export type ResetOutcome =
   | { kind: "timeout" }
   | { kind: "refused"; reason: string };
 
-/** What became of a question that was begun and whose end nobody saw. */
+/** The fate of a question whose end nobody saw. */
 export type Recovered =
   | { kind: "answered"; text: string; tokens_used: number }
   | { kind: "failed"; reason: string }
-  /** The agent has it and works on it. */
+  /** The agent is working on it. */
   | { kind: "pending" }
-  /** It never arrived, or the agent cannot tell. */
+  /** It never arrived, or the agent cannot say. */
   | { kind: "unknown" };
 
 /** A question that was asked under this id, in this session of the agent. */
@@ -35,20 +35,31 @@ export type Asked = { request_id: string; session_id: string | null };
 
 export type ControlOutcome = { kind: "done" } | { kind: "rejected"; reason: string };
 
-/** Who says something, and the id by which it can be found again. */
+/** How a request ended. `iteration`: the step that used it, if any. */
+export type Receipt = { kind: "done"; iteration: number | null } | { kind: "rejected"; reason: string };
+
+export type Costs = {
+  since: string;
+  total: CostSum;
+  /** The most expensive first, or the latest day. */
+  groups: (CostSum & { key: string | null })[];
+};
+type CostSum = { sessions: number; tokens_used: number; cost_usd: number };
+
+/** Who sends something, and the id by which it can be found again. */
 export type Sender = { user_id: string; request_id: string };
 
-/** The call could not be made; the reason is for a person. */
+/** The call failed; the message is for a person. */
 export class PlatformError extends Error {
   override readonly name = "PlatformError";
 }
 
-/** The agent failed to answer, for a reason of its own: asking again is up to the person. */
+/** The agent failed to answer; asking again is up to the person. */
 export class AgentFailedError extends Error {
   override readonly name = "AgentFailedError";
 }
 
-/** The way to the agent was lost in the middle of a question: nothing is known of its answer. */
+/** The connection to the agent was lost during a question: the fate of the answer is unknown. */
 export class AgentLostError extends Error {
   override readonly name = "AgentLostError";
 }
@@ -56,49 +67,69 @@ export class AgentLostError extends Error {
 /**
  * The only way from the bot to the agent and to the runtime behind it.
  *
- * - There is one chat, shared by everyone; nothing here names a thread.
- * - `connect` begins to hold a connection, which comes back by itself whenever it is lost; `close` ends it.
- * - `ask` is called for one question at a time, once `ready` resolved.
- * - What concerns sessions throws `PlatformError` where the runtime cannot be reached or says no.
+ * - There is one chat, shared by everyone. A `chat` that is not null is a thread's own session of the runtime, created by its first
+ *   question.
+ * - `connect` starts to keep a connection up, reconnecting whenever it is lost; `close` ends it.
+ * - `ask` is called with one question at a time, after `ready` has resolved.
+ * - Methods about sessions throw `PlatformError` if the runtime cannot be reached or refuses.
  */
 export interface PlatformClient {
   connect(): void;
   close(): Promise<void>;
   readonly status: AgentStatus;
   readonly session_id: string | null;
-  /** The count of the last answer's tokens. */
+  /** The number of tokens of the last answer. */
   readonly last_tokens_used: number;
   /** Resolves when a question can be asked. */
   ready(signal: AbortSignal): Promise<void>;
   /**
-   * The answer's text as it comes. Throws `AgentFailedError` or `AgentLostError`. After `onRestart` the answer begins anew, and what
-   * came before does not count.
+   * The answer's text as it arrives. Throws `AgentFailedError` or `AgentLostError`. After `onRestart` the answer starts over, and the text
+   * so far is void.
    */
-  ask(text: string, request_id: string, onRestart: () => void): AsyncGenerator<string, void, undefined>;
+  ask(
+    text: string,
+    request_id: string,
+    onRestart: () => void,
+    chat: string | null,
+  ): AsyncGenerator<string, void, undefined>;
   recover(asked: Asked): Promise<Recovered>;
-  /** Cuts the answer in flight short, as far as the agent can. */
-  stop(): Promise<void>;
+  /** Stops the answer in flight, if the agent can. */
+  stop(chat: string | null): Promise<void>;
   reset(): Promise<ResetOutcome>;
-  /** Null where there is no runtime that can tell. */
-  chat(): Promise<ChatState | null>;
+  /** Null if there is no runtime to ask. */
+  chat(chat: string | null): Promise<ChatState | null>;
 
   sessions(): Promise<Session[]>;
   /** By its id, its agent's id, or the beginning of its id. */
   findSessions(name: string): Promise<Session[]>;
   control(session_id: string, verb: Control, user_id: string): Promise<ControlOutcome>;
-  /** Once, however often it is called with the same `request_id`. */
-  guide(session_id: string, text: string, sender: Sender): Promise<ControlOutcome>;
+  /** Returns the action's id. It is one action, however often it is called with the same `request_id`. */
+  guide(session_id: string, text: string, sender: Sender): Promise<string>;
   /** The same for an answer to a question. */
-  answer(session_id: string, answer: Answer, sender: Sender): Promise<ControlOutcome>;
-  /** Steps after an iteration and those to come, and what the session asks, until it ends. */
+  answer(session_id: string, answer: Answer, sender: Sender): Promise<string>;
+  /** The action of an earlier request; null if it never arrived. */
+  submitted(session_id: string, request_id: string): Promise<string | null>;
+  /** Waits until an action is final, however long that takes. Null if the wait was aborted or the runtime has forgotten the action. */
+  receipt(session_id: string, action_id: string, signal: AbortSignal): Promise<Receipt | null>;
+  /** Sessions that need a person: they have a question, failed, are held or reached a limit. */
+  inbox(): Promise<Session[]>;
+  /** Starting and forking create one session, however often they are called with the same `session_id`. */
+  start(request: StartRequest, sender: Sender): Promise<ControlOutcome>;
+  fork(session_id: string, request: ForkRequest, sender: Sender): Promise<ControlOutcome>;
+  costs(by: CostGroup): Promise<Costs>;
+  /** The steps after an iteration, past and future, and the session's questions, until it ends. */
   watch(session_id: string, after_iteration: number, follower: SessionFollower): Disposable;
 }
 
 export type Answer = { answer: JsonValue; question_id: string };
+export type StartRequest = { session_id: string; agent_id: string; moniker: string; params: JsonObject };
+export type ForkRequest = { session_id: string; iteration: number; guidance?: string };
 
 export type SessionFollower = {
   step(step: Step): void;
-  /** Again after each change of the session: the question that is open. */
-  asks(question: Question): void;
-  ended(status: string): void;
+  /** Called after each change of the session with its open question, if any. */
+  asks(question: Question | null): void;
+  ended(status: SessionStatus): void;
+  /** The server refuses to be followed: the session is gone, or the token is no longer valid. */
+  refused(reason: string): void;
 };

@@ -1,11 +1,12 @@
 import { setTimeout as wait } from "node:timers/promises";
 import { z } from "zod";
 import { AgentApi, AgentApiError, AgentBusyError, type SendOptions } from "../../../agent-api/agent-api.ts";
+import { Backoff, pause } from "../../../concurrency/backoff.ts";
 import type { Action } from "../../../domain/action.ts";
 import type { Session, SessionStatus } from "../../../domain/session.ts";
 import { STOP_PROMPT } from "../../../domain/stop-prompt.ts";
-import type { Control } from "../state/jobs.ts";
-import { Backoff, pause } from "../transport/backoff.ts";
+import type { Control, CostGroup } from "../state/jobs.ts";
+import { awaitReceipt } from "./await-receipt.ts";
 import {
   AgentFailedError,
   AgentLostError,
@@ -14,14 +15,19 @@ import {
   type Asked,
   type ChatState,
   type ControlOutcome,
+  type Costs,
+  type ForkRequest,
   type PlatformClient,
   PlatformError,
+  type Receipt,
   type Recovered,
   type ResetOutcome,
   type Sender,
   type SessionFollower,
+  type StartRequest,
 } from "./platform-client.ts";
 import { RuntimeHttp } from "./runtime-http.ts";
+import { askThreadChat } from "./thread-chat.ts";
 import { watchSession } from "./watch-session.ts";
 
 const READY_CHECK_MS = 50;
@@ -29,13 +35,14 @@ const SETTLE_MS = 5000;
 
 export type RealPlatformOptions = { ws_url: string; base_url: string; token: string | undefined };
 
-/** The agent behind AgentApi over one connection, and the HTTP API of the runtime beside it. */
+/** The agent behind one AgentApi connection, and the HTTP API of its runtime. */
 export class RealPlatform implements PlatformClient {
   readonly #api: AgentApi;
   readonly #http: RuntimeHttp;
   readonly #closing = new AbortController();
   #connecting: Promise<void> | undefined;
   #isAsking = false;
+  #lastTokens = 0;
   readonly #waiting = new Set<() => void>();
 
   constructor({ ws_url, base_url, token }: RealPlatformOptions) {
@@ -50,7 +57,7 @@ export class RealPlatform implements PlatformClient {
     this.#connecting ??= this.#connect();
   }
 
-  /** A connection that stood comes back by itself; until the first one stands it is asked for again and again. */
+  /** An established connection comes back by itself; the first one is retried here. */
   async #connect(): Promise<void> {
     const { signal } = this.#closing;
     const backoff = new Backoff(100, 2000);
@@ -79,7 +86,7 @@ export class RealPlatform implements PlatformClient {
   }
 
   get last_tokens_used(): number {
-    return this.#api.last_tokens_used;
+    return this.#lastTokens;
   }
 
   async ready(signal: AbortSignal): Promise<void> {
@@ -95,10 +102,23 @@ export class RealPlatform implements PlatformClient {
     for (const wake of this.#waiting) wake();
   }
 
-  async *ask(text: string, request_id: string, onRestart: () => void): AsyncGenerator<string, void, undefined> {
+  async *ask(
+    text: string,
+    request_id: string,
+    onRestart: () => void,
+    chat: string | null,
+  ): AsyncGenerator<string, void, undefined> {
     this.#isAsking = true;
     try {
-      yield* await this.#send(text, { request_id, on_restart: onRestart });
+      if (chat === null) {
+        yield* await this.#send(text, { request_id, on_restart: onRestart });
+        this.#lastTokens = this.#api.last_tokens_used;
+      } else
+        this.#lastTokens = yield* askThreadChat(
+          { http: this.#http, session_id: chat },
+          { text, request_id },
+          onRestart,
+        );
     } catch (error) {
       if (!(error instanceof AgentApiError)) throw error;
       const isLost = error.code === "disconnected" || error.code === "closed" || error.code === "timeout";
@@ -110,7 +130,7 @@ export class RealPlatform implements PlatformClient {
     }
   }
 
-  /** An answer that was cut short here may still be under way there; the agent takes no other before its end. */
+  /** An answer that was cut short here may still be in progress at the agent, which accepts no other question before it ends. */
   async #send(text: string, options: SendOptions): Promise<AsyncGenerator<string, void, undefined>> {
     for (;;)
       try {
@@ -121,7 +141,7 @@ export class RealPlatform implements PlatformClient {
       }
   }
 
-  /** The runtime keeps every question as an action. An agent that has no such record cannot tell. */
+  /** The runtime keeps every question as an action. An agent without such a record cannot tell. */
   async recover({ request_id, session_id }: Asked): Promise<Recovered> {
     if (session_id === null) return { kind: "unknown" };
     try {
@@ -155,8 +175,8 @@ export class RealPlatform implements PlatformClient {
     return actions.find(({ metadata }) => metadata["request_id"] === request_id) ?? null;
   }
 
-  async stop(): Promise<void> {
-    const session_id = this.#api.session_id;
+  async stop(chat: string | null): Promise<void> {
+    const session_id = chat ?? this.#api.session_id;
     if (session_id === null) return;
     await this.#http.submit(session_id, "interrupt", { guidance: STOP_PROMPT, mode: "now" }, {});
   }
@@ -165,8 +185,8 @@ export class RealPlatform implements PlatformClient {
     return this.#http.reset();
   }
 
-  async chat(): Promise<ChatState | null> {
-    const { session_id } = this.#api;
+  async chat(chat: string | null): Promise<ChatState | null> {
+    const session_id = chat ?? this.#api.session_id;
     if (session_id === null) return null;
     try {
       const session = await this.#http.session(session_id);
@@ -189,22 +209,37 @@ export class RealPlatform implements PlatformClient {
     return this.#settled(await this.#http.submit(session_id, verb, {}, { user_id }));
   }
 
-  guide(session_id: string, text: string, sender: Sender): Promise<ControlOutcome> {
-    return this.#submit(session_id, "interrupt", { guidance: text, mode: "next" }, sender);
+  guide(session_id: string, text: string, sender: Sender): Promise<string> {
+    return this.#http.submit(session_id, "interrupt", { guidance: text, mode: "next" }, sender);
   }
 
-  answer(session_id: string, answer: Answer, sender: Sender): Promise<ControlOutcome> {
-    return this.#submit(session_id, "answer", answer, sender);
+  /** A request begun before a crash may have arrived: the runtime's client looks it up by its id first. */
+  answer(session_id: string, answer: Answer, sender: Sender): Promise<string> {
+    return this.#http.submit(session_id, "answer", answer, sender);
   }
 
-  /** What was begun before a crash may have arrived: the runtime's client looks for it by its id first. */
-  async #submit(
-    session_id: string,
-    verb: "interrupt" | "answer",
-    payload: object,
-    sender: Sender,
-  ): Promise<ControlOutcome> {
-    return this.#settled(await this.#http.submit(session_id, verb, payload, sender));
+  async submitted(session_id: string, request_id: string): Promise<string | null> {
+    return (await this.#findAction(session_id, request_id))?.action_id ?? null;
+  }
+
+  receipt(session_id: string, action_id: string, signal: AbortSignal): Promise<Receipt | null> {
+    return awaitReceipt({ http: this.#http, session_id, action_id }, signal);
+  }
+
+  inbox(): Promise<Session[]> {
+    return this.#http.inbox();
+  }
+
+  async start(request: StartRequest, sender: Sender): Promise<ControlOutcome> {
+    return this.#settled(await this.#http.start(request, sender));
+  }
+
+  async fork(session_id: string, request: ForkRequest, sender: Sender): Promise<ControlOutcome> {
+    return this.#settled(await this.#http.fork(session_id, request, sender));
+  }
+
+  costs(by: CostGroup): Promise<Costs> {
+    return this.#http.costs(by);
   }
 
   async #settled(action_id: string): Promise<ControlOutcome> {

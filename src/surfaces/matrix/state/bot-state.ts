@@ -9,15 +9,16 @@ import { Jobs } from "./jobs.ts";
 import { KeyValues } from "./key-values.ts";
 import { Outbox } from "./outbox.ts";
 import { People } from "./people.ts";
+import { RoomUpgrades } from "./room-upgrades.ts";
 import { Saves } from "./saves.ts";
 import { SessionQuestions } from "./session-questions.ts";
 import { Undecrypted } from "./undecrypted.ts";
 import { Watches } from "./watches.ts";
 
-/** Rows that were dealt with are kept for replies to them and against repetition, but not for ever. */
+/** Finished rows are kept for replies to them and to recognize repeats, but not for ever. */
 const KEPT_ROWS = 20_000;
 
-/** All that the bot keeps. Everything in it is written inside `transaction`. */
+/** Everything the bot stores. All writes happen inside `transaction`. */
 export class BotState {
   readonly inbox: Inbox;
   readonly outbox: Outbox;
@@ -29,9 +30,9 @@ export class BotState {
   readonly undecrypted: Undecrypted;
   readonly crypto_records: CryptoRecords;
   readonly watches: Watches;
+  readonly room_upgrades: RoomUpgrades;
   readonly session_questions: SessionQuestions;
   readonly keyValues: KeyValues;
-  readonly chat: ChatFactsState;
   readonly #database: Database;
 
   constructor(database: Database, device_id: string, language: Language) {
@@ -46,9 +47,14 @@ export class BotState {
     this.undecrypted = new Undecrypted(database);
     this.crypto_records = new CryptoRecords(database, device_id);
     this.watches = new Watches(database);
+    this.room_upgrades = new RoomUpgrades(database);
     this.session_questions = new SessionQuestions(database);
     this.keyValues = new KeyValues(database);
-    this.chat = new ChatFactsState(this.keyValues);
+  }
+
+  /** Facts about the chat that everyone shares, or about a thread's own. */
+  chat(chat: string | null): ChatFactsState {
+    return new ChatFactsState(chat === null ? this.keyValues : new KeyValues(this.#database, `${chat} `));
   }
 
   transaction<Result>(work: () => Result): Result {
@@ -64,5 +70,6 @@ export class BotState {
       this.#database.run(
         `DELETE FROM ${table} WHERE ${done} AND position <= (SELECT max(position) FROM ${table}) - ${KEPT_ROWS}`,
       );
+    this.session_questions.prune();
   }
 }

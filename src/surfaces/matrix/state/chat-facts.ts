@@ -5,7 +5,7 @@ const loadedSchema = z.array(z.string()).catch([]);
 
 type ChatFacts = { name: string | null; loaded: string[]; tokens_last: number; tokens_total: number };
 
-/** What this bot knows of the agent's chat. It holds for one session: a chat that was started afresh elsewhere has none of it. */
+/** What the bot knows about the agent's chat. It holds for one session: a chat that was reset elsewhere starts empty. */
 export class ChatFactsState {
   readonly #values: KeyValues;
 
@@ -13,7 +13,7 @@ export class ChatFactsState {
     this.#values = values;
   }
 
-  /** An agent that does not name its session is taken to go on with the one that it had. */
+  /** An agent that does not name its session is assumed to continue the one it had. */
   of(session_id: string | null): ChatFacts {
     const known = this.#values.get("chat_session");
     if (known !== null && session_id !== null && known !== session_id)
@@ -26,11 +26,11 @@ export class ChatFactsState {
     };
   }
 
-  /** Called before anything else is noted of an answer of this session. */
+  /** Called before anything else is recorded about an answer of this session. */
   belongTo(session_id: string | null): void {
     const known = this.#values.get("chat_session");
     if (session_id === null || known === session_id) return;
-    // Facts of before sessions were noted may be of this one.
+    // Facts recorded before sessions were may belong to this one.
     if (known !== null) this.forget();
     this.#values.set("chat_session", session_id);
   }

@@ -2,7 +2,7 @@ import type { Database } from "./database.ts";
 
 export type CryptoRow = { store: string; key: Uint8Array; value: Uint8Array };
 
-/** The records of the crypto library for one device. Those of another device are left as they are: a login may come back to it. */
+/** The records of the crypto library for one device. Those of other devices are left alone: a login may return to them. */
 export class CryptoRecords {
   readonly #database: Database;
   readonly #device_id: string;
@@ -12,7 +12,7 @@ export class CryptoRecords {
     this.#device_id = device_id;
   }
 
-  /** Which stores there are, as JSON. */
+  /** The stores, as JSON. */
   schema(): string | null {
     return (
       this.#database.all<{ schema: string }>(

@@ -10,9 +10,9 @@ const STATE = "state.sqlite";
 /**
  * The bot's own durable state: one SQLite file that one process owns.
  *
- * D1  A transaction that returned is on disk.
- * D2  What belongs together (an event with the place in the stream, an answer with the question it settles) is one
- *     transaction, so that no crash falls between.
+ * MATRIX-STATE-1  A transaction that has returned is on disk.
+ * MATRIX-STATE-2  What belongs together (an event and the position in the stream, an answer and its question) is one
+ *                 transaction, so no crash can separate it.
  */
 export class Database implements Disposable {
   readonly #sqlite: DatabaseSync;
@@ -29,9 +29,9 @@ export class Database implements Disposable {
     try {
       makePrivateFolder(folder, STATE);
       sqlite = new DatabaseSync(path);
-      // It holds an access token and what people say.
+      // It contains an access token and conversations.
       chmodSync(path, 0o600);
-      // Exclusive: a second bot on the same state would answer everything twice. D1: FULL waits for the disk.
+      // Exclusive: a second bot on the same state would answer everything twice. MATRIX-STATE-1: FULL waits for the disk.
       sqlite.exec(
         "PRAGMA busy_timeout = 0; PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL",
       );
@@ -46,7 +46,7 @@ export class Database implements Disposable {
     return new Database(sqlite);
   }
 
-  /** All of it or nothing. One inside another can fail alone, and reaches the disk with the outer one. */
+  /** All or nothing. A nested transaction can fail alone, and reaches the disk with the outer one. */
   transaction<Result>(work: () => Result): Result {
     const isInner = this.#isOpen;
     this.#sqlite.exec(isInner ? "SAVEPOINT inner" : "BEGIN IMMEDIATE");

@@ -1,18 +1,18 @@
 import type { Database } from "./database.ts";
 
-/** What the bot waits to be told, with all that the answer needs. */
+/** A question of the bot, with everything needed to act on the answer. */
 export type Question =
   | { kind: "reset" }
   | { kind: "overwrite"; name: string; then_reset: boolean }
   | { kind: "load"; names: string[]; page: number; adds?: boolean }
   | { kind: "destroy"; session: string };
 
-/** `before`: the question whose place it took, so that an answer to that one is not taken for something else. */
+/** `before`: the question it replaced, so that an answer to that one is not misunderstood. */
 export type Dialog = { question: Question; transaction_id: string; before: Question | null };
 type StoredDialog = { question: string; transaction_id: string; expires_at: number };
 export type Place = { user_id: string; room_id: string; sent_at: number };
 
-/** The transaction id of a question that is open and was not put yet. */
+/** The transaction id of an open question that was not shown yet. */
 export const NOT_PUT = "";
 
 const EXPIRES_AFTER_MS = 10 * 60_000;
@@ -20,9 +20,9 @@ const EXPIRES_AFTER_MS = 10 * 60_000;
 /**
  * One open question for each person and room.
  *
- * G1  A new question takes the place of the old one, so that `!yes` can mean one thing only: the newest.
- * G2  Times are those that the homeserver gave the person's own events, for the question as for the answer. An answer that
- *     was given in time counts, however late the bot gets to read it.
+ * MATRIX-DIALOGS-1  A new question replaces the old one, so `!yes` can mean only one thing: the newest.
+ * MATRIX-DIALOGS-2  Times are those of the person's own events at the homeserver, for the question and the answer. An answer given
+ *                   in time counts, however late the bot reads it.
  */
 export class Dialogs {
   readonly #database: Database;

@@ -1,6 +1,6 @@
 import type { Database } from "./database.ts";
 
-/** Rooms that turned out to be encrypted. A room stays encrypted for good. */
+/** Encrypted rooms. A room stays encrypted for good. */
 export class EncryptedRooms {
   readonly #database: Database;
 
@@ -12,7 +12,7 @@ export class EncryptedRooms {
     this.#database.run("INSERT OR IGNORE INTO encrypted_rooms (room_id, is_refused) VALUES (?, 0)", room_id);
   }
 
-  /** Notes that the room was told that the bot cannot read it. True the first time. */
+  /** Records that the room was told that the bot cannot read it. True the first time. */
   refuse(room_id: string): boolean {
     this.add(room_id);
     return (

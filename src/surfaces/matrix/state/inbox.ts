@@ -3,7 +3,7 @@ import type { Database } from "./database.ts";
 
 export type InboxRow = { position: number; event: RoomEvent };
 
-/** Events of rooms in the order they are to be acted on. Each is taken in once, however often the homeserver tells of it. */
+/** Room events in the order in which to handle them. Each is stored once, however often the homeserver repeats it. */
 export class Inbox {
   readonly #database: Database;
 
@@ -31,6 +31,15 @@ export class Inbox {
   find(event_id: string): RoomEvent | null {
     const row = this.#database.all<{ event: string }>("SELECT event FROM inbox WHERE event_id = ?", event_id)[0];
     return row ? (JSON.parse(row.event) as RoomEvent) : null;
+  }
+
+  /** The room where a person spoke last. */
+  lastRoomOf(user_id: string): string | null {
+    const [row] = this.#database.all<{ room_id: string }>(
+      "SELECT room_id FROM inbox WHERE json_extract(event, '$.sender') = ? ORDER BY position DESC LIMIT 1",
+      user_id,
+    );
+    return row?.room_id ?? null;
   }
 
   /** It is not tried again. */

@@ -1,6 +1,6 @@
 import type { Database } from "./database.ts";
 
-/** Single values: where the stream was left, who the bot is logged in as, and what is known of the agent's chat. */
+/** Single values: the position in the stream, the bot's login, and what is known about the agent's chat. */
 const NAMES = [
   "since",
   "device_id",
@@ -15,13 +15,19 @@ type FactName = (typeof NAMES)[number];
 
 export class KeyValues {
   readonly #database: Database;
+  readonly #scope: string;
 
-  constructor(database: Database) {
+  /** `scope` separates the values of one chat from all others. */
+  constructor(database: Database, scope = "") {
     this.#database = database;
+    this.#scope = scope;
   }
 
   get(name: FactName): string | null {
-    return this.#database.all<{ value: string }>("SELECT value FROM facts WHERE name = ?", name)[0]?.value ?? null;
+    return (
+      this.#database.all<{ value: string }>("SELECT value FROM facts WHERE name = ?", this.#scope + name)[0]?.value ??
+      null
+    );
   }
 
   number(name: FactName): number {
@@ -29,10 +35,10 @@ export class KeyValues {
   }
 
   set(name: FactName, value: string | number): void {
-    this.#database.run("INSERT OR REPLACE INTO facts (name, value) VALUES (?, ?)", name, String(value));
+    this.#database.run("INSERT OR REPLACE INTO facts (name, value) VALUES (?, ?)", this.#scope + name, String(value));
   }
 
   clear(name: FactName): void {
-    this.#database.run("DELETE FROM facts WHERE name = ?", name);
+    this.#database.run("DELETE FROM facts WHERE name = ?", this.#scope + name);
   }
 }

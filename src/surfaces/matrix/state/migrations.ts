@@ -114,4 +114,40 @@ export const MIGRATIONS: readonly string[] = [
   ALTER TABLE outbox ADD COLUMN ciphertext TEXT;
   ALTER TABLE encrypted_rooms ADD COLUMN is_refused INTEGER NOT NULL DEFAULT 1;
   `,
+  // Reactions and their removal on their way out, requests whose receipt is awaited, and every question of a session, not the last only.
+  `
+  ALTER TABLE outbox ADD COLUMN kind TEXT NOT NULL DEFAULT 'message';
+  ALTER TABLE outbox ADD COLUMN target TEXT;
+  ALTER TABLE jobs ADD COLUMN action_id TEXT;
+
+  CREATE TABLE questions (
+    transaction_id TEXT PRIMARY KEY,
+    room_id TEXT NOT NULL,
+    session_id TEXT NOT NULL,
+    question_id TEXT NOT NULL,
+    choices TEXT NOT NULL,
+    thumbs TEXT NOT NULL,
+    is_watched INTEGER NOT NULL DEFAULT 1
+  ) STRICT;
+  CREATE INDEX questions_asked ON questions (room_id, session_id, question_id);
+  INSERT INTO questions (transaction_id, room_id, session_id, question_id, choices, thumbs)
+    SELECT transaction_id, room_id, session_id, question_id, choices,
+      CASE WHEN json_array_length(choices) = 2 THEN choices ELSE 'null' END
+    FROM session_questions;
+  DROP TABLE session_questions;
+  ALTER TABLE questions RENAME TO session_questions;
+  `,
+  // Threads, and rooms that took the place of others.
+  `
+  ALTER TABLE jobs ADD COLUMN thread TEXT;
+  ALTER TABLE jobs ADD COLUMN chat TEXT;
+  ALTER TABLE watches ADD COLUMN thread TEXT;
+
+  CREATE TABLE room_upgrades (
+    room_id TEXT PRIMARY KEY,
+    replacement TEXT NOT NULL,
+    user_id TEXT NOT NULL,
+    is_joined INTEGER NOT NULL DEFAULT 0
+  ) STRICT;
+  `,
 ];

@@ -1,16 +1,22 @@
 import { newId } from "../../../domain/ids.ts";
-import type { MessageContent } from "../outgoing/content.ts";
+import { inThread, type MessageContent } from "../outgoing/content.ts";
+import { plainNotice } from "../outgoing/plain-notice.ts";
 import type { Database } from "./database.ts";
 
-/** What is sent first where there is a choice: answers and dialogs, before texts that only show that work goes on. */
+/** Priority: answers and dialogs before previews. */
 export type Rank = "answer" | "preview";
 
 export type OutboxRow = {
   transaction_id: string;
   device_id: string;
   room_id: string;
+  /** A message, a reaction to an event, or the redaction of an earlier row. */
+  kind: "message" | "reaction" | "redaction";
+  /** For a reaction, the emoji is the body. */
   content: MessageContent;
-  /** The content as JSON, encrypted, once that was done: O1 is true of it as well. */
+  /** The target of a reaction or redaction: an event, or the transaction id of an earlier row. */
+  target: string | null;
+  /** The encrypted content as JSON, once it was encrypted: MATRIX-OUTBOX-1 applies to it as well. */
   ciphertext: string | null;
   /** The transaction id of the message that this one replaces. */
   edits: string | null;
@@ -27,8 +33,8 @@ type StoredRow = Omit<OutboxRow, "content" | "rank"> & { content: string; is_pre
 /**
  * Messages on their way out.
  *
- * O1  Content, transaction id and device are fixed before the first try: the homeserver takes a repeated one for the same.
- * O2  A preview is marked as tried before it is, so that one that nobody has seen can be taken back.
+ * MATRIX-OUTBOX-1  Content, transaction id and device are fixed before the first attempt: the homeserver recognizes a repeated one.
+ * MATRIX-OUTBOX-2  A preview is marked as tried before the attempt, so one that nobody has seen can be taken back.
  */
 export class Outbox {
   readonly #database: Database;
@@ -39,11 +45,15 @@ export class Outbox {
     this.#device_id = device_id;
   }
 
-  /** Answers the transaction id. */
+  /** `thread`: the first event of its thread. Returns the transaction id. */
   add(
     room_id: string,
     content: MessageContent,
-    { edits = null, rank = "answer" }: { edits?: string | null; rank?: Rank } = {},
+    {
+      edits = null,
+      rank = "answer",
+      thread = null,
+    }: { edits?: string | null; rank?: Rank; thread?: string | null } = {},
   ): string {
     const transaction_id = newId();
     this.#database.run(
@@ -51,10 +61,30 @@ export class Outbox {
       transaction_id,
       this.#device_id,
       room_id,
-      JSON.stringify(content),
+      JSON.stringify(thread === null ? content : inThread(content, thread)),
       edits,
       rank === "preview" ? 1 : 0,
     );
+    return transaction_id;
+  }
+
+  /** Reacts to an event, or to the message of an earlier row. Returns the transaction id. */
+  react(room_id: string, target: string, sign: string, rank: Rank = "answer"): string {
+    return this.#about("reaction", { room_id, target, body: sign, rank });
+  }
+
+  /** Redacts what an earlier row sent; a row that was not tried yet is never sent. */
+  remove(room_id: string, transaction_id: string): void {
+    if (this.takeBack(transaction_id)) return;
+    this.#about("redaction", { room_id, target: transaction_id, body: "", rank: "answer" });
+  }
+
+  #about(
+    kind: "reaction" | "redaction",
+    { room_id, target, body, rank }: { room_id: string; target: string; body: string; rank: Rank },
+  ): string {
+    const transaction_id = this.add(room_id, plainNotice(body), { rank });
+    this.#database.run("UPDATE outbox SET kind = ?, target = ? WHERE transaction_id = ?", kind, target, transaction_id);
     return transaction_id;
   }
 
@@ -73,7 +103,7 @@ export class Outbox {
       .map((row) => rowOf(row) as OutboxRow);
   }
 
-  /** The oldest of each room; rooms where an answer waits come first. However much waits in one room, all rooms are among them. */
+  /** The oldest row of each room; rooms with a waiting answer come first. */
   heads(): OutboxRow[] {
     return this.#database
       .all<StoredRow>(
@@ -84,7 +114,7 @@ export class Outbox {
       .map((row) => rowOf(row) as OutboxRow);
   }
 
-  /** O2: false where it is too late. */
+  /** MATRIX-OUTBOX-2: false if it is too late. */
   takeBack(transaction_id: string): boolean {
     return (
       this.#database.run(
@@ -111,9 +141,18 @@ export class Outbox {
     );
   }
 
+  /** Moves an unsent row to another room, without its relation: the related event is not there. */
+  move(transaction_id: string, room_id: string): void {
+    this.#database.run(
+      "UPDATE outbox SET room_id = ?, edits = NULL, ciphertext = NULL, attempts = 0, content = json_remove(content, '$.\"m.relates_to\"') WHERE transaction_id = ?",
+      room_id,
+      transaction_id,
+    );
+  }
+
   failed(transaction_id: string, error: string): void {
     this.#database.run(
-      "UPDATE outbox SET outcome = 'failed', error = ? WHERE transaction_id = ?",
+      "UPDATE outbox SET outcome = 'failed', error = ? WHERE transaction_id = ? AND outcome IS NULL",
       error,
       transaction_id,
     );

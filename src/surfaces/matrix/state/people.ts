@@ -3,7 +3,7 @@ import type { Database } from "./database.ts";
 
 export type Settings = { language: Language; streaming: boolean };
 
-/** What each person chose. */
+/** Each person's settings. */
 export class People {
   readonly #database: Database;
   readonly #language: Language;

@@ -2,7 +2,7 @@ import type { Database } from "./database.ts";
 
 export type Save = { user_id: string; name: string; saved_at: string };
 
-/** Names of contexts that the agent said it saved, by the person who had it saved. */
+/** Names of contexts that the agent confirmed to have saved, by person. */
 export class Saves {
   readonly #database: Database;
 
@@ -24,7 +24,7 @@ export class Saves {
     return this.#database.all<Save>("SELECT * FROM saves WHERE user_id = ? ORDER BY saved_at DESC, name", user_id);
   }
 
-  /** Everyone shares the agent's folder, so a name may be another person's. The caller's own comes first. */
+  /** Everyone shares the agent's folder, so a name may be somebody else's. The person's own comes first. */
   named(name: string, user_id: string): Save | null {
     return (
       this.#database.all<Save>(

@@ -1,18 +1,20 @@
 import type { JsonValue } from "../../../domain/json.ts";
 import type { Database } from "./database.ts";
 
-/** What a watched session asks in a room, and the message that says so. */
+/** A session's question in a room, and the message that shows it. */
 export type SessionQuestion = {
+  transaction_id: string;
   room_id: string;
   session_id: string;
   question_id: string;
-  transaction_id: string;
-  /** The values of the choices; null where it is answered in words. */
+  /** The values of the choices; null if it is answered in words. */
   choices: JsonValue[] | null;
+  /** What 👍 and 👎 mean; null if they mean nothing. */
+  thumbs: [yes: JsonValue, no: JsonValue] | null;
 };
-type Stored = Omit<SessionQuestion, "choices"> & { choices: string };
+type Stored = Omit<SessionQuestion, "choices" | "thumbs"> & { choices: string; thumbs: string };
 
-/** The last question of each session in each room: it is asked once, and a reaction to the message finds it. */
+/** Questions of sessions: each is asked once in a room, and found by a reply or a reaction to its message. */
 export class SessionQuestions {
   readonly #database: Database;
 
@@ -20,14 +22,15 @@ export class SessionQuestions {
     this.#database = database;
   }
 
-  set({ room_id, session_id, question_id, transaction_id, choices }: SessionQuestion): void {
+  add({ transaction_id, room_id, session_id, question_id, choices, thumbs }: SessionQuestion): void {
     this.#database.run(
-      "INSERT OR REPLACE INTO session_questions (room_id, session_id, question_id, transaction_id, choices) VALUES (?, ?, ?, ?, ?)",
+      "INSERT INTO session_questions (transaction_id, room_id, session_id, question_id, choices, thumbs) VALUES (?, ?, ?, ?, ?, ?)",
+      transaction_id,
       room_id,
       session_id,
       question_id,
-      transaction_id,
       JSON.stringify(choices),
+      JSON.stringify(thumbs),
     );
   }
 
@@ -36,17 +39,32 @@ export class SessionQuestions {
     session_id,
     question_id,
   }: Pick<SessionQuestion, "room_id" | "session_id" | "question_id">): boolean {
-    const sql = "SELECT 1 FROM session_questions WHERE room_id = ? AND session_id = ? AND question_id = ?";
+    const sql =
+      "SELECT 1 FROM session_questions WHERE room_id = ? AND session_id = ? AND question_id = ? AND is_watched = 1";
     return this.#database.all(sql, room_id, session_id, question_id).length > 0;
   }
 
+  /** Even if the session asks something else by now. */
   find(transaction_id: string): SessionQuestion | null {
     const sql = "SELECT * FROM session_questions WHERE transaction_id = ?";
     const [row] = this.#database.all<Stored>(sql, transaction_id);
-    return row ? { ...row, choices: JSON.parse(row.choices) as JsonValue[] | null } : null;
+    return row
+      ? {
+          ...row,
+          choices: JSON.parse(row.choices) as SessionQuestion["choices"],
+          thumbs: JSON.parse(row.thumbs) as SessionQuestion["thumbs"],
+        }
+      : null;
   }
 
-  end({ room_id, session_id }: Pick<SessionQuestion, "room_id" | "session_id">): void {
-    this.#database.run("DELETE FROM session_questions WHERE room_id = ? AND session_id = ?", room_id, session_id);
+  /** Whoever watches the session again is asked again. */
+  unwatch({ room_id, session_id }: Pick<SessionQuestion, "room_id" | "session_id">): void {
+    const sql = "UPDATE session_questions SET is_watched = 0 WHERE room_id = ? AND session_id = ?";
+    this.#database.run(sql, room_id, session_id);
+  }
+
+  /** Deletes those whose message is no longer stored. */
+  prune(): void {
+    this.#database.run("DELETE FROM session_questions WHERE transaction_id NOT IN (SELECT transaction_id FROM outbox)");
   }
 }

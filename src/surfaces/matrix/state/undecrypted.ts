@@ -1,12 +1,10 @@
 import type { RoomEvent } from "../transport/room-event.ts";
 import type { Database } from "./database.ts";
 
-/** How long a key may take to come before its room is told. */
-const TOLD_AFTER_MS = 30_000;
 const KEPT_MS = 7 * 24 * 3_600_000;
 const MOST_RETRIED = 500;
 
-/** Encrypted events whose key has not come yet. They are tried again whenever keys come. */
+/** Encrypted events whose key has not arrived. They are tried again whenever keys arrive. */
 export class Undecrypted {
   readonly #database: Database;
 
@@ -33,9 +31,14 @@ export class Undecrypted {
     this.#database.run("DELETE FROM undecrypted WHERE event_id = ?", event_id);
   }
 
-  /** The first event of each key that is overdue; each key is answered once. */
-  takeOverdue(): RoomEvent[] {
-    const before = Date.now() - TOLD_AFTER_MS;
+  /** When the oldest event arrived whose sender was not told yet, in milliseconds; null if there is none. */
+  oldestUntold(): number | null {
+    const sql = "SELECT min(received_at) AS oldest FROM undecrypted WHERE is_told = 0";
+    return this.#database.all<{ oldest: number | null }>(sql)[0]?.oldest ?? null;
+  }
+
+  /** The first event of each missing key among those that arrived before a time; each key is returned once. */
+  takeOverdue(before: number): RoomEvent[] {
     this.#database.run("DELETE FROM undecrypted WHERE received_at < ?", Date.now() - KEPT_MS);
     const events = this.#events(
       `SELECT event, min(received_at) FROM undecrypted AS overdue WHERE is_told = 0 AND received_at < ? AND NOT EXISTS (

@@ -1,8 +1,15 @@
 import type { Database } from "./database.ts";
 
-export type Watch = { room_id: string; session_id: string; user_id: string; after_iteration: number };
+export type Watch = {
+  room_id: string;
+  session_id: string;
+  user_id: string;
+  after_iteration: number;
+  /** The first event of the thread where it is shown. */
+  thread: string | null;
+};
 
-/** Sessions whose steps are told in a room, and up to which. */
+/** Sessions whose steps are shown in a room, and the last step shown. */
 export class Watches {
   readonly #database: Database;
 
@@ -18,13 +25,14 @@ export class Watches {
     return this.all().filter((watch) => watch.room_id === room_id);
   }
 
-  set({ room_id, session_id, user_id, after_iteration }: Watch): void {
+  set({ room_id, session_id, user_id, after_iteration, thread }: Watch): void {
     this.#database.run(
-      "INSERT OR REPLACE INTO watches (room_id, session_id, user_id, after_iteration) VALUES (?, ?, ?, ?)",
+      "INSERT OR REPLACE INTO watches (room_id, session_id, user_id, after_iteration, thread) VALUES (?, ?, ?, ?, ?)",
       room_id,
       session_id,
       user_id,
       after_iteration,
+      thread,
     );
   }
 

@@ -1,13 +1,13 @@
-/** Whether a user id fits one of the patterns. */
+/** Whether a user id matches one of the patterns. */
 export type Globs = (user_id: string) => boolean;
 
-/** Patterns separated by commas or spaces; `*` stands for any characters, `?` for one. No pattern fits nobody. */
+/** Patterns separated by commas or spaces; `*` matches any characters, `?` exactly one. An empty list matches nobody. */
 export function globs(patterns: string): Globs {
   const all = patterns.split(/[\s,]+/).filter(Boolean);
   return (user_id) => all.some((pattern) => fits(pattern, user_id));
 }
 
-/** A star takes as little as it can; where that does not do, only the last star takes more, so that nothing is tried twice. */
+/** A star matches as little as possible; on a mismatch only the last star is extended, so the time stays linear in each. */
 function fits(pattern: string, text: string): boolean {
   let [at, here] = [0, 0];
   let star: { pattern: number; text: number } | null = null;

@@ -1,13 +1,13 @@
 import type { Homeserver } from "./homeserver.ts";
 import type { RoomEvent } from "./room-event.ts";
 
-/** The events after the bot's own join, where that is among them: what was said before was not said to it. */
+/** The events after the bot's own join, if that is among them: what was said before was not said to it. */
 export function sinceOwnJoin(events: RoomEvent[], user_id: string): { after: RoomEvent[]; hasJoin: boolean } {
   const joined = events.findLastIndex((event) => isOwnJoin(event, user_id));
   return { after: events.slice(joined + 1), hasJoin: joined >= 0 };
 }
 
-/** What happened in a room between two places in the stream, oldest first. */
+/** The events of a room between two positions in the stream, oldest first. */
 export async function fillGap(
   homeserver: Homeserver,
   room_id: string,
@@ -28,7 +28,7 @@ export async function fillGap(
   return newestFirst.toReversed();
 }
 
-/** A change of one's name or picture is told as a join as well. */
+/** A change of name or picture is a join event as well. */
 function isOwnJoin({ type, state_key, content, unsigned }: RoomEvent, user_id: string): boolean {
   return (
     type === "m.room.member" &&

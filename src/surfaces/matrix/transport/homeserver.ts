@@ -29,7 +29,7 @@ const cryptoSyncSchema = z.object({
   device_one_time_keys_count: z.record(z.string(), z.number()).default({}),
   device_unused_fallback_key_types: z.array(z.string()).exactOptional(),
 });
-/** What a sync tells of keys and devices. */
+/** What a sync says about keys and devices. */
 export type CryptoChanges = z.infer<typeof cryptoSyncSchema>;
 const syncSchema = cryptoSyncSchema.extend({
   next_batch: z.string(),
@@ -55,18 +55,26 @@ const membersSchema = z.object({
 const READERS = new Set(["join", "invite"]);
 const roomSchema = z.object({ room_id: z.string() });
 
-/** A message as it goes over the wire. */
+/** A message as sent over the wire. */
 export type WireMessage =
   | { type: "m.room.message"; content: MessageContent }
-  | { type: "m.room.encrypted"; content: Record<string, unknown> };
+  | { type: "m.room.encrypted" | "m.reaction"; content: Record<string, unknown> };
 
 const REQUEST_LIMIT_MS = 30_000;
 const SYNC_WAIT_MS = 30_000;
-/** The homeserver answers a sync by then, or the connection is dead. */
+/** If a sync takes longer, the connection is dead. */
 const SYNC_LIMIT_MS = SYNC_WAIT_MS + 15_000;
 
-/** What a sync and a look into the past are to tell, and nothing else. */
-const EVENT_TYPES = ["m.room.message", "m.reaction", "m.room.member", "m.room.encryption", "m.room.encrypted"];
+/** The event types that a sync and the history of a room return. */
+const EVENT_TYPES = [
+  "m.room.message",
+  "m.reaction",
+  "m.room.member",
+  "m.room.encryption",
+  "m.room.encrypted",
+  "m.room.tombstone",
+  "m.key.verification.*",
+];
 const NOTHING = { types: [] };
 const filterOf = (limit: number) => ({
   presence: NOTHING,
@@ -74,14 +82,14 @@ const filterOf = (limit: number) => ({
   room: {
     account_data: NOTHING,
     ephemeral: NOTHING,
-    state: { types: ["m.room.encryption"] },
+    state: { types: ["m.room.encryption", "m.room.tombstone"] },
     timeline: { types: EVENT_TYPES, limit, lazy_load_members: true },
   },
 });
 
 const room = (room_id: string): string => `/rooms/${encodeURIComponent(room_id)}`;
 
-/** The calls of the client-server API that the bot makes, through the SDK's transport: its addresses, errors and time limits. */
+/** The calls of the client-server API that the bot makes, through the SDK's transport. */
 export class Homeserver {
   readonly #http: MatrixHttpApi<{ baseUrl: string; prefix: string; onlyData: true; accessToken?: string }>;
 
@@ -128,17 +136,17 @@ export class Homeserver {
     return displayNameSchema.parse(answer).displayname ?? null;
   }
 
-  /** What is new since then, at once or as soon as there is something. Without a `since` all rooms are told, and their past is not. */
+  /** What is new since a position, at once or as soon as there is something. Without a `since` it lists all rooms without their past. */
   async sync(since: string | null, waits: boolean, signal: AbortSignal): Promise<SyncResponse> {
     const filter = JSON.stringify(filterOf(since === null ? 1 : 50));
-    // Synapse answers the same question from a cache for two minutes. Without a `since` it never waits, whatever the number.
+    // Synapse caches the response to an identical request for two minutes. Without a `since` it never waits, whatever the number.
     const timeout = since === null ? randomInt(1, 100_000) : waits ? SYNC_WAIT_MS : 0;
     const query = { filter, timeout, ...(since === null ? {} : { since }) };
     const limits = within(SYNC_LIMIT_MS, signal);
     return syncSchema.parse(await this.#http.authedRequest(Method.Get, "/sync", query, undefined, limits));
   }
 
-  /** A page of a room's past, newest first. */
+  /** A page of a room's history, newest first. */
   async messages(room_id: string, from: string, to: string, signal: AbortSignal): Promise<MessagesPage> {
     const filter = JSON.stringify({ types: EVENT_TYPES });
     const query = { dir: "b", from, to, limit: 100, filter };
@@ -147,7 +155,7 @@ export class Homeserver {
     return messagesSchema.parse(await this.#http.authedRequest(Method.Get, path, query, undefined, limits));
   }
 
-  /** Cut short it may have been sent or not; sent again under the same id it is sent once. */
+  /** An aborted call may have sent it or not; repeated under the same id it is sent once. */
   async send(room_id: string, transaction_id: string, message: WireMessage, signal: AbortSignal): Promise<string> {
     const { type, content } = message;
     const path = `${room(room_id)}/send/${type}/${encodeURIComponent(transaction_id)}`;
@@ -155,14 +163,55 @@ export class Homeserver {
     return sentSchema.parse(await this.#http.authedRequest(Method.Put, path, undefined, content, limits)).event_id;
   }
 
-  /** A request that the crypto library made, and its answer, both as JSON. */
+  /** Redacts an event; safe to repeat, like `send`. */
+  async redact(room_id: string, transaction_id: string, event_id: string, signal: AbortSignal): Promise<string> {
+    const path = `${room(room_id)}/redact/${encodeURIComponent(event_id)}/${encodeURIComponent(transaction_id)}`;
+    const limits = within(REQUEST_LIMIT_MS, signal);
+    return sentSchema.parse(await this.#http.authedRequest(Method.Put, path, undefined, {}, limits)).event_id;
+  }
+
+  /** Sends a request of the crypto library; request and response are JSON. */
   async cryptoRequest(method: "POST" | "PUT", path: string, body: string, signal: AbortSignal): Promise<string> {
     const verb = method === "PUT" ? Method.Put : Method.Post;
     const limits = within(REQUEST_LIMIT_MS, signal);
     return JSON.stringify(await this.#http.authedRequest(verb, path, undefined, JSON.parse(body), limits));
   }
 
-  /** Those who are to read what is said in a room: who is in it, and who is invited. */
+  /** Any other request with a JSON response; null for M_NOT_FOUND. */
+  async requestOrNull(
+    method: "GET" | "POST" | "PUT",
+    path: string,
+    body: object | undefined,
+    signal: AbortSignal,
+  ): Promise<unknown> {
+    try {
+      const verb = { GET: Method.Get, POST: Method.Post, PUT: Method.Put }[method] as Method.Put;
+      const limits = within(REQUEST_LIMIT_MS, signal);
+      return await this.#http.authedRequest(verb, path, undefined, body, limits);
+    } catch (error) {
+      if (error instanceof MatrixError && error.errcode === "M_NOT_FOUND") return null;
+      throw error;
+    }
+  }
+
+  /** Publishes the keys of a cross-signing identity. A homeserver may require the password. */
+  async uploadIdentity(
+    body: string,
+    { user_id, password }: { user_id: string; password: string | undefined },
+    signal: AbortSignal,
+  ): Promise<void> {
+    const path = "/keys/device_signing/upload";
+    try {
+      await this.cryptoRequest("POST", path, body, signal);
+    } catch (error) {
+      const session = error instanceof MatrixError && error.httpStatus === 401 ? error.data["session"] : undefined;
+      if (session === undefined || password === undefined) throw error;
+      const auth = { type: "m.login.password", identifier: { type: "m.id.user", user: user_id }, password, session };
+      await this.cryptoRequest("POST", path, JSON.stringify({ ...JSON.parse(body), auth }), signal);
+    }
+  }
+
+  /** Who reads what is said in a room: its members and those invited. */
   async members(room_id: string, signal: AbortSignal): Promise<string[]> {
     const limits = within(REQUEST_LIMIT_MS, signal);
     const path = `${room(room_id)}/members`;
@@ -188,11 +237,13 @@ export class Homeserver {
     await this.#http.authedRequest(Method.Put, path, undefined, body, within());
   }
 
-  async join(room_id: string): Promise<void> {
-    await this.#http.authedRequest(Method.Post, `/join/${encodeURIComponent(room_id)}`, undefined, {}, within());
+  /** `via`: homeservers through which to join. */
+  async join(room_id: string, via: string[] = []): Promise<void> {
+    const query = via.length === 0 ? undefined : { via, server_name: via };
+    await this.#http.authedRequest(Method.Post, `/join/${encodeURIComponent(room_id)}`, query, {}, within());
   }
 
-  /** The alias makes it one room, however often it is asked for. */
+  /** The alias makes it one room, however often this is called. */
   async createRoom(name: string, topic: string, invite: string, alias: string): Promise<string> {
     try {
       const body = { preset: "trusted_private_chat", name, topic, invite: [invite], room_alias_name: alias };
@@ -208,13 +259,13 @@ export class Homeserver {
   }
 }
 
-/** The SDK's own limit leaves a timer behind that keeps the process alive; this one does not. */
+/** The SDK's own timeout leaves a timer that keeps the process alive; this one does not. */
 function within(ms = REQUEST_LIMIT_MS, signal?: AbortSignal): { abortSignal: AbortSignal; priority: "auto" } {
   const limit = AbortSignal.timeout(ms);
   return { abortSignal: signal ? AbortSignal.any([limit, signal]) : limit, priority: "auto" };
 }
 
-/** Requests would be logged with what is in them. */
+/** Otherwise requests would be logged with their content. */
 function silent() {
   const logger = {
     trace() {},

@@ -1,17 +1,17 @@
 import type { Logger } from "pino";
+import { Backoff, pause } from "../../../concurrency/backoff.ts";
 import { EverstepError } from "../../../domain/errors.ts";
 import type { MatrixConfig } from "../config.ts";
 import type { KeyValues } from "../state/key-values.ts";
-import { Backoff, pause } from "./backoff.ts";
 import { failureOf } from "./failure.ts";
 import type { Homeserver } from "./homeserver.ts";
 
-/** The device of a token that has none. */
+/** Stands for the device of a token that has none. */
 export const NO_DEVICE = "none";
 
 /**
- * Logs the bot in and answers its device. With a password the device and its token are kept: a homeserver remembers
- * transaction ids by device, and a new one at each start would make repeated messages new ones.
+ * Logs the bot in and returns its device. With a password the device and its token are stored: a homeserver recognizes
+ * transaction ids per device, and with a new device at each start repeated messages would be new ones.
  */
 export class Login {
   readonly #homeserver: Homeserver;
@@ -26,7 +26,7 @@ export class Login {
     this.#log = log;
   }
 
-  /** Waits for a homeserver that is away. Throws where it says no. */
+  /** Waits for a homeserver that is away. Throws if it refuses. */
   async open(signal: AbortSignal): Promise<string> {
     const backoff = new Backoff(100, 2000);
     for (;;) {
@@ -44,7 +44,7 @@ export class Login {
     }
   }
 
-  /** A token that the homeserver forgot: a password makes another for the same device. */
+  /** Replaces a token that the homeserver forgot, by password and for the same device. */
   async renew(signal: AbortSignal): Promise<void> {
     if (this.#config.MATRIX_PASSWORD === undefined) throw this.#refused(null);
     this.#keyValues.clear("access_token");

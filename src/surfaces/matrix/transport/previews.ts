@@ -1,12 +1,12 @@
 import type { MessageContent } from "../outgoing/content.ts";
 
-/** How far an answer is: an edit of the message that was sent under this transaction id. */
+/** The progress of an answer: an edit of the message sent under this transaction id. */
 export type Preview = {
   room_id: string;
   transaction_id: string;
-  /** Whether there is more than was shown last. */
+  /** Whether there is more text than was shown last. */
   isNew: () => boolean;
-  /** What to show when its turn has come. */
+  /** The content to show. */
   content: () => MessageContent;
 };
 
@@ -16,8 +16,8 @@ const LONGEST_INTERVAL_MS = 5000;
 const LONGEST_WHEN_LIMITED_MS = 30_000;
 
 /**
- * When to show how far answers are. Each edit counts against the homeserver's limit as a message does, so they become
- * rarer the longer an answer takes, and much rarer once the homeserver complained.
+ * Schedules previews of answers. Each edit counts towards the homeserver's rate limit like a message, so previews become
+ * rarer the longer an answer takes, and much rarer once the homeserver has complained.
  */
 export class Previews {
   readonly #offered = new Map<string, Preview>();
@@ -26,7 +26,7 @@ export class Previews {
   #lastAt = 0;
 
   offer(preview: Preview): void {
-    // A room begins to show an answer: the pace begins anew.
+    // The first preview resets the pace.
     if (this.#offered.size === 0) this.#interval_ms = FIRST_INTERVAL_MS;
     if (!this.#offered.has(preview.room_id)) this.#lastAt = Date.now();
     this.#offered.set(preview.room_id, preview);
@@ -36,14 +36,14 @@ export class Previews {
     this.#offered.delete(room_id);
   }
 
-  /** One to show now, or the milliseconds until then, or none. */
+  /** A preview to show now, or the milliseconds until the next, or none. */
   due(busyRooms: ReadonlySet<string>): Preview | number | "none" {
     const [next] = [...this.#offered.values()].filter(({ room_id, isNew }) => !busyRooms.has(room_id) && isNew());
     if (!next) return "none";
     const wait_ms = this.#lastAt + this.#interval_ms - Date.now();
     if (wait_ms > 0) return wait_ms;
     this.#lastAt = Date.now();
-    // The others get their turn.
+    // Move it behind the others.
     this.#offered.delete(next.room_id);
     this.#offered.set(next.room_id, next);
     return next;

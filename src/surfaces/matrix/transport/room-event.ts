@@ -1,12 +1,12 @@
 import { z } from "zod";
 
-/** What anybody in a room can put there; each reader takes out what it knows. */
+/** Anybody in a room can put anything there; each reader takes what it knows. */
 const contentSchema = z.record(z.string(), z.unknown());
 
-/** An event of a room as the homeserver tells it, with the room that it is in. */
+/** A room event from the homeserver, with its room. */
 export const roomEventSchema = z.object({
   event_id: z.string(),
-  /** In a sync the room is told around its events. */
+  /** In a sync the room is given outside of its events. */
   room_id: z.string().default(""),
   type: z.string(),
   sender: z.string(),
@@ -14,7 +14,11 @@ export const roomEventSchema = z.object({
   content: contentSchema,
   state_key: z.string().exactOptional(),
   unsigned: z
-    .object({ prev_content: z.object({ membership: z.string().exactOptional() }).exactOptional().catch({}) })
+    .object({
+      prev_content: z.object({ membership: z.string().exactOptional() }).exactOptional().catch({}),
+      /** Under which this device sent the event. */
+      transaction_id: z.string().optional().catch(undefined),
+    })
     .exactOptional()
     .catch({}),
 });
@@ -28,7 +32,7 @@ export const strippedEventSchema = z.object({
   content: contentSchema,
 });
 
-/** A list from which what has another shape is left out: one such event must not hold back the others. */
+/** A list without the entries of any other shape: one bad event must not hold back the others. */
 export const listOf = <Shape>(schema: z.ZodType<Shape>) =>
   z.array(z.unknown()).transform((items) =>
     items.flatMap((item) => {

@@ -1,4 +1,5 @@
 import type { Logger } from "pino";
+import { pause } from "../../../concurrency/backoff.ts";
 import { catalogue, LANGUAGES } from "../catalogue/catalogue.ts";
 import type { Encryption } from "../encryption/encryption.ts";
 import { asEdit, contentOf, type MessageContent } from "../outgoing/content.ts";
@@ -6,7 +7,6 @@ import { reasonOf } from "../outgoing/plain-notice.ts";
 import type { BotState } from "../state/bot-state.ts";
 import type { OutboxRow } from "../state/outbox.ts";
 import { isStateFault } from "../state/state-fault.ts";
-import { pause } from "./backoff.ts";
 import { failureOf } from "./failure.ts";
 import type { Homeserver, WireMessage } from "./homeserver.ts";
 import { type Preview, Previews } from "./previews.ts";
@@ -14,9 +14,11 @@ import { type Preview, Previews } from "./previews.ts";
 const MOST_IN_FLIGHT = 6;
 const FIRST_RETRY_MS = 200;
 const LONGEST_RETRY_MS = 2000;
-/** A message that the homeserver itself breaks on is tried this often; one that it cannot be reached for, until it can. */
+/** Attempts for a message on which the homeserver fails. If the homeserver is away, attempts are not limited. */
 const MOST_BROKEN_TRIES = 8;
-/** One that does not get through while the homeserver answers otherwise is tried this often, in about a quarter of an hour. */
+/** Attempts for a message that its room refuses, in about five seconds. */
+const MOST_REFUSALS = 6;
+/** Attempts for a message that does not get through while the homeserver answers otherwise, in about a quarter of an hour. */
 const STUCK: StuckLimits = { most_tries: 30, longest_wait_ms: 30_000 };
 
 /** What the bot says in rooms that it cannot read. */
@@ -29,24 +31,25 @@ type StuckLimits = { most_tries: number; longest_wait_ms: number };
 export type SenderOptions = {
   homeserver: Homeserver;
   state: BotState;
-  /** Null where the bot does not encrypt. */
+  /** Null if the bot does not encrypt. */
   encryption: Encryption | null;
   log: Logger;
-  /** What to say in a room where a message was refused for what is in it. */
+  /** What to say in a room where a message was refused because of its content. */
   undeliverable: MessageContent;
   stuck?: StuckLimits;
 };
 
 /**
- * Sends what is in the outbox, in each room in its order, one at a time; rooms do not wait for each other.
+ * Sends the outbox: in each room in order, one message at a time; rooms do not wait for each other.
  *
- * N1  A row leaves the outbox when the homeserver took it, or when it never will.
- * N2  When the homeserver limits the bot, everything waits as long as it says, and answers go before previews.
- * N3  A room whose message fails keeps no other room waiting, and a message that fails for its own reason keeps its room waiting
- *     for a while only: then it is given up, and the room is told.
- * N4  A message to an encrypted room is encrypted once, and its ciphertext is kept before the first try. The same one is sent again.
- * N5  A bot that does not encrypt says nothing in an encrypted room but that: what was asked there before, when it did, is not
- *     answered for all servers to read.
+ * MATRIX-SENDER-1  A row leaves the outbox when the homeserver has accepted it, or never will.
+ * MATRIX-SENDER-2  When the homeserver rate-limits the bot, everything waits as long as it says, and answers go before previews.
+ * MATRIX-SENDER-3  A failing message delays no other room, and a message that fails for its own reason delays its room
+ *                  only for a while: then it is given up, and the room is told.
+ * MATRIX-SENDER-4  A message to an encrypted room is encrypted once, and its ciphertext is stored before the first attempt; retries send the same.
+ * MATRIX-SENDER-5  A bot with encryption off says nothing else in an encrypted room: questions asked there while it was on are not
+ *                  answered in the clear.
+ * MATRIX-SENDER-6  What an upgraded room refuses goes to its replacement: the refusal proves that it was not sent.
  */
 export class Sender {
   readonly #options: SenderOptions;
@@ -58,9 +61,9 @@ export class Sender {
   #wake = () => {};
   #running: Promise<void> | undefined;
   #limitedUntil = 0;
-  /** N3: when a room whose last message failed may be tried again. */
+  /** MATRIX-SENDER-3: when a room may be tried again after a failure. */
   readonly #notBefore = new Map<string, number>();
-  /** How often in a row the homeserver could not be reached. */
+  /** Consecutive failures to reach the homeserver. */
   #failures = 0;
 
   constructor(options: SenderOptions) {
@@ -83,12 +86,12 @@ export class Sender {
     this.#wake();
   }
 
-  /** Called whenever a row was sent or given up. */
+  /** The listener is called whenever a row was sent or given up. */
   onSettled(listener: () => void): void {
     this.#listeners.add(listener);
   }
 
-  /** Shows how far an answer is, when there is room for it. It is not kept: only the last one counts, and the answer itself comes after it. */
+  /** Shows the progress of an answer when the rate limit allows. It is not stored: only the latest counts, and the answer itself follows. */
   preview(preview: Preview): void {
     this.#previews.offer(preview);
     this.#wake();
@@ -114,7 +117,7 @@ export class Sender {
     }
   }
 
-  /** Starts what can be started. Answers the milliseconds until there may be more to do; null: not before it is woken. */
+  /** Starts what can be started. Returns the milliseconds until there may be more to do; null: not before it is woken. */
   #launch(): number | null {
     const limited_ms = this.#limitedUntil - Date.now();
     if (limited_ms > 0) return limited_ms;
@@ -127,7 +130,7 @@ export class Sender {
       else if (!this.#busyRooms.has(row.room_id)) this.#fly(row.room_id, () => this.#send(row));
     }
     const wait_ms = waiting.length === 0 ? null : Math.min(...waiting);
-    // N2
+    // MATRIX-SENDER-2
     const isPreviewFree = waiting.length === heads.length && this.#failures === 0;
     const preview = isPreviewFree ? this.#previews.due(this.#busyRooms) : "none";
     if (preview === "none") return wait_ms;
@@ -152,7 +155,7 @@ export class Sender {
   }
 
   async #send(row: OutboxRow): Promise<void> {
-    const { state, homeserver } = this.#options;
+    const { state } = this.#options;
     const { transaction_id, room_id } = row;
     if (row.ciphertext === null && this.#wouldBeReadable(room_id, row.content)) {
       state.transaction(() =>
@@ -161,12 +164,15 @@ export class Sender {
       for (const listener of this.#listeners) listener();
       return;
     }
-    // A preview that was never tried can be taken back, so the first try is written down.
+    // A preview that was never tried can be taken back, so the first attempt is recorded.
     if (row.rank === "preview" && row.attempts === 0) state.transaction(() => state.outbox.tried(transaction_id));
     try {
-      const message = await this.#messageOf(row);
-      const event_id = await homeserver.send(room_id, transaction_id, message, this.#stopping.signal);
-      state.transaction(() => state.outbox.sent(transaction_id, event_id));
+      const event_id = await (row.kind === "message" ? this.#sendMessage(row) : this.#sendAbout(row));
+      state.transaction(() =>
+        event_id === null
+          ? state.outbox.failed(transaction_id, "what it is about was not sent")
+          : state.outbox.sent(transaction_id, event_id),
+      );
       this.#failures = 0;
       this.#notBefore.delete(room_id);
     } catch (error) {
@@ -175,7 +181,24 @@ export class Sender {
     for (const listener of this.#listeners) listener();
   }
 
-  /** N4 */
+  async #sendMessage(row: OutboxRow): Promise<string> {
+    const message = await this.#messageOf(row);
+    return this.#options.homeserver.send(row.room_id, row.transaction_id, message, this.#stopping.signal);
+  }
+
+  /** A reaction, which clients do not encrypt either, or a redaction. Null if its target does not exist. */
+  async #sendAbout({ kind, room_id, transaction_id, target, content }: OutboxRow): Promise<string | null> {
+    const { homeserver, state } = this.#options;
+    const { signal } = this.#stopping;
+    const event_id = target?.startsWith("$") ? target : (state.outbox.find(target ?? "")?.event_id ?? null);
+    if (event_id === null) return null;
+    if (kind === "redaction") return homeserver.redact(room_id, transaction_id, event_id, signal);
+    const relation = { rel_type: "m.annotation", event_id, key: content.body };
+    const reaction = { type: "m.reaction", content: { "m.relates_to": relation } } as const;
+    return homeserver.send(room_id, transaction_id, reaction, signal);
+  }
+
+  /** MATRIX-SENDER-4 */
   async #messageOf(row: OutboxRow): Promise<WireMessage> {
     const { state } = this.#options;
     const { transaction_id, room_id, ciphertext } = row;
@@ -189,7 +212,7 @@ export class Sender {
     return encryptedMessage(await encryption.encrypt(room_id, content, keep, this.#stopping.signal));
   }
 
-  /** N5 */
+  /** MATRIX-SENDER-5 */
   #wouldBeReadable(room_id: string, { body }: MessageContent): boolean {
     const { encryption, state } = this.#options;
     return encryption === null && !REFUSALS.has(body) && state.encrypted_rooms.has(room_id);
@@ -203,7 +226,7 @@ export class Sender {
   async #failed(row: OutboxRow, error: unknown): Promise<void> {
     const { state, log, undeliverable, stuck: { most_tries, longest_wait_ms } = STUCK } = this.#options;
     if (this.#stopping.signal.aborted) return;
-    // Nothing is wrong with the message.
+    // The message is not at fault.
     if (isStateFault(error)) throw error;
     const failure = failureOf(error);
     const { transaction_id, room_id } = row;
@@ -215,7 +238,7 @@ export class Sender {
       case "away":
       case "unauthorized": {
         log.warn({ room_id, failure }, "a message waits for the homeserver");
-        // N3: only what the homeserver could have taken counts.
+        // MATRIX-SENDER-3: only attempts that the homeserver could have accepted count.
         if (failure.kind === "unauthorized" || !(await this.#isThere()))
           return this.#waitFor(room_id, retryMs(this.#failures++));
         const attempts = state.transaction(() => state.outbox.tried(transaction_id));
@@ -227,8 +250,16 @@ export class Sender {
         if (attempts < MOST_BROKEN_TRIES) return this.#waitFor(room_id, retryMs(attempts));
         break;
       }
-      case "refused":
+      case "refused": {
+        if (failure.is_about_content || row.kind !== "message") break;
+        // MATRIX-SENDER-6
+        const replacement = state.room_upgrades.replacementOf(room_id);
+        if (replacement !== null) return state.transaction(() => state.outbox.move(transaction_id, replacement));
+        // The next sync may announce the replacement room, and joining it takes a moment.
+        const attempts = state.transaction(() => state.outbox.tried(transaction_id));
+        if (attempts < MOST_REFUSALS) return this.#waitFor(room_id, retryMs(attempts));
         break;
+      }
       default:
         failure satisfies never;
     }
@@ -236,8 +267,8 @@ export class Sender {
     this.#notBefore.delete(room_id);
     state.transaction(() => {
       state.outbox.failed(transaction_id, reasonOf(error));
-      // Not where the room itself is closed to the bot, and not for ever.
-      const isAboutContent = failure.kind !== "refused" || failure.is_about_content;
+      // Not if the room itself is closed to the bot, and not for ever.
+      const isAboutContent = row.kind === "message" && (failure.kind !== "refused" || failure.is_about_content);
       if (isAboutContent && row.content.body !== undeliverable.body) state.outbox.add(room_id, undeliverable);
     });
     for (const listener of this.#listeners) listener();

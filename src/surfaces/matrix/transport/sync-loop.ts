@@ -1,11 +1,13 @@
 import type { Logger } from "pino";
+import { z } from "zod";
+import { Backoff, pause } from "../../../concurrency/backoff.ts";
+import type { RoomUpgrade } from "../state/room-upgrades.ts";
 import { fillGap, sinceOwnJoin } from "./backfill.ts";
-import { Backoff, pause } from "./backoff.ts";
 import { failureOf } from "./failure.ts";
 import type { CryptoChanges, Homeserver, StrippedEvent, SyncResponse } from "./homeserver.ts";
 import type { RoomEvent } from "./room-event.ts";
 
-/** Short, so that an outage of seconds costs not much more than it lasted. */
+/** Short, so that an outage of seconds does not last much longer for the bot. */
 const FIRST_WAIT_MS = 100;
 const LONGEST_WAIT_MS = 2000;
 const MOST_REFUSALS = 5;
@@ -13,22 +15,23 @@ const LONGEST_FAILING_MS = 10 * 60_000;
 
 export type Invite = { room_id: string; user_id: string; is_encrypted: boolean };
 
-/** What one sync told, with everything that it left out. */
+/** The result of one sync, completed with what it left out. */
 export type SyncResult = {
   since: string;
   events: RoomEvent[];
   encrypted_room_ids: string[];
-  /** Rooms of which not everything could be had. */
+  /** Rooms whose missed events could not be fetched. */
   missed_room_ids: string[];
   invites: Invite[];
-  /** Rooms where somebody may have come or gone. */
+  upgrades: RoomUpgrade[];
+  /** Rooms where somebody may have joined or left. */
   changed_member_room_ids: string[];
   crypto: CryptoChanges;
 };
 
 export type SyncListener = {
   since(): string | null;
-  /** Y1: journals the events together with the place in the stream, before anything is done about them. */
+  /** MATRIX-SYNC-1: stores the events together with the position in the stream, before anything is done about them. */
   synced(result: SyncResult): Promise<void>;
   invited(invites: Invite[]): void;
   unauthorized(): Promise<void>;
@@ -37,10 +40,10 @@ export type SyncListener = {
 /**
  * Follows the homeserver's stream.
  *
- * Y1  The place in the stream moves only together with the events before it.
- * Y2  What a sync leaves out (`limited`) is fetched before the place moves.
- * Y3  Nothing before the bot's own join counts, and nothing of the past at its very first start.
- * Y4  One room whose past cannot be had does not keep the others waiting for good: its people are told.
+ * MATRIX-SYNC-1  The position in the stream advances only together with the events before it.
+ * MATRIX-SYNC-2  What a sync leaves out (`limited`) is fetched before the position advances.
+ * MATRIX-SYNC-3  Events before the bot joined a room, or before its very first start, are ignored.
+ * MATRIX-SYNC-4  A room whose missed events cannot be fetched does not block the others for good: it is told.
  */
 export class SyncLoop {
   readonly #homeserver: Homeserver;
@@ -78,12 +81,12 @@ export class SyncLoop {
           await this.#begin(signal);
           continue;
         }
-        // The first one does not wait for news, so that it is known at once that the stream is followed.
+        // The first sync does not wait for news, so that the bot knows at once that it follows the stream.
         const result = await this.#read(await this.#homeserver.sync(since, follows, signal), since, signal);
         await this.#listener.synced(result);
         this.#listener.invited(result.invites);
         backoff.reset();
-        // Invites that were left open are listed only by a sync from nowhere.
+        // Only a sync without a position lists invites that were left open.
         if (!follows) this.#listener.invited(this.#invitesOf(await this.#homeserver.sync(null, false, signal)));
         follows = true;
       } catch (error) {
@@ -97,7 +100,7 @@ export class SyncLoop {
     }
   }
 
-  /** Y3: at the very first start only the place in the stream is taken, and which rooms are encrypted. */
+  /** MATRIX-SYNC-3: the very first start only records the position in the stream and which rooms are encrypted. */
   async #begin(signal: AbortSignal): Promise<void> {
     const response = await this.#homeserver.sync(null, false, signal);
     await this.#listener.synced({
@@ -106,6 +109,7 @@ export class SyncLoop {
       encrypted_room_ids: encryptedRooms(response),
       missed_room_ids: [],
       invites: [],
+      upgrades: [],
       changed_member_room_ids: [],
       crypto: response,
     });
@@ -117,7 +121,7 @@ export class SyncLoop {
     for (const [room_id, { timeline }] of Object.entries(response.rooms?.join ?? {})) {
       const recent = (timeline?.events ?? []).map((event) => ({ ...event, room_id }));
       const { after, hasJoin } = sinceOwnJoin(recent, this.#user_id);
-      // Y2
+      // MATRIX-SYNC-2
       const isGap = timeline?.limited === true && timeline.prev_batch !== undefined && !hasJoin;
       const missed = isGap ? await this.#missed(room_id, timeline.prev_batch as string, since, signal) : [];
       if (missed === null) missed_room_ids.push(room_id);
@@ -129,12 +133,13 @@ export class SyncLoop {
       events: inOrderOfTime(events),
       encrypted_room_ids: encryptedRooms(response),
       invites: this.#invitesOf(response),
+      upgrades: upgradesOf(response),
       changed_member_room_ids: roomsWithChangedMembers(response),
       crypto: response,
     };
   }
 
-  /** What a sync left out of a room. Null where the homeserver refuses to tell it, or fails at it again and again. */
+  /** The events that a sync left out of a room. Null if the homeserver refuses them or keeps failing. */
   async #missed(room_id: string, from: string, to: string, signal: AbortSignal): Promise<RoomEvent[] | null> {
     try {
       const missed = await fillGap(this.#homeserver, room_id, from, to, this.#user_id, signal);
@@ -145,7 +150,7 @@ export class SyncLoop {
       if (failure.kind !== "refused" && failure.kind !== "broken") throw error;
       const { times, since } = this.#gapFailures.get(room_id) ?? { times: 0, since: Date.now() };
       this.#gapFailures.set(room_id, { times: times + 1, since });
-      // A homeserver that fails may be itself again soon; one that says no will say it again.
+      // A failing homeserver may recover; a refusal will be repeated.
       const isTried = failure.kind === "refused" ? times + 1 >= MOST_REFUSALS : Date.now() - since > LONGEST_FAILING_MS;
       if (!isTried) throw error;
       this.#gapFailures.delete(room_id);
@@ -165,7 +170,7 @@ export class SyncLoop {
   }
 }
 
-/** Rooms are told in no order. Their events are mixed by time, and each room's keep their own order. */
+/** A sync lists rooms in no order. Merges their events by time; each room's events keep their order. */
 function inOrderOfTime(events: RoomEvent[]): RoomEvent[] {
   const latest = new Map<string, number>();
   const timed = events.map((event) => {
@@ -182,6 +187,18 @@ function encryptedRooms(response: SyncResponse): string[] {
       [...(state?.events ?? []), ...(timeline?.events ?? [])].some(({ type }) => type === "m.room.encryption"),
     )
     .map(([room_id]) => room_id);
+}
+
+const tombstoneSchema = z.object({ replacement_room: z.string().min(1) });
+
+function upgradesOf(response: SyncResponse): RoomUpgrade[] {
+  return Object.entries(response.rooms?.join ?? {}).flatMap(([room_id, { state, timeline }]) =>
+    [...(state?.events ?? []), ...(timeline?.events ?? [])].flatMap(({ type, state_key, sender, content }) => {
+      if (type !== "m.room.tombstone" || state_key !== "") return [];
+      const tombstone = tombstoneSchema.safeParse(content);
+      return tombstone.success ? [{ room_id, replacement: tombstone.data.replacement_room, user_id: sender }] : [];
+    }),
+  );
 }
 
 function roomsWithChangedMembers(response: SyncResponse): string[] {

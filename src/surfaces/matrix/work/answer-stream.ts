@@ -4,14 +4,14 @@ import { splitContent } from "../outgoing/split-content.ts";
 import type { AgentJob } from "../state/jobs.ts";
 import type { WorkContext } from "./work-context.ts";
 
-/** An answer shorter than this many milliseconds is shown once, whole. */
+/** An answer that takes less than this many milliseconds is shown once, whole. */
 const FIRST_PREVIEW_MS = 1000;
-/** A person needs not see that an answer comes which is there in a moment: each change of it costs everyone in the room a round. */
+/** No typing notice for an answer that is there in a moment: each one reaches everybody in the room. */
 const FIRST_TYPING_MS = 300;
 const TYPING_MS = 30_000;
 const TYPING_AGAIN_MS = 20_000;
 
-/** Shows an answer in its room while it is written: one message, edited as it grows, and the whole at the end. */
+/** Shows an answer while it is written: one message, edited as it grows, with the whole text at the end. */
 export class AnswerStream implements Disposable {
   readonly #context: WorkContext;
   readonly #job: AgentJob;
@@ -20,7 +20,7 @@ export class AnswerStream implements Disposable {
   #preview: string | null;
   #text = "";
   #shown = "";
-  /** Whether it is time to show what there is. */
+  /** Whether it is time to show the text so far. */
   #isDue = false;
   #isTyping = false;
 
@@ -42,20 +42,20 @@ export class AnswerStream implements Disposable {
     if (this.#isDue) this.#begin();
   }
 
-  /** Begins anew, as the agent does. */
+  /** Starts over, as the agent does. */
   restart(): void {
     this.#text = "";
   }
 
-  /** The whole answer, in place of what was shown of it. Called inside the transaction that ends the job. */
+  /** Replaces the preview by the whole answer. Called inside the transaction that ends the job. */
   conclude(text: string, is_notice: boolean): void {
     const { outbox } = this.#context.state;
-    const { room_id, event_id } = this.#job;
+    const { room_id, event_id, thread } = this.#job;
     this.#context.sender.forgetPreview(room_id);
     const edits = this.#preview === null || outbox.takeBack(this.#preview) ? null : this.#preview;
     const contents = splitContent(text, { is_notice, reply_to: event_id });
     for (const [index, content] of contents.entries())
-      outbox.add(room_id, content, { edits: index === 0 ? edits : null });
+      outbox.add(room_id, content, { edits: index === 0 ? edits : null, thread });
   }
 
   [Symbol.dispose](): void {
@@ -65,7 +65,7 @@ export class AnswerStream implements Disposable {
     if (this.#isTyping) this.#typing(0);
   }
 
-  /** A preview that fails costs no more than itself: the answer comes at the end. */
+  /** A failed preview does no harm: the answer comes at the end. */
   #beginInTime(): void {
     try {
       this.#begin();
@@ -76,14 +76,14 @@ export class AnswerStream implements Disposable {
 
   #begin(): void {
     const { state, sender } = this.#context;
-    // Nothing to show yet: the first words will be shown as soon as they come.
+    // Nothing to show yet: the first words will be shown as soon as they arrive.
     this.#isDue = true;
     if (this.#text.trim() === "") return;
     if (this.#preview !== null) return this.#show();
     const content = this.#content();
-    const { room_id, position } = this.#job;
+    const { room_id, position, thread } = this.#job;
     this.#preview = state.transaction(() => {
-      const preview = state.outbox.add(room_id, content, { rank: "preview" });
+      const preview = state.outbox.add(room_id, content, { rank: "preview", thread });
       state.jobs.setPreview(position, preview);
       return preview;
     });
@@ -116,7 +116,7 @@ export class AnswerStream implements Disposable {
 
   #typing(ms: number): void {
     const { homeserver, user_id, log } = this.#context;
-    // It only helps; nothing waits for it.
+    // A typing notice is optional; nothing waits for it.
     homeserver.typing(this.#job.room_id, user_id, ms).catch((error: unknown) => log.debug({ err: error }, "typing"));
   }
 }

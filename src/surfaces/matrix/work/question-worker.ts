@@ -1,18 +1,18 @@
 import { addPrompt, loadPrompt, savePrompt } from "../../../agent-api/context-prompts.ts";
+import { pause } from "../../../concurrency/backoff.ts";
 import { AgentFailedError, AgentLostError } from "../platform/platform-client.ts";
 import { type AgentJob, type AgentTask, isAgentJob, requestIdOf } from "../state/jobs.ts";
 import { isStateFault } from "../state/state-fault.ts";
-import { pause } from "../transport/backoff.ts";
 import { AnswerStream } from "./answer-stream.ts";
 import { finish, setAside, type WorkContext, wordsFor } from "./work-context.ts";
 
 const PENDING_CHECK_MS = 500;
 const FAILED_PAUSE_MS = 1000;
 const MOST_FAILURES = 3;
-/** A bot may be ended for other reasons while it waits for an answer. */
+/** A bot may be stopped for other reasons while it waits for an answer. */
 const MOST_RESTARTS = 20;
 
-/** Why a question is left before its answer: a person cut it short, or the bot ends. */
+/** Why a question is left before its answer: a person stopped it, or the bot stops. */
 type Left = { kind: "stopped" } | { kind: "ending" };
 type Answer =
   | { kind: "answered"; text: string; tokens_used: number }
@@ -20,20 +20,20 @@ type Answer =
   | { kind: "stopped" };
 
 /**
- * Asks the agent what people asked, one question after the other, in the order they came.
+ * Passes people's questions to the agent, one at a time, in the order they arrived.
  *
- * L1  A question ends in the same transaction as its answer is written down.
- * L2  One that may have been asked before, by a bot that died or over a connection that was lost, is first looked up; only
- *     what never arrived is asked again. So nothing has to be on disk before a question is asked.
- * L3  A question that fails for a reason of its own, or that the bot does not outlive, is set aside, so that the next are asked.
+ * MATRIX-QUESTIONS-1  A question ends in the transaction that stores its answer.
+ * MATRIX-QUESTIONS-2  A question that may have been asked before, by a bot that died or over a lost connection, is looked up first; only
+ *                     one that never arrived is asked again. So nothing has to be on disk before a question is asked.
+ * MATRIX-QUESTIONS-3  A question that fails for its own reason, or that crashes the bot, is set aside, so that the next ones are asked.
  */
 export class QuestionWorker {
   readonly #context: WorkContext;
   readonly #stopping = new AbortController();
   readonly #onDone: () => void;
-  /** Jobs up to this one were left by an earlier life of the bot. */
+  /** Jobs up to this one were left by an earlier run of the bot. */
   readonly #inherited: number;
-  /** Jobs that were begun in this one and are not done. */
+  /** Jobs begun in this run and not done. */
   readonly #tried = new Set<number>();
   #wake = () => {};
   #running: Promise<void> | undefined;
@@ -64,9 +64,9 @@ export class QuestionWorker {
     this.#wake();
   }
 
-  /** Cuts the answer in flight in a room short. False where there is none. */
-  interrupt(room_id: string): boolean {
-    if (this.#current?.job.room_id !== room_id) return false;
+  /** Stops the answer in flight in a room, or in a thread with its own chat. False if there is none. */
+  interrupt({ room_id, chat }: Pick<AgentJob, "room_id" | "chat">): boolean {
+    if (this.#current?.job.room_id !== room_id || this.#current.job.chat !== chat) return false;
     this.#current.left.resolve({ kind: "stopped" });
     return true;
   }
@@ -88,16 +88,16 @@ export class QuestionWorker {
     this.#current = { job, left };
     const leaving = new AbortController();
     try {
-      // L3
+      // MATRIX-QUESTIONS-3
       if (job.restarts > MOST_RESTARTS) return setAside(this.#context, job, new Error("the bot ended each time"));
       await Promise.race([this.#context.platform.ready(leaving.signal), left.promise]);
       if (this.#stopping.signal.aborted) return;
       using stream = new AnswerStream(this.#context, job);
       const answer = await Promise.race([this.#answer(job, stream, leaving.signal), left.promise]);
       leaving.abort();
-      // A bot that ends leaves the question begun: the next one looks it up.
+      // A stopping bot leaves the question begun: the next run looks it up.
       if (answer.kind === "ending") return;
-      if (answer.kind === "stopped") await this.#context.platform.stop().catch(() => {});
+      if (answer.kind === "stopped") await this.#context.platform.stop(job.chat).catch(() => {});
       this.#conclude(job, stream, answer);
       this.#tried.delete(job.position);
     } catch (error) {
@@ -109,7 +109,7 @@ export class QuestionWorker {
     }
   }
 
-  /** L3 */
+  /** MATRIX-QUESTIONS-3 */
   async #failed(job: AgentJob, error: unknown): Promise<void> {
     const { state, log } = this.#context;
     log.error({ err: error, event_id: job.event_id }, "a question could not be answered");
@@ -135,8 +135,8 @@ export class QuestionWorker {
       await platform.ready(signal);
       if (signal.aborted) return { kind: "ending" };
       if (mayBeKnown) {
-        // L2
-        const found = await platform.recover({ request_id, session_id: session_id ?? platform.session_id });
+        // MATRIX-QUESTIONS-2
+        const found = await platform.recover({ request_id, session_id: session_id ?? job.chat ?? platform.session_id });
         if (found.kind === "answered" || found.kind === "failed") return found;
         if (found.kind === "pending") {
           await pause(PENDING_CHECK_MS, signal);
@@ -144,13 +144,13 @@ export class QuestionWorker {
         }
       }
       if (signal.aborted) return { kind: "ending" };
-      session_id = platform.session_id;
+      session_id = job.chat ?? platform.session_id;
       mayBeKnown = true;
       stream.restart();
       try {
-        const answer = platform.ask(text, request_id, () => stream.restart());
+        const answer = platform.ask(text, request_id, () => stream.restart(), job.chat);
         const first = answer.next();
-        // It is awaited below, unless the write before that fails.
+        // Awaited below, unless the write before that fails.
         first.catch(() => {});
         // While the agent thinks.
         this.#begin(job, session_id);
@@ -172,7 +172,7 @@ export class QuestionWorker {
   #begin(job: AgentJob, session_id: string | null): void {
     const { state } = this.#context;
     state.transaction(() => {
-      // That it waits needs not be said any more.
+      // The notice that it is queued is no longer needed.
       if (job.notice !== null) state.outbox.takeBack(job.notice);
       state.jobs.begin(job.position, session_id);
     });
@@ -182,20 +182,21 @@ export class QuestionWorker {
     const { state } = this.#context;
     const say = wordsFor(this.#context, job);
     const { task } = job;
+    const chat = state.chat(job.chat);
     finish(this.#context, job, null, () => {
       if (answer.kind === "answered") {
-        state.chat.belongTo(this.#context.platform.session_id);
-        state.chat.answered(answer.tokens_used);
+        chat.belongTo(job.chat ?? this.#context.platform.session_id);
+        chat.answered(answer.tokens_used);
       }
       if (task.kind === "ask") return this.#concludeAsk(job, stream, answer);
       const reason = answer.kind === "answered" ? answer.text : answer.kind === "failed" ? answer.reason : say.stopped;
       const isDone = answer.kind === "answered" && answer.text.includes(confirmationOf(task));
       if (task.kind === "load") {
-        if (isDone) state.chat.loaded(task.name, task.adds ?? false);
+        if (isDone) chat.loaded(task.name, task.adds ?? false);
         return stream.conclude(isDone ? say.loaded(task.name) : say.load_failed(task.name, reason), true);
       }
       if (isDone) {
-        state.chat.saved(task.name);
+        chat.saved(task.name);
         state.saves.record(job.user_id, task.name, new Date().toISOString());
         if (task.then_reset) state.jobs.add(job, { kind: "reset" });
         return stream.conclude(say.saved(task.name), true);

@@ -8,7 +8,7 @@ import type { Job } from "../state/jobs.ts";
 import type { Homeserver } from "../transport/homeserver.ts";
 import type { Sender } from "../transport/sender.ts";
 
-/** What jobs are done with. */
+/** What jobs work with. */
 export type WorkContext = {
   state: BotState;
   platform: PlatformClient;
@@ -21,7 +21,7 @@ export type WorkContext = {
 export const wordsFor = ({ state }: WorkContext, { user_id }: Pick<Job, "user_id">): Catalogue =>
   catalogue(state.people.settings(user_id).language);
 
-/** Ends a job that cannot be done, so that the next ones can: its room is told, and the reason is kept. */
+/** Ends a job that cannot be done, so that the next ones can run: its room is told, and the reason is stored. */
 export function setAside(context: WorkContext, job: Job, error: unknown): void {
   const { state, sender, log } = context;
   const reason = reasonOf(error);
@@ -30,19 +30,21 @@ export function setAside(context: WorkContext, job: Job, error: unknown): void {
     "a job failed several times and was set aside",
   );
   state.transaction(() => {
-    state.outbox.add(job.room_id, plainNotice(wordsFor(context, job).set_aside(reason), job.event_id));
+    const content = plainNotice(wordsFor(context, job).set_aside(reason), job.event_id);
+    state.outbox.add(job.room_id, content, { thread: job.thread });
     state.jobs.setAside(job.position, reason);
   });
   sender.wake();
 }
 
-/** Ends a job: what it brought and what is said about it are one transaction. */
+/** Ends a job: its result and what is said about it are one transaction. */
 export function finish(context: WorkContext, job: Job, text: string | null, also: () => void = () => {}): void {
   const { state, sender } = context;
   state.transaction(() => {
     also();
     if (text !== null)
-      for (const content of splitContent(text, { is_notice: true })) state.outbox.add(job.room_id, content);
+      for (const content of splitContent(text, { is_notice: true }))
+        state.outbox.add(job.room_id, content, { thread: job.thread });
     state.jobs.done(job.position);
   });
   sender.wake();
