@@ -11,18 +11,18 @@ export const isLoopback = (host: string): boolean =>
   host === "::1" ||
   /^127(\.\d{1,3}){3}$/.test(host);
 
-/** Whether two secrets are the same, in a time that tells nothing about either. */
-export function sameSecret(given: string | undefined, expected: string): boolean {
+/** Compares two secrets in constant time. */
+export function sameSecret(candidate: string | undefined, expected: string): boolean {
   const digest = (text: string) => createHash("sha256").update(text).digest();
-  return timingSafeEqual(digest(given ?? ""), digest(expected)) && given !== undefined;
+  return timingSafeEqual(digest(candidate ?? ""), digest(expected)) && candidate !== undefined;
 }
 
 export const bearer = (headers: IncomingHttpHeaders): string | undefined =>
   /^Bearer (.+)$/i.exec(headers.authorization ?? "")?.[1];
 
 /**
- * Without a token the server is for this machine alone: a page on the web that makes the browser call it is told apart by
- * its origin, one that renames itself to a loopback address by the host it asked for.
+ * Without a token the server only serves this machine: a web page that makes the browser call it is recognized by its origin,
+ * one that resolves its own name to a loopback address by the requested host.
  */
 export function isFromThisMachine({ host, origin }: IncomingHttpHeaders): boolean {
   return isOnLoopback(`http://${host ?? ""}`) && (origin === undefined || isOnLoopback(origin));

@@ -6,15 +6,15 @@ import type { Store } from "../store/store.ts";
 
 export type Waiting = { wait_ms: number; signal: AbortSignal };
 
-/** Until when a receipt is waited for: `settled` is that the session has it or refused it, `used` that a step used it. */
+/** How long to wait for a receipt: `settled` until the session has applied or rejected it, `used` until a step has used it. */
 type Stage = "settled" | "used";
 
-/** One that asks rests as well; while it is on its way with an answer its question is still there. */
+/** A session that asks rests as well; while it processes the answer its question is still set. */
 const rests = ({ status }: Session): boolean => status !== "running" && status !== "stopping";
 
 /**
- * What became of an action, once it came to the stage, or when the time is over. A session that is paused or has failed uses
- * nothing, so what it has been given is as far as that gets.
+ * The action once it has reached the stage, or at the timeout. A paused or failed session uses no guidance, so delivery is as
+ * far as it gets there.
  */
 export async function awaitAction(
   { store, events }: { store: Store; events: Events },
@@ -38,7 +38,7 @@ export async function awaitAction(
 
 const isStuck = ({ status }: Session): boolean => status === "paused" || status === "error";
 
-/** The session once it rests with nothing left to use, asks something, or has ended; or when the time is over. */
+/** The session once it rests with nothing left to use, asks something, or has ended; or at the timeout. */
 export async function awaitRest(
   parts: { store: Store; events: Events },
   session_id: string,
@@ -48,15 +48,15 @@ export async function awaitRest(
   for await (const event of followed(parts, session_id, waiting)) {
     if (event !== null && (event.kind !== "session" || !rests(event.session))) continue;
     const session = await store.getSession(session_id);
-    if (!session || (rests(session) && !(await isAboutToGoOn(store, session)))) return session;
+    if (!session || (rests(session) && !(await hasPendingWork(store, session)))) return session;
   }
   return store.getSession(session_id);
 }
 
-const isAboutToGoOn = async (store: Store, { session_id, status }: Session): Promise<boolean> =>
+const hasPendingWork = async (store: Store, { session_id, status }: Session): Promise<boolean> =>
   status === "waiting" && (await store.unusedGuidance(session_id)).count > 0;
 
-/** First null, when it listens, so that whoever looks then misses nothing; then what happens until the time is over. */
+/** Yields null first, once it listens, so that a caller that reads then misses nothing; then events until the timeout. */
 async function* followed(
   { events }: { store: Store; events: Events },
   session_id: string,

@@ -3,17 +3,17 @@ import { ReaderBudget, readerTooSlow } from "../store/follow.ts";
 import { drained, type Reader, SlowReaders } from "./slow-readers.ts";
 
 const HEARTBEAT_MS = 15_000;
-/** Milliseconds that a client gets to read why it is dropped. */
-const GOODBYE_MS = 5000;
+/** How long a client gets to read why it is dropped, in milliseconds. */
+const DROP_GRACE_MS = 5000;
 
-/** One server-sent event. `data` is text without line breaks, such as JSON. */
+/** One server-sent event. `data` is text without newlines, such as JSON. */
 export type ServerSentEvent = { event?: string; data: string; id?: string };
 
 /**
  * The open streams of server-sent events.
  *
- * STREAM-1  A client that is sent something and does not read is dropped, and nothing waits for it without bound: `send` waits
- *           until it has read most of what it was sent, and events that wait meanwhile count towards its budget.
+ * STREAM-1  A client that does not read is dropped, and buffering for it is bounded: `send` waits until it has read most of
+ *           what was sent, and events that wait meanwhile count towards its budget.
  * STREAM-2  Every stream ends with the server.
  */
 export class EventStreams {
@@ -66,14 +66,14 @@ export class EventStream {
       ...headers,
       "content-type": "text/event-stream; charset=utf-8",
       "cache-control": "no-cache, no-transform",
-      // A proxy that gathers what it passes on would hold events back.
+      // A buffering proxy would hold events back.
       "x-accel-buffering": "no",
     });
     response.flushHeaders();
     if (response.destroyed) this.#gone.abort();
   }
 
-  /** Aborts when the client has left, was dropped, or the stream ended. */
+  /** Aborts when the client has left or was dropped, or the stream ended. */
   get gone(): AbortSignal {
     return this.#gone.signal;
   }
@@ -84,12 +84,12 @@ export class EventStream {
     this.#write(encode(event));
   }
 
-  /** Tells how soon to connect again, and from where, before there is an event. */
+  /** Sends the reconnect delay and the cursor, before the first event. */
   begin(id?: string): void {
     this.#write(`retry: 1000\n${id === undefined ? "" : `id: ${id}\n`}\n`);
   }
 
-  /** A comment, so that nobody on the way takes the connection for dead. */
+  /** A comment as a heartbeat, so that no proxy takes the connection for dead. */
   beat(): void {
     if (this.reader.buffered() === 0) this.#write(": \n\n");
   }
@@ -115,7 +115,7 @@ function readerOf(response: ServerResponse): Reader {
     drop(reason) {
       const { code } = readerTooSlow();
       response.end(encode({ event: code, data: JSON.stringify({ code, message: reason }) }));
-      setTimeout(() => response.destroy(), GOODBYE_MS);
+      setTimeout(() => response.destroy(), DROP_GRACE_MS);
     },
   };
 }

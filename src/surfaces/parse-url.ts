@@ -1,2 +1,2 @@
-/** A URL or a request's target from outside. Never throws: null where it is none. */
+/** Parses a URL or request target. Never throws: null if it is invalid. */
 export const parseUrl = (text: string, base?: string): URL | null => URL.parse(text, base);

@@ -1,22 +1,22 @@
 import { readerTooSlow } from "../store/follow.ts";
 
-/** Bytes that may wait in a client's connection before the server stops reading on for it. */
+/** The most bytes buffered for a client before sending pauses. */
 export const MOST_BUFFERED = 1024 * 1024;
-/** Bytes that wait in a connection whose client sends on and on and does not read the answers, before it is dropped. */
+/** The most bytes buffered for a client that keeps sending without reading the responses; then it is dropped. */
 const MOST_UNREAD = 16 * MOST_BUFFERED;
 const DRAIN_CHECK_MS = 50;
 
-/** A client that is sent events, over whatever it is connected by. */
+/** A client that receives events, over any transport. */
 export type Reader = {
-  /** Bytes that were sent and wait in this process. */
+  /** Bytes sent that are still buffered in this process. */
   buffered(): number;
-  /** Grows whenever some of them have left. */
+  /** Grows whenever buffered bytes have left. */
   delivered(): number;
-  /** Tells the client why, as far as it listens, and closes its connection at once if it does not. */
+  /** Tells the client why, if it listens, and closes its connection. */
   drop(reason: string): void;
 };
 
-/** Waits until the client has read most of what it was sent, or is gone. Answers false where that takes longer than it may. */
+/** Waits until the client has read most of what was sent, or is gone. Returns false if that takes too long. */
 export async function drained(
   reader: Reader,
   gone: AbortSignal,
@@ -30,11 +30,11 @@ export async function drained(
 }
 
 /**
- * Drops the clients that do not read.
+ * Drops clients that do not read.
  *
- * READER-1  One for whom something waits, and to whom nothing could be delivered for `stall_ms`, is dropped, whatever it sends
- *           meanwhile: a pong that nobody asked for proves nothing.
- * READER-2  What waits in a connection is bounded: by `drained` for events, and here for answers to what a client sends.
+ * READER-1  A client with buffered data to which nothing could be delivered for `stall_ms` is dropped, whatever it sends
+ *           meanwhile: an unsolicited pong proves nothing.
+ * READER-2  Buffers are bounded: by `drained` for events, and here for responses.
  */
 export class SlowReaders {
   readonly #stall_ms: number;
@@ -54,7 +54,7 @@ export class SlowReaders {
     this.#progress.delete(reader);
   }
 
-  /** To be asked before a client is answered. One that is told no is gone. */
+  /** Call before answering a client. If it returns false, the client has been dropped. */
   mayAnswer(reader: Reader, most_unread = MOST_UNREAD): boolean {
     if (reader.buffered() <= most_unread) return true;
     this.drop(reader);

@@ -1,9 +1,9 @@
 import type { TokenCheck } from "./token-check.ts";
 
-/** What every surface needs that keeps its clients connected. */
+/** What every surface with persistent connections needs. */
 export type SocketOptions = {
   token: string | undefined;
   token_check: TokenCheck;
-  /** Milliseconds after which a client is dropped that has something to read and does not. */
+  /** A client that has unread data and reads nothing for this many milliseconds is dropped. */
   stall_ms: number;
 };

@@ -20,9 +20,9 @@ const PATH = "/agent_ws/";
 const SOCKET_IO_PATH = "/socket.io/";
 const LARGEST_FRAME = 256 * 1024;
 const PING_EVERY_MS = 30_000;
-/** Milliseconds that an answer waits for a client that does not read it: the others' questions wait behind it. */
+/** Milliseconds that an answer waits for a client that does not read: other questions wait behind it. */
 const LONGEST_DRAIN_MS = 10_000;
-/** Milliseconds that a client gets to read why it is dropped. */
+/** Milliseconds that a client has to read why it is dropped. */
 const GOODBYE_MS = 5000;
 /** The close code for "try again later" (RFC 6455 registry), with the reason beside it. */
 const TOO_SLOW = 1013;
@@ -38,7 +38,7 @@ export class AgentSocketServer {
   readonly #log: FastifyBaseLogger;
   readonly #pings: NodeJS.Timeout;
   readonly #slowReaders: SlowReaders;
-  /** What each client was last pinged with, until it answers: a pong that nobody asked for does not have it. */
+  /** The last ping of each client until it answers: an unsolicited pong does not match it. */
   readonly #pinged = new WeakMap<WebSocket, string>();
   readonly #stopReset: () => void;
 
@@ -72,7 +72,7 @@ export class AgentSocketServer {
 
   #upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
     const target = request.url ?? "/";
-    // Socket.IO has its own listener, which takes exactly these; nobody else upgrades.
+    // Socket.IO has its own listener, which handles exactly these; nobody else upgrades.
     if (target.startsWith(SOCKET_IO_PATH)) return;
     const url = parseUrl(target, "http://localhost");
     if (!url) return refuseUpgrade(socket, 400);
@@ -160,7 +160,7 @@ export class AgentSocketServer {
   }
 }
 
-/** Null where it is not an object as JSON. What cannot be one is told without the cost of an error: it may come on and on. */
+/** Null if it is not a JSON object. Obvious non-JSON is rejected without the cost of an exception: it may come as a flood. */
 function parse(text: string): unknown {
   if (!/^\s*\{/.test(text)) return null;
   try {
@@ -170,7 +170,7 @@ function parse(text: string): unknown {
   }
 }
 
-/** What the client calls its request, also where the rest of its frame cannot be used. */
+/** The client's id of its request, even if the rest of the frame is unusable. */
 function requestIdOf(given: unknown): { request_id?: string } {
   const named = requestSchema.safeParse(given);
   return named.success && named.data.request_id !== undefined ? { request_id: named.data.request_id } : {};
@@ -195,15 +195,15 @@ function send(client: WebSocket, frame: ServerFrame): void {
 }
 
 function socketReader(client: WebSocket): Reader {
-  // The connection is set once the upgrade is done, and stays.
+  // The connection is set once the upgrade is done.
   const { _socket: connection } = client as unknown as { _socket: Socket };
   return {
-    // Nobody waits for one that is on its way out.
+    // Nobody waits for a client that is being dropped.
     buffered: () => (client.readyState === WebSocket.OPEN ? client.bufferedAmount : 0),
     delivered: () => connection.bytesWritten - connection.writableLength,
     drop(reason) {
       client.close(TOO_SLOW, reason.slice(0, LONGEST_REASON));
-      // What it sends on meanwhile stays with the network.
+      // What it keeps sending stays in the network buffers.
       client.pause();
       setTimeout(() => client.terminate(), GOODBYE_MS);
     },

@@ -13,8 +13,8 @@ const WAS_RESET = "the chat was reset";
 export type Asked = { text: string; user_id: string; request_id?: string };
 
 /**
- * The one chat that everyone who connects shares, alive across restarts. Questions are answered one after the other, so
- * that each gets an answer of its own.
+ * The one chat that everyone who connects shares, alive across restarts. Questions are answered one at a time, so
+ * that each gets its own answer.
  */
 export class DefaultChat {
   readonly #store: Store;
@@ -24,7 +24,7 @@ export class DefaultChat {
   readonly #questions = new Mutex();
   readonly #lookUps = new Mutex();
   #reset = new AbortController();
-  /** The session that was the chat at the last look-up. */
+  /** The session of the chat at the last lookup. */
   #session_id: string | undefined;
   #watching = new AbortController();
 
@@ -34,7 +34,7 @@ export class DefaultChat {
     this.#events = events;
   }
 
-  /** The session that is the chat now; made where there is none. */
+  /** The current session of the chat; created if there is none. */
   session(): Promise<Session> {
     return this.#alone(async () => {
       const session = (await this.#current()) ?? (await this.#make());
@@ -51,7 +51,7 @@ export class DefaultChat {
   reset(): Promise<void> {
     return this.#alone(async () => {
       const old = await this.#current();
-      // The new one comes first, so that no question finds the old one on its way out.
+      // The new session is created first, so that no question finds the old one ending.
       const { session_id } = await this.#make();
       if (old) await this.#queue.submit({ action_type: "agent_destroy", session_id: old.session_id });
       this.#use(session_id, true);
@@ -59,7 +59,7 @@ export class DefaultChat {
   }
 
   /**
-   * Another chat than before was made here, or by another process. Listeners are told once, by whoever notices first: told again,
+   * A new chat was created here or by another process. Listeners are told once, by whoever notices first: told again,
    * they would take a question to the new chat for one to the old.
    */
   #use(session_id: string, isReset = this.#store.withLock !== undefined): void {
@@ -73,7 +73,7 @@ export class DefaultChat {
     for (const listener of this.#resetListeners) listener(session_id);
   }
 
-  /** Where other processes serve the same chat, one of them may reset it: the chat that everyone had then ends. */
+  /** Another process that serves the same chat may reset it: then the current session ends. */
   #watch(session_id: string): void {
     this.#watching.abort();
     if (!this.#store.withLock) return;
@@ -107,7 +107,7 @@ export class DefaultChat {
     return session;
   }
 
-  /** Looks for the chat, and changes of it, happen one after the other: two that find none must not make two. */
+  /** Lookups and changes of the chat happen one at a time: two that find none must not create two. */
   #alone<Result>(work: () => Promise<Result>): Promise<Result> {
     return this.#lookUps.run(() => this.#store.withLock?.("default chat", work) ?? work());
   }
@@ -117,7 +117,7 @@ export class DefaultChat {
     return () => this.#resetListeners.delete(listener);
   }
 
-  /** Waits for its turn, asks, and tells the answer as it comes. A question that was asked stays asked if the asker leaves. */
+  /** Waits for its turn, asks, and yields the answer as it arrives. The question stands even if the client leaves. */
   ask(question: Asked, tell: (event: AnswerEvent) => void | Promise<void>): Promise<void> {
     const ask = () => this.#ask(question, tell);
     return this.#questions.run(() => this.#store.withLock?.("default chat questions", ask) ?? ask());
@@ -127,7 +127,7 @@ export class DefaultChat {
     const session = await this.session();
     const { session_id } = session;
     const leaving = new AbortController();
-    // It listens from here on, before the question can be answered.
+    // Listens from here on, before the question can be answered.
     const news = this.#events.follow({ session_id }, AbortSignal.any([leaving.signal, this.#reset.signal]));
     try {
       const problem = await this.#takeUp(session, news);
@@ -136,7 +136,7 @@ export class DefaultChat {
         action_type: "agent_input",
         session_id,
         payload: { text, user_id },
-        // What the asker calls it, so that its fate can be looked up if the connection is lost.
+        // The client's id, so that the fate of the question can be looked up if the connection is lost.
         ...(request_id === undefined ? {} : { metadata: { request_id } }),
       });
       if (asked.kind !== "accepted")
@@ -158,8 +158,8 @@ export class DefaultChat {
   }
 
   /**
-   * A chat that failed or was paused first goes on with what it was told before, so that the question gets an answer of
-   * its own. Answers why it cannot, or null.
+   * A chat that failed or was paused first finishes what it was told before, so that the question gets its own
+   * answer. Returns why it cannot, or null.
    */
   async #takeUp({ session_id, status }: Session, news: AsyncIterator<RuntimeEvent>): Promise<string | null> {
     if (status !== "error" && status !== "paused") return null;
@@ -170,7 +170,7 @@ export class DefaultChat {
       if (done) return WAS_RESET;
       if (event.kind === "session" && event.session.status === "waiting") return null;
       if (event.kind === "step" && event.step.status === "error") return event.step.error;
-      // Somebody else was faster.
+      // Another process was faster.
       if (
         event.kind === "action" &&
         event.action.action_id === resumed.action_id &&

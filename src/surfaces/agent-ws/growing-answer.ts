@@ -1,6 +1,6 @@
 import type { RuntimeEvent } from "../../events/events.ts";
 
-/** What a question brings: pieces of the answer, then its end, or a failure. After a restart the pieces so far do not count. */
+/** The events of an answer: pieces, then its end, or a failure. After a restart the pieces so far are void. */
 export type AnswerEvent =
   | { kind: "chunk"; text: string }
   | { kind: "restart" }
@@ -10,15 +10,15 @@ export type AnswerEvent =
 const BETWEEN_STEPS = "\n\n";
 
 /**
- * The answer to one question, as a session's events tell it. It begins with the step that was given the question and goes on
- * through the steps that follow by themselves. The joined chunks since the last restart are exactly those steps' texts, set apart
- * from each other.
+ * Assembles the answer to one question from a session's events: from the step that received the question through
+ * the steps that follow it by themselves. The chunks since the last restart, joined, are exactly those steps' texts with separators
+ * between them.
  */
 export class GrowingAnswer {
   readonly #action_id: string;
-  /** Of the steps that ended. */
+  /** The text of the finished steps. */
   #text = "";
-  /** What the step under way said. */
+  /** The text of the running step so far. */
   #ofStep = "";
   #lastIteration: number | null = null;
   #tokens = 0;
@@ -32,9 +32,9 @@ export class GrowingAnswer {
     switch (event.kind) {
       case "delta": {
         const { action_ids, iteration, event_seq, truncated, tool, text } = event.delta;
-        // The session may still be at work on what others said.
+        // The session may still be working on what others said.
         if (!this.#isPart(action_ids, iteration)) return [];
-        // The step is tried again.
+        // The step is retried.
         const restart = event_seq === 0 ? this.#restart() : [];
         return truncated || tool !== undefined ? restart : [...restart, ...this.#tell(text)];
       }
@@ -76,7 +76,7 @@ export class GrowingAnswer {
     return [{ kind: "chunk", text: gap + text }];
   }
 
-  /** What the step under way said does not count; what the steps before it said does. */
+  /** The text of the running step is void; that of the finished steps stands. */
   #restart(): AnswerEvent[] {
     if (this.#ofStep === "") return [];
     this.#ofStep = "";

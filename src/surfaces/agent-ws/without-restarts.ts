@@ -1,13 +1,13 @@
 import type { AnswerEvent } from "./growing-answer.ts";
 
 /**
- * An answer for a client that does not know `event_restart`. What it was told cannot be taken back; so from a restart on it is told
- * nothing until the answer is complete, and then gets the rest where the answer begins with what it was told, and otherwise the whole
- * answer in one piece, set apart from the beginning that does not count.
+ * An answer for a client that does not know `event_restart`. What was sent cannot be taken back, so after a restart nothing is sent
+ * until the answer is complete: then the rest, if the answer begins with what was sent, otherwise the whole
+ * answer in one piece, separated from the void beginning.
  */
 export class WithoutRestarts {
   #told = "";
-  /** The answer since the last restart; null where there was none. */
+  /** The answer since the last restart; null if there was none. */
   #held: string | null = null;
 
   take(event: AnswerEvent): AnswerEvent[] {

@@ -1,7 +1,7 @@
 import type { JsonObject, JsonValue } from "../../domain/json.ts";
 import { CommandError } from "./client.ts";
 
-/** Words of the form `key=value`; a value that is JSON counts as such, everything else is text. */
+/** Words of the form `key=value`; a value that is valid JSON is parsed, everything else is text. */
 export const assignments = (words: readonly string[]): JsonObject => Object.fromEntries(words.map(assignment));
 
 function assignment(text: string): [string, JsonValue] {

@@ -1,6 +1,6 @@
 let isWatching = false;
 
-/** A reader that has seen enough (`everstep ps | head`) ends the command, quietly. */
+/** Ends the command quietly when its reader closes the pipe (`everstep ps | head`). */
 export function endWithReader(): void {
   if (isWatching) return;
   isWatching = true;

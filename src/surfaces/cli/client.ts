@@ -13,14 +13,14 @@ import { asTyped, shellWord } from "./as-typed.ts";
 export type ApiClientOptions = {
   url: string;
   token: string | undefined;
-  /** The address that commands find without being told. */
+  /** The address that commands use by default. */
   default_url: string;
 };
 
-/** A page of steps with large states takes a while. */
+/** Generous: a page of steps with large states takes a while. */
 const TIMEOUT_MS = 120_000;
 
-/** An error for the person at the terminal: one line, and what the program's exit code is to be. */
+/** An error for the person at the terminal: one line, and the exit code. */
 export class CommandError extends Error {
   readonly exit_code: number;
   constructor(message: string, exit_code = 1) {
@@ -29,7 +29,7 @@ export class CommandError extends Error {
   }
 }
 
-/** The server as the commands use it: answers are checked, and errors and hints are for the person at the terminal. */
+/** The server as commands use it: responses are checked, errors and hints are for the person at the terminal. */
 export class ApiClient {
   readonly #options: ApiClientOptions;
   readonly #client: EverstepClient;
@@ -43,7 +43,7 @@ export class ApiClient {
     return this.#options.url;
   }
 
-  /** A command that can be typed as it is shown, for the server that this one talks to. */
+  /** A command to copy and paste, for the same server. */
   hint(...words: string[]): string {
     const { url, default_url } = this.#options;
     const place = url === default_url ? [] : ["--url", redactUrl(url)];
@@ -71,12 +71,12 @@ export class ApiClient {
     return this.#checked(schema, path, () => this.#client.call("DELETE", path));
   }
 
-  /** A request that does nothing twice, by one of the client's own methods. */
+  /** An idempotent request by one of the client's own methods. */
   submit<Answer>(schema: z.ZodType<Answer>, send: (client: EverstepClient) => Promise<unknown>): Promise<Answer> {
     return this.#checked(schema, "the request", () => send(this.#client));
   }
 
-  /** Null where the server answers 404. */
+  /** Null if the server answers 404. */
   async find<Answer>(schema: z.ZodType<Answer>, path: string): Promise<Answer | null> {
     return this.#checked(schema.nullable(), path, async () => {
       try {
@@ -88,7 +88,7 @@ export class ApiClient {
     });
   }
 
-  /** What happens to a session. */
+  /** A session's events. */
   async *events(session_id: string, options: SessionFollowOptions): AsyncGenerator<SessionEvent, void, undefined> {
     try {
       yield* this.#client.events(session_id, options);
@@ -97,7 +97,7 @@ export class ApiClient {
     }
   }
 
-  /** The answer as it came, with what a newer server says beside what is known here. */
+  /** The response as received, including fields of a newer server. */
   async #checked<Answer>(schema: z.ZodType<Answer>, path: string, ask: () => Promise<unknown>): Promise<Answer> {
     let answer: unknown;
     try {
@@ -108,22 +108,22 @@ export class ApiClient {
     const parsed = schema.safeParse(answer);
     if (parsed.success) return answer as Answer;
     const [issue] = parsed.error.issues;
-    throw this.#strange(path, `${issue?.path.join(".") || "it"}: ${issue?.message}`);
+    throw this.#unexpected(path, `${issue?.path.join(".") || "it"}: ${issue?.message}`);
   }
 
-  #strange(path: string, why: string): CommandError {
+  #unexpected(path: string, why: string): CommandError {
     return new CommandError(
-      `${redactUrl(this.url)} answers ${path} in a way that this version does not know (${why}); see that it is an Everstep of the same version`,
+      `the answer of ${redactUrl(this.url)} to ${path} is not understood (${why}); check that it is an Everstep server of the same version`,
     );
   }
 
   #forPerson(error: unknown, path = "events"): unknown {
     if (!(error instanceof ClientError)) return error;
     const { code, status, what, next } = error;
-    if (code === "answer_unreadable") return this.#strange(path, "it: not JSON");
+    if (code === "answer_unreadable") return this.#unexpected(path, "it: not JSON");
     if (code === "server_unreachable")
       return new CommandError(
-        `nothing answers at ${redactUrl(this.url)}; start it with \`${asTyped()} serve\`, or name another place with --url`,
+        `no server answers at ${redactUrl(this.url)}; start it with \`${asTyped()} serve\`, or pass another address with --url`,
       );
     if (code === "server_timeout") return new CommandError(`${what}; ${next}`);
     return new CommandError(status === 401 ? `${what}; set EVERSTEP_TOKEN or use --token` : what);

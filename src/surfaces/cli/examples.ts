@@ -1,11 +1,12 @@
 import { asTyped } from "./as-typed.ts";
 
-/** One call of each command that is worth typing; `everstep` stands in front of it. */
+/** An example call per command, without the leading `everstep`. */
 const EXAMPLES: Readonly<Record<string, string>> = {
   create: "create joke --param subject=tea --option max_steps=5",
   ps: "ps --status running --agent joker",
   logs: "logs joker -f",
   search: 'search "green tea" --agent joker',
+  archive: "archive --older-than 30d --dry-run",
   monikers: "monikers count",
   conversations: "conversations CONVERSATION",
   open: "open SESSION",

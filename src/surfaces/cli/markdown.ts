@@ -3,21 +3,21 @@ import { painter, printable } from "./output.ts";
 const [GRAY, CYAN, BOLD, ITALIC] = [painter("gray"), painter("cyan"), painter("bold"), painter("italic")];
 
 /**
- * Markdown for a terminal, line by line as it streams: a line is styled once it is whole, so that what was shown is never
- * taken back. Code stays as it is.
+ * Markdown for a terminal, styled line by line as it streams: a line is styled once it is complete, so that printed text never
+ * changes. Code stays as it is.
  */
 export class MarkdownLines {
   readonly #isStyled: boolean;
-  /** Pieces of the line that has no end yet. */
+  /** Pieces of the unfinished line. */
   #rest: string[] = [];
   #inCode = false;
 
-  /** Unstyled, as in a pipe, the text stays to the letter. */
+  /** Unstyled, as in a pipe, the text stays unchanged. */
   constructor(isStyled: boolean) {
     this.#isStyled = isStyled;
   }
 
-  /** What can be shown of the text so far. */
+  /** The part of the text that can be printed now. */
   push(piece: string): string {
     const [first = "", ...others] = printable(piece).split("\n");
     this.#rest.push(first);
@@ -27,7 +27,7 @@ export class MarkdownLines {
     return lines.map((line) => `${this.#style(line)}\n`).join("");
   }
 
-  /** The last line, which had no end. */
+  /** The last, unfinished line. */
   end(): string {
     const rest = this.#rest.join("");
     this.#rest = [];

@@ -3,10 +3,10 @@ import { type Session, type SessionStatus, waitsForProvider, waitsForRetry } fro
 
 export type Style = Parameters<typeof styleText>[0];
 
-/** Coloured on a terminal, plain in a pipe or where NO_COLOR is set. */
+/** Coloured on a terminal, plain in a pipe or if NO_COLOR is set. */
 export const coloured = (style: Style, text: string): string => styleText(style, text, { stream: process.stdout });
 
-/** The same for many pieces of text: what surrounds them is looked up once. */
+/** The same for many pieces of text: the escape codes are looked up once. */
 export function painter(style: Style): (text: string) => string {
   const [before = "", after = ""] = coloured(style, "\0").split("\0");
   return (text) => `${before}${text}${after}`;
@@ -23,10 +23,10 @@ const STATUS_STYLES: Readonly<Record<SessionStatus, Style>> = {
 };
 export const statusText = (status: SessionStatus): string => coloured(STATUS_STYLES[status], status);
 
-/** Null unless the session waits for something that is away: its model's provider, the worker of its moniker. */
+/** Null unless the session waits for something unreachable: its model's provider or its moniker's worker. */
 export const retryText = (session: Pick<Session, "status" | "retry_at" | "last_error">): string | null =>
   waitsForRetry(session)
-    ? `${waitsForProvider(session) ? "waiting for the provider until" : "trying again at"} ${session.retry_at.slice(11, 19)} UTC: ${printable(session.last_error)}`
+    ? `${waitsForProvider(session) ? "waiting for the provider until" : "retrying at"} ${session.retry_at.slice(11, 19)} UTC: ${printable(session.last_error)}`
     : null;
 
 /** Columns as wide as their widest cell. */
@@ -42,10 +42,10 @@ export function table(headings: string[], rows: string[][]): string {
   return [coloured("bold", line(headings)), ...rows.map(line)].join("\n");
 }
 
-/** What came from a model or a person, safe for a terminal: no control characters but line ends and tabs. */
+/** Makes text from a model or a person safe for a terminal: no control characters except newlines and tabs. */
 export const printable = (text: string): string => text.replaceAll(/(?![\n\t])\p{Cc}/gu, "");
 
-/** Characters that are read for each one that is shown: more would be mostly space. */
+/** How many characters are read per character shown: more would be mostly space. */
 const READ_PER_SHOWN = 16;
 
 export const oneLine = (text: string, most: number): string => {

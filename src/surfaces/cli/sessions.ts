@@ -16,7 +16,7 @@ export const summariesSchema = z.object({
 });
 export const acceptedSchema = z.object({ agent_id: idSchema, session_id: idSchema, action_id: idSchema });
 
-/** A session by its id, by its agent's (the latest one is meant), or by the beginning of its id where only one begins so. */
+/** Finds a session by its id, by its agent's id (the latest session), or by a unique prefix of its id. */
 export async function findSession(client: ApiClient, name: string): Promise<Session> {
   const exact = await client.find(sessionSchema, sessionPath(name));
   if (exact) return exact;

@@ -2,7 +2,7 @@ import type { Session } from "../../domain/session.ts";
 import type { Step } from "../../domain/step.ts";
 import { age, coloured, printable } from "./output.ts";
 
-/** Writes steps one below the other; on a terminal a running step's text appears as it grows, above a line of progress. */
+/** Prints steps; on a terminal a running step's text streams above a progress line. */
 export class StepPrinter {
   readonly #json: boolean;
   readonly #live: boolean;
@@ -17,7 +17,7 @@ export class StepPrinter {
   delta(iteration: number, event_seq: number, text: string): void {
     if (!this.#live) return;
     this.#clearProgress();
-    // A step that runs again starts over: what it said before no longer counts.
+    // A retried step starts over: its earlier text no longer counts.
     if (event_seq === 0 && this.#streaming) process.stdout.write("\n");
     if (event_seq === 0) {
       process.stdout.write(`${heading(iteration)} `);
@@ -45,9 +45,9 @@ export class StepPrinter {
         : printable(step.text ?? (step.data === null ? step.step_token : JSON.stringify(step.data)));
     console.log(`${heading(step.iteration)} ${text}`);
     for (const line of toolLines(step)) console.log(`${heading(step.iteration)} ${coloured("gray", printable(line))}`);
-    const asked = step.directives?.ask?.text;
-    if (asked !== undefined && asked !== step.text)
-      console.log(`${heading(step.iteration)} ${coloured("yellow", `asks: ${printable(asked)}`)}`);
+    const question = step.directives?.ask?.text;
+    if (question !== undefined && question !== step.text)
+      console.log(`${heading(step.iteration)} ${coloured("yellow", `asks: ${printable(question)}`)}`);
   }
 
   progress({ iteration, status, created_at }: Session): void {
@@ -77,7 +77,7 @@ export class StepPrinter {
 
 const LONGEST_OUTPUT = 200;
 
-/** What its tools answered, each on a line. */
+/** Its tools' results, one per line. */
 const toolLines = ({ calls }: Step): string[] =>
   calls
     .filter(({ kind }) => kind === "tool")

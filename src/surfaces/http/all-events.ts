@@ -6,23 +6,23 @@ import type { EventStream } from "../event-streams.ts";
 import { missedEvents, type Reset } from "./missed-events.ts";
 
 /**
- * Milliseconds by which a reader that comes back hears things again: a row's time is taken before its commit, and by the clock of
- * the process that made it.
+ * How far a reconnecting reader is set back, in milliseconds: a row's time is taken before its commit, by the clock of the
+ * process that made it.
  */
 const OVERLAP_MS = 10_000;
-/** A reader is brought up to date in rounds; one that took less than this is followed by listening. */
+/** A reader catches up in rounds; after one shorter than this it follows live events. */
 const SHORT_ROUND_MS = 2000;
 const MOST_ROUNDS = 20;
 
 export type StreamedEvent = { event: RuntimeEvent | Reset; id?: string };
 
 /**
- * Everything, for a reader that may have been here before. Its cursor is a time, so that it holds after a restart and at any server of
- * the same database.
+ * All events, for a reader that may have been here before. Its cursor is a time, so it stays valid after a restart and on any
+ * server of the same database.
  *
- * ALL-1  A cursor says that every row whose time lies more than the overlap before it was sent. Rows within the overlap come again,
- *        none is left out.
- * ALL-2  What cannot be told again is named by a `reset`, also where a clock was set back so far that times say nothing.
+ * ALL-1  A cursor means that every row older than it by more than the overlap was sent. Rows within the overlap are repeated,
+ *        none is missed.
+ * ALL-2  What cannot be replayed is named by a `reset`, also if a clock was set back so far that times mean nothing.
  */
 export async function* allEvents(
   { store, events }: { store: Store; events: Events },
@@ -34,7 +34,7 @@ export async function* allEvents(
     yield { event: { kind: "reset", tables: ["sessions", "conversations"] } };
     cursor = now();
   } else if (after !== undefined) {
-    // What happens while much is read would not fit into memory, so the reader listens from the last short round on.
+    // Events during a long read would not fit into memory, so the reader starts following only after a short round.
     for (let round = 0; round < MOST_ROUNDS && !gone.aborted; round += 1) {
       const begun = now();
       for await (const event of missedEvents(store, before(cursor))) yield { event };
@@ -54,7 +54,7 @@ export async function* allEvents(
   }
 }
 
-/** Null where it is no time, or one that is yet to come by this machine's clock. */
+/** Null if it is not a time, or one in the future by this machine's clock. */
 async function knownTime(after: string): Promise<string | null> {
   const time = timeSchema.safeParse(after);
   return time.success && Date.parse(time.data) <= Date.now() + OVERLAP_MS ? time.data : null;

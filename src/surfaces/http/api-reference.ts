@@ -8,12 +8,12 @@ const TYPE = "text/javascript; charset=utf-8";
 const SCRIPT = "/js/scalar.js";
 
 /**
- * `/docs`: a reference in which calls can be tried. Its files are public as the console's are; the description that it shows is
- * not. The page has no script of its own within it, so that the content policy needs no exception.
+ * `/docs`: a reference with calls to try. Its files are public like the console's; the description it shows is not. The page
+ * has no inline script, so that the content security policy needs no exception.
  */
 export function apiReference(app: App): void {
   const open = { schema: { hide: true }, config: { open: true } };
-  // The package is loaded when somebody looks: its script has 4 MB, and most servers start without a reader.
+  // Loaded on first use: its script is 4 MB, and most servers start without a reader.
   let loading: Promise<StaticFile> | undefined;
   app.get("/docs", open, (_request, reply) => reply.type("text/html").send(docsPage));
   app.get("/docs.js", open, (_request, reply) => reply.type("text/javascript").send(docsScript));
@@ -24,7 +24,7 @@ export function apiReference(app: App): void {
   });
 }
 
-/** The package gives its script to those who ask its plugin, and by no other way. Its page, which has a script within it, is not used. */
+/** The package only serves its script through its plugin. Its page, which has an inline script, is not used. */
 async function loadReference(): Promise<StaticFile> {
   const { default: plugin } = await import("@scalar/fastify-api-reference");
   await using app = fastify();

@@ -1,16 +1,15 @@
 import type { App } from "./context.ts";
 import { type FieldProblem, invalid } from "./problem.ts";
 
-/** Levels of lists and objects in a body. What monikers may return is deeper, so that they can wrap what they were told. */
+/** The deepest nesting of a body. Monikers may return deeper values, so that they can wrap their input. */
 const DEEPEST = 200;
 
 /**
- * A request without a body may still say that it sends JSON.
+ * A request without a body may still claim to send JSON.
  *
- * BODY-1  What is taken is kept to the letter. Bytes that are not UTF-8 would be read as other characters, and a number beyond
- *         the largest one as infinity, which JSON cannot say: both are refused. Zero characters and halves of surrogate
- *         pairs, written as escapes, are kept.
- * BODY-2  A body that is nested without end is refused.
+ * BODY-1  Accepted values are kept exactly. Bytes that are not UTF-8 would be read as other characters, and numbers out of
+ *         range as infinity, which JSON cannot express: both are refused. Escaped zero characters and lone surrogates are kept.
+ * BODY-2  A body with excessive nesting is refused.
  */
 export function readBodies(app: App): void {
   const parse = app.getDefaultJsonParser("error", "error");
@@ -37,10 +36,10 @@ function decode(bytes: Buffer): string | null {
   }
 }
 
-/** The first thing that cannot be kept, and where it is. */
+/** The first value that cannot be kept, and its path. */
 function problemIn(value: unknown, path: string[]): FieldProblem | null {
   if (typeof value === "number" && !Number.isFinite(value))
-    return { path: path.join("."), message: "is a number too large to be kept" };
+    return { path: path.join("."), message: "is a number out of range" };
   if (typeof value !== "object" || value === null) return null;
   if (path.length === DEEPEST) return { path: "", message: `must not be nested more than ${DEEPEST} deep` };
   for (const key in value) {

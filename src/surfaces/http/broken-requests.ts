@@ -3,15 +3,15 @@ import type { Socket } from "node:net";
 import type { FastifyError, FastifyReply, FastifyRequest } from "fastify";
 import { invalid, Problem } from "./problem.ts";
 
-/** Answers to what cannot be read as a request; they are problems like all others. */
+/** Responses to unreadable requests; problems like all others. */
 export const brokenRequests = {
-  /** An address whose escapes are broken. */
+  /** A URL with broken escapes. */
   frameworkErrors(error: FastifyError, _request: FastifyRequest, reply: FastifyReply): void {
     const problem = invalid([{ path: "", message: error.message }]);
     void reply.code(problem.status).type("application/problem+json").send(JSON.stringify(problem));
   },
 
-  /** What is not HTTP, or has no end. */
+  /** Not HTTP, or never complete. */
   clientErrorHandler(error: NodeJS.ErrnoException, socket: Socket): void {
     if (error.code === "ECONNRESET" || socket.destroyed) return;
     const problem = problemOf(error.code);

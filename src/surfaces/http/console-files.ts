@@ -10,7 +10,7 @@ const TYPES: Readonly<Record<string, string>> = {
   ".css": "text/css; charset=utf-8",
   ".svg": "image/svg+xml",
 };
-/** Addresses of the console's own pages: each is answered with the page that shows it. */
+/** The console's own pages, all served by the same file. */
 const PAGES = [
   "/",
   "/agents",
@@ -19,21 +19,24 @@ const PAGES = [
   "/search",
   "/system",
   "/webhooks",
+  "/costs",
+  "/tools",
+  "/monikers",
   "/sessions",
   "/conversations",
   "/compare",
 ];
 
-/** The web console's built files from a folder. They are public: what they show is not. */
+/** The web console's built files. They are public; the data they show is not. */
 export function consoleFiles(app: App, folder: string): void {
-  const read = remembered(readConsoleFile);
+  const read = cached(readConsoleFile);
   const assets = join(folder, "assets");
   const open = { schema: { hide: true }, config: { open: true } };
 
   app.get<{ Params: { name: string } }>("/assets/:name", open, async ({ params: { name }, headers }, reply) => {
     const file = (await namesIn(assets)).includes(name) ? await read(join(assets, name)) : null;
     if (!file) return reply.callNotFound();
-    // The name has a digest of what is in it.
+    // The name contains a digest of the content.
     const answer = answerWith(file, headers, "public, max-age=31536000, immutable");
     return reply.code(answer.status).headers(answer.headers).send(answer.body);
   });
@@ -47,7 +50,7 @@ export function consoleFiles(app: App, folder: string): void {
     });
 }
 
-/** The names are looked up rather than trusted, so that no request leads out of the folder. */
+/** Names are looked up, not trusted, so that no request leads out of the folder. */
 const namesIn = (folder: string): Promise<string[]> => readdir(folder).catch(() => []);
 
 async function readConsoleFile(path: string): Promise<StaticFile | null> {
@@ -56,12 +59,12 @@ async function readConsoleFile(path: string): Promise<StaticFile | null> {
   return staticFile(TYPES[extname(path)] ?? "application/octet-stream", body);
 }
 
-/** A file whose name has a digest of it never changes. */
-function remembered(read: (path: string) => Promise<StaticFile | null>): typeof read {
-  const known = new Map<string, StaticFile>();
+/** Caches files, whose names contain a digest of their content. */
+function cached(read: (path: string) => Promise<StaticFile | null>): typeof read {
+  const cache = new Map<string, StaticFile>();
   return async (path) => {
-    const file = known.get(path) ?? (await read(path));
-    if (file) known.set(path, file);
+    const file = cache.get(path) ?? (await read(path));
+    if (file) cache.set(path, file);
     return file;
   };
 }

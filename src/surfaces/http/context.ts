@@ -3,6 +3,7 @@ import type { FastifyBaseLogger, FastifyInstance, FastifyRequest, RawServerDefau
 import type { ZodTypeProvider } from "fastify-type-provider-zod";
 import type { ActionQueue } from "../../actions/action-queue.ts";
 import type { Conversations } from "../../actions/conversations.ts";
+import type { Archives } from "../../archive/archives.ts";
 import type { RerunOutcome, RerunRequest } from "../../domain/rerun.ts";
 import type { Events } from "../../events/events.ts";
 import type { Catalog, ReloadReport } from "../../monikers/catalog.ts";
@@ -24,30 +25,31 @@ type RuntimeState = {
 /** What the routes work with. */
 export type ServerContext = {
   store: Store;
+  archives: Pick<Archives, "job" | "list" | "start">;
   queue: ActionQueue;
   conversations: Conversations;
   events: Events;
   catalog: Catalog;
   tools: ToolDirectory;
-  /** Loads changed monikers of this process. */
+  /** Reloads changed monikers of this process. */
   reloadMonikers: () => Promise<ReloadReport>;
-  /** Runs a recorded step once more, without a trace. */
+  /** Reruns a recorded step without side effects. */
   rerun: (session_id: string, iteration: number, request: RerunRequest, signal: AbortSignal) => Promise<RerunOutcome>;
-  /** Lets sessions go on that are held since the start. Answers how many go on in this process. */
+  /** Releases sessions that are held since the start. Returns how many continue in this process. */
   release: (release: SessionRelease) => Promise<number>;
   webhooks: Webhooks;
   metrics: Metrics;
   models: {
-    /** The model of sessions that name none; null where there is none. */
+    /** The default model; null if there is none. */
     default_model: string | null;
-    /** The day of the newest known price. */
+    /** The date of the newest known price. */
     pricesAsOf: () => Promise<string>;
   };
-  /** The one chat that AgentApi serves, which can be started afresh. */
+  /** AgentApi's single chat, which can be reset. */
   chat: { reset(): Promise<void> };
-  /** Milliseconds after which a client is dropped that has something to read and does not. */
+  /** A client that has unread data and reads nothing for this many milliseconds is dropped. */
   stall_ms: number;
-  /** Those who run agents, as far as this process knows. */
+  /** The runtimes of this process. */
   runtimes: () => RuntimeState[];
 };
 
@@ -58,5 +60,5 @@ export type App = FastifyInstance<
   FastifyBaseLogger,
   ZodTypeProvider
 >;
-/** `isTrusted` tells whether a request has the token, on a route that is open to everyone. */
+/** `isTrusted` says whether a request to a public route carries the token. */
 export type Routes = (app: App, context: ServerContext & { isTrusted: (request: FastifyRequest) => boolean }) => void;

@@ -7,22 +7,22 @@ export const monikerSchema = z.object({
   kind: z.enum(["continuous", "finite", "reactive"]),
   description: z.string(),
   params_schema: z.record(z.string(), z.unknown()),
-  version: z.string().nullable().describe("Changes whenever its code or its prompts do."),
+  version: z.string().nullable().describe("Changes whenever its code or prompts do."),
 });
 type MonikerDescription = z.infer<typeof monikerSchema>;
 
 const descriptions = new WeakMap<VersionedMoniker, MonikerDescription>();
 
-/** A moniker for those who choose one. Its schema is written out once. */
+/** A moniker as clients see it, cached. */
 export function describeMoniker(moniker: VersionedMoniker): MonikerDescription {
   const { name, kind, description, version } = moniker;
-  const known = descriptions.get(moniker) ?? {
+  const details = descriptions.get(moniker) ?? {
     name,
     kind,
     description,
     params_schema: paramsSchemaOf(moniker),
     version: version ?? null,
   };
-  descriptions.set(moniker, known);
-  return known;
+  descriptions.set(moniker, details);
+  return details;
 }

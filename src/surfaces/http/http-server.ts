@@ -2,26 +2,26 @@ import { createServer, type RequestListener, type Server } from "node:http";
 import type { Socket } from "node:net";
 
 export type ConnectionLimits = {
-  /** Connections at once, in all and from one address. */
+  /** The most connections at once, in total and per address. */
   max_connections: number;
   max_connections_per_address: number;
 };
 
-/** Milliseconds until a client must have sent a request's headers, and the whole request. */
+/** Time limits for a request's headers and for the whole request, in milliseconds. */
 const HEADERS_MS = 15_000;
 const REQUEST_MS = 30_000;
-/** Milliseconds that a connection may rest between requests, and in the middle of an answer that its client does not read. */
+/** Time limits for an idle connection, and for a response that its client does not read, in milliseconds. */
 const KEEP_ALIVE_MS = 65_000;
 export const SILENT_MS = 120_000;
-/** How often that is looked at. */
+/** How often these limits are checked, in milliseconds. */
 const CHECK_MS = 1000;
 
 /**
  * The server that everything listens on.
  *
- * CONNECTION-1  Every connection has an error listener from its first moment until it is gone, whoever else has one.
- * CONNECTION-2  A client that sends nothing, slowly, or reads nothing is dropped after the times above.
- * CONNECTION-3  Only a WebSocket is an upgrade; what asks for any other protocol (`curl --http2`) is answered as HTTP/1.1.
+ * CONNECTION-1  Every connection has an error listener for its whole life.
+ * CONNECTION-2  A client that sends nothing, sends slowly, or reads nothing is dropped after the times above.
+ * CONNECTION-3  Only a WebSocket is an upgrade; a request for any other protocol (`curl --http2`) is answered as HTTP/1.1.
  */
 export function newHttpServer(handler: RequestListener, limits: ConnectionLimits): Server {
   const server = createServer(

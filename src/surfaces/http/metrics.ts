@@ -6,7 +6,7 @@ import { Throughput } from "./throughput.ts";
 const LATENCY_BUCKETS = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30, 60, 300];
 const COMMIT_BUCKETS = [0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 1];
 
-/** Of the process's own figures: their names are not as Prometheus asks, and others say the same or are enough. */
+/** Default metrics with names that violate Prometheus' rules; others cover the same. */
 const MISNAMED = [
   "nodejs_active_handles_total",
   "nodejs_active_requests_total",
@@ -15,7 +15,7 @@ const MISNAMED = [
   "nodejs_eventloop_utilization_summary",
 ];
 
-/** What operators watch, in Prometheus' format. */
+/** Metrics for operators, in Prometheus' format. */
 export class Metrics {
   readonly #registry = new Registry();
   readonly #stepSeconds: Histogram<"status">;
@@ -34,46 +34,46 @@ export class Metrics {
     for (const name of MISNAMED) this.#registry.removeSingleMetric(name);
     this.#stepSeconds = new Histogram({
       name: "everstep_step_duration_seconds",
-      help: "How long committed steps took.",
+      help: "Duration of committed steps.",
       labelNames: ["status"],
       buckets: LATENCY_BUCKETS,
       registers,
     });
     this.#commitSeconds = new Histogram({
       name: "everstep_commit_duration_seconds",
-      help: "How long commits of the runtime took.",
+      help: "Duration of the runtime's commits.",
       buckets: COMMIT_BUCKETS,
       registers,
     });
-    this.#tokens = new Counter({ name: "everstep_tokens_total", help: "Tokens that committed steps used.", registers });
+    this.#tokens = new Counter({ name: "everstep_tokens_total", help: "Tokens used by committed steps.", registers });
     this.#retries = new Counter({
       name: "everstep_step_retries_total",
-      help: "Attempts at a step that failed and were tried again.",
+      help: "Failed step attempts that were retried.",
       registers,
     });
     this.#toolSeconds = new Histogram({
       name: "everstep_tool_call_duration_seconds",
-      help: "How long calls of tools took.",
+      help: "Duration of tool calls.",
       labelNames: ["server", "outcome"],
       buckets: LATENCY_BUCKETS,
       registers,
     });
     this.#deliveries = new Counter({
       name: "everstep_webhook_attempts_total",
-      help: "Attempts at deliveries of webhooks; failed ones are tried again.",
+      help: "Webhook delivery attempts; failed ones are retried.",
       labelNames: ["outcome"],
       registers,
     });
     for (const outcome of ["delivered", "failed", "given_up"]) this.#deliveries.inc({ outcome }, 0);
     this.#droppedSpans = new Counter({
       name: "everstep_spans_dropped_total",
-      help: "Spans for OpenTelemetry that were not delivered.",
+      help: "OpenTelemetry spans that were not delivered.",
       registers,
     });
     this.#collectCounts(store, registers);
   }
 
-  /** Counts are read from the store when they are asked for. */
+  /** Counts are read from the store on each scrape. */
   #collectCounts(store: Store, registers: Registry[]): void {
     const sessions = new Gauge({
       name: "everstep_sessions",
@@ -81,10 +81,10 @@ export class Metrics {
       labelNames: ["status"],
       registers,
     });
-    const depth = new Gauge({ name: "everstep_queue_depth", help: "Actions that are not processed.", registers });
+    const depth = new Gauge({ name: "everstep_queue_depth", help: "Unprocessed actions.", registers });
     const lag = new Gauge({
       name: "everstep_queue_lag_seconds",
-      help: "Age of the oldest action that is not processed.",
+      help: "Age of the oldest unprocessed action.",
       registers,
     });
     this.#beforeRender = async () => {
@@ -114,12 +114,12 @@ export class Metrics {
     this.#retries.inc();
   }
 
-  /** A call of a tool that exists is over. */
+  /** Called after each call of an existing tool. */
   readonly toolCalled = ({ server, ms, is_error }: { server: string; ms: number; is_error: boolean }): void => {
     this.#toolSeconds.observe({ server, outcome: is_error ? "error" : "ok" }, ms / 1000);
   };
 
-  /** An attempt at a delivery is over. */
+  /** Called after each delivery attempt. */
   readonly deliveryAttempted = (outcome: "delivered" | "failed" | "given_up"): void => {
     this.#deliveries.inc({ outcome });
   };

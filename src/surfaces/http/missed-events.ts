@@ -4,17 +4,17 @@ import type { Step } from "../../domain/step.ts";
 import type { Store } from "../../store/store.ts";
 
 const PAGE = 100;
-/** Where more changed than this, reading lists anew is cheaper than hearing of each. */
+/** If more sessions changed, rereading lists is cheaper than replaying each change. */
 const MOST_SESSIONS = 10_000;
-/** Conversations are not listed by what was said last, so each is looked into. */
+/** Conversations are not sorted by their last message, so each is checked. */
 const MOST_CONVERSATIONS = 500;
 
-/** What could not be told again, and has to be read anew. */
+/** Tables that cannot be replayed and must be read again. */
 export type Reset = { kind: "reset"; tables: ("sessions" | "conversations")[] };
 
 /**
- * Every step, message, action and session that was written at or after a time, by the rows' own times, in no order across
- * sessions. What changes while it is read may be told or not: whoever needs that listens meanwhile.
+ * Every step, message, action and session written at or after a time, by the rows' own times, in no order across sessions.
+ * Changes during the read may or may not be included: a caller that needs them must follow live events meanwhile.
  */
 export async function* missedEvents(store: Store, since: string): AsyncGenerator<CommittedEvent | Reset> {
   const conversation_ids = new Set<string>();
@@ -61,7 +61,7 @@ async function* missedOf(store: Store, session: Session, since: string): AsyncGe
   yield { kind: "session", session };
 }
 
-/** A fork's list begins with its parent's steps, which are told with the parent. */
+/** A fork's list begins with its parent's steps, which are replayed with the parent. */
 async function* stepsOf(store: Store, session_id: string, since_created_at: string): AsyncGenerator<Step> {
   for (let offset = 0; ; offset += PAGE) {
     const page = await store.listSteps({ session_id, since_created_at, limit: PAGE, offset });

@@ -5,30 +5,30 @@ import { isObject, type JsonValue } from "../../domain/json.ts";
 import { VERSION } from "../../domain/version.ts";
 import type { App } from "./context.ts";
 
-/** In the order in which one meets them. A route's tag is one of these. */
+/** In the order a reader meets them. Every route's tag is one of these. */
 const TAGS = {
   agents:
-    "An agent is known by its id. It has sessions, one after the other or side by side, and defaults for new ones.",
+    "An agent is identified by its id. It has sessions, one after the other or in parallel, and defaults for new ones.",
   sessions:
-    "A session is one agent at work: it advances by steps, and can be guided, paused, forked and ended at any time.",
-  steps: "What sessions did: one row for each step, never changed.",
-  actions: "Every request to a session is an action in its queue, with a receipt that says what became of it.",
+    "A session is one agent at work: it advances in steps and can be guided, paused, forked and ended at any time.",
+  steps: "What sessions did: one immutable row per step.",
+  actions: "Every request to a session is an action in its queue, with a receipt that shows its progress.",
   conversations: "Where people and sessions talk to each other.",
-  events: "What happens, as it happens, as server-sent events.",
-  webhooks: "Where your own programs are told what sessions ask and that they ended, and what was sent there.",
-  system: "Tasks, tools, search, costs, and how the server is.",
+  events: "Live events, as server-sent events.",
+  webhooks: "Notifications for your own programs when sessions ask, end or fail, and their deliveries.",
+  system: "Monikers, tools, search, costs, and the server's state.",
   openai: "OpenAI's API, for clients that speak it: an agent is a model.",
 };
 
 const DESCRIPTION = `Long-lived agents that never lose a step and that people can steer while they run.
 
-Bodies and answers are JSON. An error is a problem as [RFC 9457](https://www.rfc-editor.org/rfc/rfc9457) has it; \`errors\` names the
-fields. Where the server has a token (\`EVERSTEP_TOKEN\`), every request but \`/health\` carries it: \`Authorization: Bearer …\`.
-Times are ISO 8601 in UTC. A session that is created again under its \`session_id\` is not made twice, so that a request may be repeated.`;
+Requests and responses are JSON. An error is a problem as in [RFC 9457](https://www.rfc-editor.org/rfc/rfc9457); \`errors\` names the
+fields. If the server has a token (\`EVERSTEP_TOKEN\`), every request except \`/health\` carries it: \`Authorization: Bearer …\`.
+Times are ISO 8601 in UTC. Creating a session with your own \`session_id\` is idempotent, so the request may be repeated.`;
 
 const zodToJsonConfig = { unrepresentable: "any" } as const;
 
-/** The API's description at `/openapi.json`, made of the routes' schemas. */
+/** The API's description at `/openapi.json`, made from the routes' schemas. */
 export async function describeApi(app: App): Promise<void> {
   const withSchemas = createJsonSchemaTransformObject({ zodToJsonConfig });
   await app.register(swagger, {
@@ -40,15 +40,15 @@ export async function describeApi(app: App): Promise<void> {
         description: DESCRIPTION,
         license: { name: "MIT", identifier: "MIT" } as OpenAPIV3_1.LicenseObject,
       },
-      servers: [{ url: "/", description: "The server that this description comes from" }],
+      servers: [{ url: "/", description: "The server of this description" }],
       tags: Object.entries(TAGS).map(([name, description]) => ({ name, description })),
       components: {
         securitySchemes: {
-          token: { type: "http", scheme: "bearer", description: "EVERSTEP_TOKEN, where the server has one" },
+          token: { type: "http", scheme: "bearer", description: "EVERSTEP_TOKEN, if the server has one" },
           metrics_token: {
             type: "http",
             scheme: "bearer",
-            description: "EVERSTEP_METRICS_TOKEN, where the server has one",
+            description: "EVERSTEP_METRICS_TOKEN, if the server has one",
           },
         },
       },
@@ -60,7 +60,7 @@ export async function describeApi(app: App): Promise<void> {
   app.get("/openapi.json", { schema: { hide: true } }, () => app.swagger());
 }
 
-/** Each schema is there twice, as what is asked and as what is answered; few are needed as both. */
+/** Each schema exists twice, for requests and for responses; few are needed as both. */
 function withoutUnusedSchemas(document: OpenAPIV3_1.Document): OpenAPIV3_1.Document {
   const { schemas = {}, ...components } = document.components ?? {};
   const used = new Set<string>();
@@ -72,8 +72,8 @@ function withoutUnusedSchemas(document: OpenAPIV3_1.Document): OpenAPIV3_1.Docum
     }
   };
   use(document.paths);
-  const kept = Object.entries(schemas).filter(([name]) => used.has(name));
-  return { ...document, components: { ...components, schemas: Object.fromEntries(kept) } };
+  const needed = Object.entries(schemas).filter(([name]) => used.has(name));
+  return { ...document, components: { ...components, schemas: Object.fromEntries(needed) } };
 }
 
 const SCHEMAS = "#/components/schemas/";

@@ -13,28 +13,28 @@ const page = (title: string, body: string, style = STYLE): string =>
   `<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <title>${title}</title><style>${style}</style></head><body>${body}</body></html>`;
 
-/** Where the console's files are missing, in a folder that npm did not set up. */
+/** Shown if the console's files are missing, in a folder that npm did not set up. */
 export const noConsolePage = page(
   "Everstep",
   `<h1>Everstep</h1><p>Agents are running here. The console is not built yet: run <code>npm run build</code> in Everstep's folder and load this page again.</p>
 <p><a href="/docs">The API</a> · <a href="/openapi.json">OpenAPI</a> · <a href="/health">Health</a></p>`,
 );
 
-/** The API's reference. Scripts and styles come from this server only; what it shows needs the token, where there is one. */
+/** The API reference. Scripts and styles come from this server only; its content needs the token, if there is one. */
 export const docsPage = page(
   "Everstep API",
   `<div id="reference"></div>
-<form id="gate" hidden><h1>Everstep API</h1><p>This server needs a token: what EVERSTEP_TOKEN was set to where it runs.</p>
-<p id="wrong" role="alert" hidden>The token that was given is not the right one.</p>
+<form id="gate" hidden><h1>Everstep API</h1><p>This server needs a token: the value of EVERSTEP_TOKEN on its machine.</p>
+<p id="wrong" role="alert" hidden>The token is wrong.</p>
 <p><label>Token <input name="token" type="password" autocomplete="current-password" required></label> <button>Continue</button></p></form>
-<noscript>This page needs JavaScript; <a href="/openapi.json">openapi.json</a> says the same.</noscript>
+<noscript>This page needs JavaScript; <a href="/openapi.json">openapi.json</a> has the same content.</noscript>
 <script src="/docs/reference.js" defer></script><script src="/docs.js" type="module"></script>`,
   DOCS_STYLE,
 );
 
 /**
- * Reads the API's description and shows it, with the token that the console keeps in this browser or that the reader gives.
- * Whatever would call another host is off.
+ * Reads the API's description and shows it, with the token that the console stored in this browser or that the reader enters.
+ * Everything that would call another host is off.
  */
 export const docsScript = `
 const KEY = "everstep.token";

@@ -1,11 +1,11 @@
 import { STATUS_CODES } from "node:http";
 import { z } from "zod";
 
-/** An error as RFC 9457 has it. Thrown by routes, sent by the server's error handler. */
+/** An error as in RFC 9457. Thrown by routes, sent by the server's error handler. */
 export class Problem extends Error {
   readonly status: number;
   readonly errors: FieldProblem[] | undefined;
-  /** Seconds after which the same request may go through. */
+  /** Seconds after which the same request may succeed. */
   readonly retry_after_s: number | undefined;
 
   constructor(status: number, detail: string, errors?: FieldProblem[], retry_after_s?: number) {
@@ -36,7 +36,7 @@ export const problemSchema = z
     detail: z.string(),
     errors: z.array(z.object({ path: z.string(), message: z.string() })).optional(),
   })
-  .meta({ id: "Problem", description: "An error as RFC 9457 has it." });
+  .meta({ id: "Problem", description: "An error as in RFC 9457." });
 type ProblemBody = z.infer<typeof problemSchema>;
 
 export const unknown = (what: string): Problem => new Problem(404, `the ${what} is unknown`);
@@ -45,8 +45,8 @@ export const invalid = (errors: FieldProblem[]): Problem =>
 export const full = ({ detail, retry_after_s }: { detail: string; retry_after_s: number }): Problem =>
   new Problem(429, detail, undefined, retry_after_s);
 
-/** A value that was looked up, or 404. */
-export function found<Value>(value: Value | null, what: string): Value {
+/** Returns a value that was looked up, or throws 404. */
+export function orNotFound<Value>(value: Value | null, what: string): Value {
   if (value === null) throw unknown(what);
   return value;
 }

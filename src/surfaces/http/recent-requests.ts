@@ -1,14 +1,14 @@
 import type { SubmitOutcome } from "../../actions/action-queue.ts";
 import { isObject } from "../../domain/json.ts";
 
-/** More than can be under way at once; the oldest are forgotten first. */
+/** More than can be in progress at once; the oldest are evicted first. */
 const MOST = 10_000;
 
 /**
- * Requests to sessions that carry `metadata.request_id`, so that a client that got no answer can send one again.
+ * Requests to sessions that carry `metadata.request_id`, so that a client without a response can send one again.
  *
- * REQUEST-1  The same request again, while the first is under way or soon after, gets the answer of the first and writes nothing. One
- *            that was refused is tried anew. After a restart a client finds its request among the session's actions.
+ * REQUEST-1  A repeated request, while the first is in progress or soon after, gets the first one's outcome and writes nothing.
+ *            A refused request is tried again. After a restart a client finds its request among the session's actions.
  */
 export class RecentRequests {
   readonly #outcomes = new Map<string, Promise<SubmitOutcome>>();
@@ -20,13 +20,13 @@ export class RecentRequests {
     if (first) return first;
     const outcome = submit();
     this.#outcomes.set(key, outcome);
-    this.#forgetOldest();
+    this.#evictOldest();
     const isAccepted = await outcome.then(({ kind }) => kind === "accepted").catch(() => false);
     if (!isAccepted) this.#outcomes.delete(key);
     return outcome;
   }
 
-  #forgetOldest(): void {
+  #evictOldest(): void {
     if (this.#outcomes.size <= MOST) return;
     const [oldest] = this.#outcomes.keys();
     if (oldest !== undefined) this.#outcomes.delete(oldest);

@@ -1,8 +1,8 @@
-import { randomBytes } from "node:crypto";
-import helmet from "@fastify/helmet";
 import rateLimit from "@fastify/rate-limit";
 import fastify, { type FastifyBaseLogger, type FastifyError, type FastifyRequest, LogController } from "fastify";
 import { validatorCompiler, type ZodTypeProvider } from "fastify-type-provider-zod";
+import helmet from "helmet";
+import { newId } from "../../domain/ids.ts";
 import { withIncoming } from "../../tracing/incoming.ts";
 import { type AccessRules, bearer, isFromThisMachine } from "../access.ts";
 import type { TokenCheck } from "../token-check.ts";
@@ -17,10 +17,13 @@ import { describeApi } from "./openapi.ts";
 import { Problem } from "./problem.ts";
 import { actionRoutes } from "./routes/actions.ts";
 import { agentRoutes } from "./routes/agents.ts";
+import { archiveRoutes } from "./routes/archives.ts";
+import { backupRoutes } from "./routes/backups.ts";
 import { controlRoutes } from "./routes/controls.ts";
 import { conversationRoutes } from "./routes/conversations.ts";
 import { costRoutes } from "./routes/costs.ts";
 import { eventRoutes } from "./routes/events.ts";
+import { monikerVersionRoutes } from "./routes/moniker-versions.ts";
 import { overviewRoutes } from "./routes/overview.ts";
 import { rerunRoutes } from "./routes/reruns.ts";
 import { sessionRoutes } from "./routes/sessions.ts";
@@ -32,11 +35,11 @@ import { toProblem } from "./to-problem.ts";
 
 declare module "fastify" {
   interface FastifyContextConfig {
-    /** Answered without a token. */
+    /** Needs no token. */
     open?: boolean;
-    /** Asks for the metrics' own token. */
+    /** Needs the metrics' own token. */
     metrics?: boolean;
-    /** Takes the token as `?token=` as well, for clients that cannot send headers. */
+    /** Also accepts the token as `?token=`, for clients that cannot send headers. */
     token_in_query?: boolean;
   }
 }
@@ -52,25 +55,28 @@ const ROUTES: Routes[] = [
   eventRoutes,
   systemRoutes,
   toolRoutes,
+  monikerVersionRoutes,
   overviewRoutes,
   costRoutes,
   webhookRoutes,
+  backupRoutes,
+  archiveRoutes,
 ];
 const LARGEST_BODY = 1024 * 1024;
-/** An id of 200 characters of any script, percent-encoded. */
+/** Fits an id of 200 characters of any script, percent-encoded. */
 const LONGEST_PARAMETER = 4096;
 
 export type ServerOptions = AccessRules & {
   log: FastifyBaseLogger;
   limits: ConnectionLimits;
   token_check: TokenCheck;
-  /** Requests that one client may make in a minute. */
+  /** The most requests per client and minute. */
   rate_limit: number;
-  /** Where the web console's built files are. */
+  /** The folder with the web console's built files. */
   console_folder: string;
-  /** Whether the trace that a request came with is gone on with. */
+  /** Whether the trace of an incoming request is continued. */
   is_traced: boolean;
-  /** Those of other surfaces that are served beside the API. */
+  /** Routes of other surfaces, served beside the API. */
   more_routes: readonly Routes[];
 };
 
@@ -82,11 +88,11 @@ export async function buildServer(context: ServerContext, options: ServerOptions
     bodyLimit: LARGEST_BODY,
     routerOptions: { maxParamLength: LONGEST_PARAMETER },
     return503OnClosing: false,
-    genReqId: () => randomBytes(8).toString("hex"),
+    genReqId: newId,
     logController: new LogController({ disableRequestLogging: true }),
   }).withTypeProvider<ZodTypeProvider>();
   app.setValidatorCompiler(validatorCompiler);
-  // Answers are our own rows: they are described for the documentation, not checked again.
+  // Responses are our own rows: described for the documentation, not checked again.
   app.setSerializerCompiler(() => (data) => JSON.stringify(data));
   app.setErrorHandler((error: FastifyError, request, reply) => {
     const problem = toProblem(error);
@@ -96,25 +102,32 @@ export async function buildServer(context: ServerContext, options: ServerOptions
     return reply.code(problem.status).type("application/problem+json").send(JSON.stringify(problem));
   });
   app.setNotFoundHandler(() => {
-    throw new Problem(404, "there is nothing at this address; /docs lists what there is");
+    throw new Problem(404, "there is nothing at this path; /docs lists the API");
   });
   readBodies(app);
   endConnections(app);
   app.addHook("onRequest", async (request) => admit(request, options));
-  await app.register(helmet, { contentSecurityPolicy: { directives: CONTENT_POLICY }, strictTransportSecurity: false });
-  await app.register(rateLimit, {
-    max: options.rate_limit,
-    timeWindow: 60_000,
-    // A client that reset its connection meanwhile has no address any more.
-    keyGenerator: ({ socket }) => socket.remoteAddress ?? "",
-    // Without a token every client is on this machine. Who watches over the server is never turned away.
-    allowList: ({ routeOptions }: FastifyRequest) => options.token === undefined || routeOptions.url === "/health",
-    errorResponseBuilder: () => new Problem(429, "too many requests; try again in a minute"),
+  // Built once: Fastify's own plugin assembles the policy for every request.
+  const setSafeHeaders = helmet({
+    contentSecurityPolicy: { directives: CONTENT_POLICY },
+    strictTransportSecurity: false,
   });
+  app.addHook("onRequest", (request, reply, done) => setSafeHeaders(request.raw, reply.raw, () => done()));
+  // Without a token every client is on this machine.
+  if (options.token !== undefined)
+    await app.register(rateLimit, {
+      max: options.rate_limit,
+      timeWindow: 60_000,
+      // A client that has reset its connection no longer has an address.
+      keyGenerator: ({ socket }) => socket.remoteAddress ?? "",
+      // Health checks are never limited.
+      allowList: ({ routeOptions }: FastifyRequest) => routeOptions.url === "/health",
+      errorResponseBuilder: () => new Problem(429, "too many requests; try again in a minute"),
+    });
   await describeApi(app);
   apiReference(app);
   consoleFiles(app, options.console_folder);
-  // After the body was read: what reads it does not keep to a request's context.
+  // After the body was read: its parser does not keep the request's async context.
   if (options.is_traced)
     app.addHook("preHandler", (request, _reply, done) => withIncoming(traceparentOf(request), done));
   const isTrusted = ({ headers, socket }: FastifyRequest): boolean =>
@@ -135,12 +148,15 @@ const CONTENT_POLICY = {
 
 function admit(request: FastifyRequest, { token, metrics_token, token_check }: ServerOptions): void {
   if (token === undefined && !isFromThisMachine(request.headers))
-    throw new Problem(403, "without EVERSTEP_TOKEN the server answers this machine only, under its loopback name");
+    throw new Problem(
+      403,
+      "without EVERSTEP_TOKEN the server only answers requests from this machine, at its loopback address",
+    );
   const { open, metrics, token_in_query } = request.routeOptions.config;
   const expected = metrics ? metrics_token : token;
   if (open || expected === undefined) return;
-  const given = bearer(request.headers) ?? (token_in_query ? queryToken(request) : undefined);
-  const verdict = token_check.verdict(given, expected, request.socket.remoteAddress);
+  const candidate = bearer(request.headers) ?? (token_in_query ? queryToken(request) : undefined);
+  const verdict = token_check.verdict(candidate, expected, request.socket.remoteAddress);
   if (verdict === "too_many") throw new Problem(429, "too many wrong tokens; try again in a minute");
   if (verdict === "wrong") throw new Problem(401, "a token is needed: Authorization: Bearer …");
 }

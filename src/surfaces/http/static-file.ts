@@ -5,7 +5,7 @@ import { gzip } from "node:zlib";
 
 const compress = promisify(gzip);
 
-/** A file as it is sent: compressed once, and known by a digest of what is in it. */
+/** A file as it is sent: compressed once, with a digest of its content. */
 export type StaticFile = { type: string; body: Buffer; gzipped: Buffer; tag: string };
 
 export async function staticFile(type: string, body: Buffer): Promise<StaticFile> {
@@ -15,9 +15,9 @@ export async function staticFile(type: string, body: Buffer): Promise<StaticFile
 
 type FileAnswer = { status: number; headers: Record<string, string>; body: Buffer | undefined };
 
-export function answerWith(file: StaticFile, asked: IncomingHttpHeaders, cache: string): FileAnswer {
+export function answerWith(file: StaticFile, requestHeaders: IncomingHttpHeaders, cache: string): FileAnswer {
   const headers = { "content-type": file.type, etag: file.tag, vary: "accept-encoding", "cache-control": cache };
-  if (asked["if-none-match"] === file.tag) return { status: 304, headers, body: undefined };
-  if (!/\bgzip\b/.test(asked["accept-encoding"] ?? "")) return { status: 200, headers, body: file.body };
+  if (requestHeaders["if-none-match"] === file.tag) return { status: 304, headers, body: undefined };
+  if (!/\bgzip\b/.test(requestHeaders["accept-encoding"] ?? "")) return { status: 200, headers, body: file.body };
   return { status: 200, headers: { ...headers, "content-encoding": "gzip" }, body: file.gzipped };
 }

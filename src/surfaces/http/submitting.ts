@@ -15,7 +15,7 @@ function recentOf(queue: ActionQueue): RecentRequests {
   return recent;
 }
 
-/** Submits a request; a refusal becomes a problem. */
+/** Submits a request; throws a refusal as a problem. */
 export async function submit(queue: ActionQueue, request: unknown): Promise<AcceptedIds> {
   const outcome = await recentOf(queue).once(request, () => queue.submit(request));
   if (outcome.kind !== "accepted") throw refused(outcome);
@@ -26,7 +26,7 @@ export async function submit(queue: ActionQueue, request: unknown): Promise<Acce
 export function refused(refusal: Refusal): Problem {
   switch (refusal.kind) {
     case "invalid":
-      // Within the API the payload's fields are the body's own.
+      // In the API the payload's fields are the body's own.
       return invalid(refusal.errors.map(({ path, message }) => ({ path: path.replace(/^payload\./, ""), message })));
     case "unknown":
       return unknown(refusal.what);
@@ -38,12 +38,12 @@ export function refused(refusal: Refusal): Problem {
   return refusal satisfies never;
 }
 
-/** What every route that submits an action takes beside its payload: who asks, and what else the action is to carry. */
+/** What every route that submits an action accepts beside its payload: the sender, and metadata of the action. */
 export const senderFields = {
-  user_id: z.string().min(1).max(500).optional().describe("Who asks; kept as `metadata.user_id`."),
+  user_id: z.string().min(1).max(500).optional().describe("The sender; stored as `metadata.user_id`."),
   metadata: jsonObjectSchema
     .optional()
-    .describe("Kept with the action. A request that is sent again with the same `request_id` in it is done once."),
+    .describe("Stored with the action. A `request_id` in it makes the request idempotent."),
 };
 
 type Sender = { user_id?: string | undefined; metadata?: JsonObject | undefined };

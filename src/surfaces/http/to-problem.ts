@@ -3,7 +3,7 @@ import { hasZodFastifySchemaValidationErrors } from "fastify-type-provider-zod";
 import { EverstepError } from "../../domain/errors.ts";
 import { Problem } from "./problem.ts";
 
-/** Whatever a route threw, as what its client is told. */
+/** Turns anything a route threw into the client's error. */
 export function toProblem(error: FastifyError): Problem {
   if (error instanceof Problem) return error;
   if (hasZodFastifySchemaValidationErrors(error)) {
@@ -18,5 +18,5 @@ export function toProblem(error: FastifyError): Problem {
     return new Problem(400, "the body must be JSON", [{ path: "", message: "must be application/json" }]);
   const status = error.statusCode ?? 500;
   if (status === 400) return new Problem(400, error.message, [{ path: "", message: error.message }]);
-  return new Problem(status, status < 500 ? error.message : "something went wrong here; the log has the details");
+  return new Problem(status, status < 500 ? error.message : "internal error; the log has the details");
 }

@@ -9,7 +9,7 @@ import { refusedCall, result, toolError } from "./tool-results.ts";
 type Request = { action_type: Action["action_type"]; session_id: string; payload: JsonObject; metadata?: JsonObject };
 type Waiting = { wait_s: number; signal: AbortSignal };
 
-/** Submits what a tool asks for and answers with the receipt: at once when a step has used it, at the latest after `wait_s`. */
+/** Submits a tool's request and returns the receipt: as soon as a step has used it, at the latest after `wait_s`. */
 export async function callWithReceipt(
   parts: McpParts,
   request: Request,
@@ -47,8 +47,8 @@ async function receiptOf(
   ]);
   if (action.outcome === "rejected" || action.outcome === "failed")
     return toolError(
-      `the session did not take it: ${action.error ?? "no reason was given"}`,
-      "read_session tells how the session stands",
+      `the session rejected it: ${action.error ?? "no reason given"}`,
+      "read_session shows the session's state",
     );
   return result(receiptView(action, steps[0] ?? null, session));
 }

@@ -7,7 +7,7 @@ import type { McpParts } from "./mcp-parts.ts";
 import { receiptSchema } from "./session-view.ts";
 import { by, CHANGES, RECEIPT_S, sessionField, userField } from "./tool-fields.ts";
 
-/** Tools that hold a session, let it go on, or end it. */
+/** Tools that pause, resume or end a session. */
 export function addControlTools(server: McpServer, parts: McpParts): void {
   const inputSchema = z.object({
     session_id: sessionField,
@@ -20,9 +20,7 @@ export function addControlTools(server: McpServer, parts: McpParts): void {
     description: string,
     isDestructive = false,
   ): void => {
-    const options = requestedOptionsSchema
-      .optional()
-      .describe("Options that replace the session's, such as a higher limit.");
+    const options = requestedOptionsSchema.optional().describe("Options to change, such as a higher limit.");
     server.registerTool(
       name,
       {
@@ -33,11 +31,11 @@ export function addControlTools(server: McpServer, parts: McpParts): void {
         annotations: { ...CHANGES, destructiveHint: isDestructive, idempotentHint: true },
       },
       ({ session_id: id, user_id: user, ...payload }, { mcpReq: { signal } }) => {
-        const given = Object.fromEntries(Object.entries(payload).filter(([, value]) => value !== undefined));
+        const fields = Object.fromEntries(Object.entries(payload).filter(([, value]) => value !== undefined));
         const request = {
           action_type: `agent_${name}` as const,
           session_id: id,
-          payload: given as Record<string, JsonValue>,
+          payload: fields as Record<string, JsonValue>,
           metadata: by(user),
         };
         return callWithReceipt(parts, request, "settled", { wait_s: RECEIPT_S, signal });
@@ -47,17 +45,17 @@ export function addControlTools(server: McpServer, parts: McpParts): void {
   control(
     "pause",
     "Pause a session",
-    "Lets a session start no further step. The one that runs is kept. resume lets it go on.",
+    "Pauses a session: a running step may finish, no further one starts. Use resume to continue.",
   );
   control(
     "resume",
     "Resume a session",
-    "Lets a paused session go on, tries a failed step again, or lifts a limit that stopped it (options).",
+    "Continues a paused session, retries a failed step, or raises a limit that stopped it (options).",
   );
   control(
     "destroy",
     "Destroy a session",
-    "Ends a session for good; its steps stay and can be read and forked. It cannot be undone.",
+    "Ends a session permanently; its steps can still be read and forked. This cannot be undone.",
     true,
   );
 }

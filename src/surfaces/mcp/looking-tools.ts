@@ -8,7 +8,7 @@ import type { McpParts } from "./mcp-parts.ts";
 import { anyJson, READ_ONLY } from "./tool-fields.ts";
 import { result, toolError } from "./tool-results.ts";
 
-/** Tools that only look. */
+/** Read-only tools. */
 export function addLookingTools(server: McpServer, parts: McpParts): void {
   addListMonikers(server, parts);
   addListSessions(server, parts);
@@ -21,7 +21,7 @@ function addListMonikers(server: McpServer, { catalog }: McpParts): void {
     {
       title: "List tasks",
       description:
-        "Lists the tasks (monikers) that an agent can be given, with the JSON Schema of each one's params. Call it before start_agent.",
+        "Lists the available tasks (monikers) with the JSON Schema of their params. Call it before start_agent.",
       inputSchema: z.object({}),
       outputSchema: z.object({
         monikers: z.array(
@@ -43,7 +43,7 @@ function addListSessions(server: McpServer, { store }: McpParts): void {
     {
       title: "List sessions",
       description:
-        "Lists sessions of agents, newest first, without their steps. needs_person finds those that ask something, failed, or are held.",
+        "Lists sessions, newest first, without their steps. needs_person finds those that ask something, failed, or are held.",
       inputSchema: z.object({
         status: sessionStatusSchema.optional(),
         agent_id: idSchema.optional(),
@@ -75,8 +75,7 @@ function addSearch(server: McpServer, { store }: McpParts): void {
     "search",
     {
       title: "Search",
-      description:
-        "Finds words in everything that agents and people ever said; best match first. All words must occur.",
+      description: "Searches everything agents and people ever said; best match first. All words must occur.",
       inputSchema: z.object({
         q: z.string().min(1).max(1000).optional().describe("The words."),
         query: z.string().min(1).max(1000).optional().describe("The same as q."),
@@ -89,7 +88,7 @@ function addSearch(server: McpServer, { store }: McpParts): void {
     },
     async ({ q, query, agent_id, session_id: session, limit }) => {
       const words = q ?? query;
-      if (words === undefined) return toolError("q is missing", "give the words to look for in q");
+      if (words === undefined) return toolError("q is missing", "put the search words in q");
       const within = {
         ...(agent_id !== undefined && { agent_id }),
         ...(session !== undefined && { session_id: session }),

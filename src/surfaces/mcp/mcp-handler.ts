@@ -19,11 +19,11 @@ import { addTellingTools } from "./telling-tools.ts";
 const LARGEST_BODY = 1024 * 1024;
 
 const INSTRUCTIONS =
-  "Everstep runs long-lived agents that survive restarts and can be steered while they run. start_agent starts one, read_session with wait_s waits for it, guide tells it something and answers with a receipt. A session that asks something waits for a person: put the question before them and give their words with answer.";
+  "Everstep runs long-lived agents that survive restarts and can be steered while they run. start_agent starts one, read_session with wait_s waits for it, guide sends it guidance and returns a receipt. A session that asks something waits for a person: ask them, and pass on their reply with answer.";
 
 export type McpHandler = { serve: ReturnType<typeof toNodeHandler>; close: () => Promise<void> };
 
-/** Answers MCP requests of both revisions. Each gets a server of its own, so it does not matter which process answers. */
+/** Answers MCP requests of both revisions. Each request gets its own server, so any process can answer. */
 export function newMcpHandler(parts: McpParts, log: FastifyBaseLogger): McpHandler {
   const handler = createMcpHandler((request) => newServer(parts, request), {
     maxRequestBodySize: LARGEST_BODY,
@@ -51,6 +51,6 @@ function newServer(parts: McpParts, { era }: McpRequestContext): McpServer {
 function canElicit({ mcpReq: { envelope } }: McpContext): boolean {
   const capabilities = (envelope as Record<string, unknown> | undefined)?.[CLIENT_CAPABILITIES_META_KEY];
   const elicitation = (capabilities as { elicitation?: Record<string, unknown> } | undefined)?.elicitation;
-  // A client that names no mode means forms.
+  // A client that names no mode supports forms.
   return elicitation !== undefined && ("form" in elicitation || !("url" in elicitation));
 }

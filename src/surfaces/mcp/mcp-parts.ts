@@ -1,4 +1,4 @@
 import type { ServerContext } from "../http/context.ts";
 
-/** What the tools work with: the very parts that the HTTP routes have. */
+/** What the tools work with, shared with the HTTP routes. */
 export type McpParts = Pick<ServerContext, "store" | "queue" | "events" | "catalog">;

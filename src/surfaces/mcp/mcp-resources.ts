@@ -2,7 +2,7 @@ import { type McpServer, ResourceNotFoundError, ResourceTemplate } from "@modelc
 import type { McpParts } from "./mcp-parts.ts";
 import { sessionView, stepView } from "./session-view.ts";
 
-/** How many of each a client that lists resources sees: the newest. */
+/** How many of each are listed as resources: the newest. */
 const LISTED = 50;
 const STEPS = 100;
 const mimeType = "application/json";

@@ -6,13 +6,13 @@ import type { McpHandler } from "./mcp-handler.ts";
 
 const PATH = "/mcp";
 const METADATA = "/.well-known/oauth-protected-resource";
-/** JSON-RPC's codes for a body that is no JSON and for what is refused before it is looked at. */
+/** JSON-RPC's codes for a body that is not JSON, and for a request refused before it is parsed. */
 const PARSE_ERROR = -32700;
 const REFUSED = -32000;
 
 /** The MCP server: Streamable HTTP without sessions, the current and the 2025 revision. */
 export const mcpRoutes: Routes = (app, context) => {
-  // Its packages are loaded with the first request: most servers never get one, and start sooner without.
+  // Its packages are loaded on the first request: most servers never get one and start faster without.
   let loading: Promise<McpHandler> | undefined;
   const load = async () => (await import("./mcp-handler.ts")).newMcpHandler(context, app.log);
   const handler = () => (loading ??= load());
@@ -49,7 +49,7 @@ export const mcpRoutes: Routes = (app, context) => {
     }));
 };
 
-/** As the client sees it: a proxy in front may speak TLS for us. */
+/** As the client sees it: a proxy may terminate TLS. */
 function originOf({ headers, host, protocol }: FastifyRequest): string {
   const isTls = protocol === "https" || headers["x-forwarded-proto"] === "https";
   if (!/^[\w.:[\]-]+$/.test(host)) throw new Problem(400, "the Host header is not a host");

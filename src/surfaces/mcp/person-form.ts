@@ -12,10 +12,10 @@ import type { McpParts } from "./mcp-parts.ts";
 import { questionForm } from "./session-view.ts";
 import { RECEIPT_S } from "./tool-fields.ts";
 
-/** The key of the one question that a result carries. */
+/** The key of a result's single question. */
 const ANSWER = "answer";
 
-/** A session's question for the client to put before its person; the request comes again with what they say. */
+/** A session's question, for the client to ask its person; the request is repeated with their answer. */
 export function ask(session: Session): InputRequiredResult {
   const { question } = session;
   if (!question) throw new TypeError("a session that asks nothing has no form");
@@ -30,7 +30,7 @@ export function ask(session: Session): InputRequiredResult {
   });
 }
 
-/** What the person put into the form, given to the session. The question that it belongs to comes back as the request's state. */
+/** Passes what the person entered to the session. The question's id comes back as the request's state. */
 export async function answerFromForm(
   parts: McpParts,
   id: string,
@@ -41,7 +41,7 @@ export async function answerFromForm(
   if (response.action !== "accept") return "declined";
   const question = (await parts.store.getSession(id))?.question;
   const question_id = requestState<string>();
-  // Somebody else was faster; what the session does now is what the reader gets.
+  // Somebody else answered first; the client gets the session's current state.
   if (!question || question.question_id !== question_id) return null;
   const answer = questionForm(question).answerOf(response.content ?? {}) as JsonValue;
   return callWithReceipt(

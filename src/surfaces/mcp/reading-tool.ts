@@ -15,15 +15,11 @@ export function addReadingTool(server: McpServer, parts: McpParts, { mayAsk }: T
     {
       title: "Read a session",
       description:
-        "Tells where a session stands and what its steps said. With wait_s it first waits until the session rests, asks something or ends. A question is put before the person where the client can; else it comes as text, to be answered with answer.",
+        "Returns a session's state and its steps' texts. With wait_s it first waits until the session rests, asks something or ends. If the client can, it asks the person a question directly; otherwise the question comes as text, to be answered with answer.",
       inputSchema: z.object({
         session_id: sessionField,
-        after_iteration: z
-          .int()
-          .min(-1)
-          .optional()
-          .describe(`Only steps after this one; without it the last ${STEPS}.`),
-        limit: z.int().min(1).max(200).default(STEPS).describe("Steps at the most."),
+        after_iteration: z.int().min(-1).optional().describe(`Only steps after this one. Default: the last ${STEPS}.`),
+        limit: z.int().min(1).max(200).default(STEPS).describe("The most steps to return."),
         wait_s: waitField("Seconds to wait for the session to rest."),
       }),
       outputSchema: readingSchema,

@@ -5,7 +5,7 @@ import { questionSchema } from "../../domain/question.ts";
 import { isLive, type Session, sessionSchema } from "../../domain/session.ts";
 import type { Step } from "../../domain/step.ts";
 
-/** A session as a model needs it: without its state and what only the runtime uses. */
+/** A session for a model: without its state and fields that only the runtime uses. */
 const sessionViewSchema = sessionSchema
   .pick({ session_id: true, agent_id: true, moniker: true, status: true, stop_reason: true, iteration: true })
   .extend({
@@ -41,11 +41,11 @@ export const readingSchema = z.object({
 export const receiptSchema = z.object({
   action_id: z.string(),
   session_id: z.string(),
-  receipt: z.string().describe("accepted, delivered, consumed (a step used it) or bounced (it came to nothing)"),
+  receipt: z.string().describe("accepted, delivered, consumed (a step used it) or bounced (no step will use it)"),
   outcome: z.string().nullable(),
   error: z.string().nullable(),
   consumed_iteration: z.int().nullable(),
-  text: z.string().nullable().describe("What the step said that used it."),
+  text: z.string().nullable().describe("The text of the step that used it."),
   next: z.string().describe(NEXT),
 });
 
@@ -67,24 +67,24 @@ export const stepView = ({ iteration, step_token, status, text, data, guidance, 
   created_at,
 });
 
-/** The next move, for a model that has just read a session. */
+/** The next action, for a model that has just read a session. */
 export function nextMove(session: Session): string {
   const { session_id, status, question, last_error } = session;
   if (question !== null) return questionText(session);
   switch (status) {
     case "running":
     case "stopping":
-      return `It is at work: read_session with wait_s waits until it rests; guide tells it something for its next step.`;
+      return `It is running: read_session with wait_s waits until it rests; guide sends guidance to its next step.`;
     case "waiting":
-      return `It waits: guide ${session_id} to have it go on.`;
+      return `It waits: guide ${session_id} to continue it.`;
     case "paused":
-      return "It is paused: resume lets it go on.";
+      return "It is paused: resume continues it.";
     case "error":
-      return `It failed (${last_error ?? "for an unknown reason"}): resume tries the step again, after guide if it should do something else.`;
+      return `It failed (${last_error ?? "for an unknown reason"}): resume retries the step, after guide if it should do something else.`;
     case "done":
-      return "It is done; result has what came of it. fork goes on from any of its steps.";
+      return "It is done; see result. fork starts a new session from any of its steps.";
     case "stopped":
-      return "It was stopped: resume with a higher limit in options lets it go on if a limit did it; fork goes on from any of its steps.";
+      return "It was stopped: if a limit did that, resume with a higher limit in options; fork starts a new session from any of its steps.";
   }
   return status satisfies never;
 }
@@ -97,7 +97,7 @@ export function questionText({ session_id, question }: Pick<Session, "session_id
     : schema
       ? "an object that fits question.schema"
       : "any text";
-  return `It asks a person: “${text}” Ask the person, and give what they say with answer {session_id: ${JSON.stringify(session_id)}, answer: ${how}}.`;
+  return `It asks a person: “${text}” Ask the person, and pass on their reply with answer {session_id: ${JSON.stringify(session_id)}, answer: ${how}}.`;
 }
 
 export function receiptView(action: Action, step: Step | null, session: Session | null): z.infer<typeof receiptSchema> {
@@ -119,19 +119,19 @@ function afterReceipt({ receipt, error }: Action, session: Session | null): stri
   switch (receipt) {
     case "accepted":
     case "delivered":
-      if (session?.status === "paused") return "The session has it and is paused: resume lets it go on.";
+      if (session?.status === "paused") return "The session has it but is paused: resume continues it.";
       return "No step has used it yet: read_session with wait_s waits until the session rests.";
     case "consumed":
       return session && (isLive(session.status) || session.status === "error")
         ? nextMove(session)
-        : "The session has ended; read_session has what came of it.";
+        : "The session has ended; read_session shows its result.";
     case "bounced":
-      return `It came to nothing: ${error ?? "the session ended first"}. fork goes on from one of the session's steps.`;
+      return `It bounced: ${error ?? "the session ended first"}. fork starts a new session from one of its steps.`;
   }
   return receipt satisfies never;
 }
 
-/** A question as a form that an MCP client can show, and how the form's content becomes the answer. */
+/** A question as a form for an MCP client, and how the form's content becomes the answer. */
 export function questionForm({ choices, schema }: NonNullable<Session["question"]>): {
   schema: Record<string, unknown>;
   answerOf: (content: Record<string, unknown>) => unknown;

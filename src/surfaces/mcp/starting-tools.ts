@@ -8,7 +8,7 @@ import type { McpParts } from "./mcp-parts.ts";
 import { anyJson, by, CHANGES, sessionField, startedSchema, userField } from "./tool-fields.ts";
 import { refusedCall, result, toolError } from "./tool-results.ts";
 
-/** Tools that make a session. */
+/** Tools that create a session. */
 export function addStartingTools(server: McpServer, parts: McpParts): void {
   addStart(server, parts);
   addFork(server, parts);
@@ -20,16 +20,16 @@ function addStart(server: McpServer, { queue }: McpParts): void {
     {
       title: "Start an agent",
       description:
-        "Starts a session of an agent with a task (moniker) and its params, and answers at once with the session's id; it runs on by itself. read_session with wait_s follows it, guide steers it. The same session_id again does nothing twice.",
+        "Starts a session of an agent with a task (moniker) and its params, and returns the session's id at once; it runs on its own. read_session with wait_s follows it, guide steers it. Repeating the call with the same session_id is safe.",
       inputSchema: z.object({
         moniker: create.payload.shape.moniker.describe(
           "The task; list_monikers lists them. Needed unless the agent is configured.",
         ),
-        agent_id: idSchema.optional().describe("The agent; named after the moniker where absent."),
-        session_id: idSchema.optional().describe("An id of your own; made up where absent."),
-        params: jsonObjectSchema.optional().describe("The input of the task, as its params_schema has it."),
+        agent_id: idSchema.optional().describe("The agent. Default: the moniker's name."),
+        session_id: idSchema.optional().describe("Your own id. Default: generated."),
+        params: jsonObjectSchema.optional().describe("The task's input, as described by its params_schema."),
         options: requestedOptionsSchema.optional().describe("Limits such as max_steps, and how tools are handled."),
-        conversation_id: idSchema.optional().describe("A conversation to speak in."),
+        conversation_id: idSchema.optional().describe("A conversation to join."),
         user_id: userField,
       }),
       outputSchema: startedSchema,
@@ -62,11 +62,11 @@ function addFork(server: McpServer, { queue }: McpParts): void {
     {
       title: "Fork a session",
       description:
-        "Starts a new session that goes on from one of a session's steps, with other guidance, state, params, options or moniker where given. The old one stays as it is.",
+        "Starts a new session from one of a session's steps, optionally with other guidance, state, params, options or moniker. The old session is unchanged.",
       inputSchema: z.object({
         session_id: sessionField,
-        iteration: z.int().min(0).describe("The last step that both share."),
-        new_session_id: idSchema.optional().describe("The new session's id; made up where absent."),
+        iteration: z.int().min(0).describe("The last step both sessions share."),
+        new_session_id: idSchema.optional().describe("The new session's id. Default: generated."),
         guidance: anyJson.optional(),
         state: jsonObjectSchema.optional(),
         params: jsonObjectSchema.optional(),

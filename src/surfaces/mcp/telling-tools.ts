@@ -18,7 +18,7 @@ import {
 } from "./tool-fields.ts";
 import { toolError, unknownSession } from "./tool-results.ts";
 
-/** Tools that tell a session something. */
+/** Tools that send guidance and answers to a session. */
 export function addTellingTools(server: McpServer, parts: McpParts, options: ToolOptions): void {
   addGuide(server, parts);
   addAnswer(server, parts, options);
@@ -30,26 +30,25 @@ function addGuide(server: McpServer, parts: McpParts): void {
     {
       title: "Guide a session",
       description:
-        "Tells a session something for its next step, or with mode now for the step that runs. Answers with the receipt: consumed with the step that used it, delivered where none did yet, bounced where the session ended first.",
+        "Sends guidance to a session's next step, or with mode now to the running one. Returns the receipt: consumed with the step that used it, delivered if none has yet, bounced if the session ended first.",
       inputSchema: z.object({
         session_id: sessionField,
-        guidance: anyJson.optional().describe("Text, or any JSON that the moniker takes."),
+        guidance: anyJson.optional().describe("Text, or any JSON that the moniker accepts."),
         text: z.string().optional().describe("The same as guidance, as text."),
         mode: z
           .enum(["next", "now"])
           .optional()
-          .describe("now cuts the running step short; it runs again with the guidance."),
-        wait_s: waitField(`Seconds to wait until a step has used it; ${RECEIPT_S} where absent.`),
+          .describe("now interrupts the running step; it runs again with the guidance."),
+        wait_s: waitField(`Seconds to wait until a step has used it. Default: ${RECEIPT_S}.`),
         user_id: userField,
       }),
       outputSchema: receiptSchema,
       annotations: CHANGES,
     },
     ({ session_id: id, guidance, text, mode, wait_s: seconds = RECEIPT_S, user_id: user }, { mcpReq: { signal } }) => {
-      const told = guidance ?? text;
-      if (told === undefined)
-        return toolError("guidance is missing", "give what the session is to be told in guidance");
-      const payload: JsonObject = { guidance: told as JsonValue, ...(mode && { mode }) };
+      const content = guidance ?? text;
+      if (content === undefined) return toolError("guidance is missing", "put the message for the session in guidance");
+      const payload: JsonObject = { guidance: content as JsonValue, ...(mode && { mode }) };
       const metadata = by(user);
       const request = { action_type: "agent_interrupt" as const, session_id: id, payload, metadata };
       return callWithReceipt(parts, request, "used", { wait_s: seconds, signal });
@@ -63,12 +62,12 @@ function addAnswer(server: McpServer, parts: McpParts, { mayAsk }: ToolOptions):
     {
       title: "Answer a question",
       description:
-        "Gives a person's answer to what a session asks (question in read_session): one of its choices, an object that fits its schema, or text. Without answer the person is asked here, where the client can. Do not answer for the person unasked.",
+        "Passes a person's answer to a session's question (question in read_session): one of its choices, an object that fits its schema, or text. Without answer, the client asks the person directly if it can. Do not answer for the person on your own.",
       inputSchema: z.object({
         session_id: sessionField,
         answer: anyJson.optional(),
-        question_id: idSchema.optional().describe("The question that is meant; the open one where absent."),
-        wait_s: waitField(`Seconds to wait until a step has used it; ${RECEIPT_S} where absent.`),
+        question_id: idSchema.optional().describe("The question answered. Default: the open one."),
+        wait_s: waitField(`Seconds to wait until a step has used it. Default: ${RECEIPT_S}.`),
         user_id: userField,
       }),
       outputSchema: receiptSchema,
@@ -97,7 +96,7 @@ async function answerByPerson(
   if (answered) return answered;
   const session = await parts.store.getSession(id);
   if (!session) return unknownSession(id);
-  if (!session.question) return toolError(`session ${id} asks nothing now`, "read_session tells how it stands");
+  if (!session.question) return toolError(`session ${id} has no open question`, "read_session shows its state");
   if (!mayAsk(context))
     return toolError("answer is missing, and this client cannot ask the person", questionText(session));
   return ask(session);

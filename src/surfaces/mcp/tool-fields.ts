@@ -3,7 +3,7 @@ import { z } from "zod";
 import { idSchema } from "../../domain/ids.ts";
 import type { JsonObject } from "../../domain/json.ts";
 
-/** Seconds that a tool waits for a receipt unless it is told otherwise, and the most that any waits: less than a silent connection lives. */
+/** How long a tool waits for a receipt by default, and the longest wait, in seconds: shorter than a silent connection lives. */
 export const RECEIPT_S = 10;
 const LONGEST_WAIT_S = 100;
 
@@ -14,8 +14,8 @@ export const userField = z
   .min(1)
   .max(500)
   .optional()
-  .describe("The person in whose name this is done, for the record.");
-/** Any JSON, without the checks of JSON Schema's own depth: the queue checks it. */
+  .describe("The person on whose behalf this is done, for the record.");
+/** Any JSON, unchecked here: the queue checks it. */
 export const anyJson = z.unknown();
 
 export const startedSchema = z.object({
@@ -29,5 +29,5 @@ export const CHANGES = { readOnlyHint: false, destructiveHint: false, idempotent
 
 export const by = (user: string | undefined): JsonObject => (user === undefined ? {} : { user_id: user });
 
-/** `mayAsk` tells whether the client of a request can put a question before its person. */
+/** `mayAsk` says whether the client of a request can ask its person. */
 export type ToolOptions = { mayAsk: (context: ServerContext) => boolean };

@@ -11,7 +11,7 @@ const PAGE = 100;
 
 export type Usage = { input_tokens: number; output_tokens: number; cached_tokens: number };
 
-/** What an answer brings. `index` counts its steps; `offset` is how much of the step's text came before. */
+/** The parts of an answer. `index` counts its steps; `offset` is the length of the step's text emitted before. */
 export type AnswerEvent =
   | { kind: "text"; index: number; offset: number; text: string }
   | { kind: "tool"; index: number; name: string }
@@ -19,21 +19,21 @@ export type AnswerEvent =
   | { kind: "end"; outcome: "completed" | "failed" | "cancelled"; error: string | null };
 
 /**
- * The answer to one message, from a session's events and rows: it begins with the step that used the message and goes on through
- * the steps that follow by themselves. It can be read again at any time, from any server.
+ * The answer to one message, from a session's events and rows: it begins with the step that used the message and includes the
+ * steps that follow on their own. It can be read again at any time, from any server.
  *
- * OPENAI-1  A step's texts, joined, are the text of its row. Where a step started over with other words, the row's text follows
- *           what was told of the first attempt.
- * OPENAI-2  It ends with the row of its last step, never with the session's state alone: a state may be told before its step.
+ * OPENAI-1  A step's texts, joined, are the text of its row. If a step started over with other words, the row's text follows
+ *           what the first attempt had emitted.
+ * OPENAI-2  It ends with the row of its last step, never with the session's row alone, which may arrive before its step.
  */
 export class AnswerReader {
   readonly #parts: OpenAiParts;
   readonly #ids: AnswerIds;
   #first: number | null = null;
   #last: number | null = null;
-  /** What was told of the step under way. */
-  #told = "";
-  /** What the present attempt at it has said so far. */
+  /** What was emitted of the current step. */
+  #emitted = "";
+  /** The text of the current attempt so far. */
   #attempt = { text: "", next: 0 };
   #hasText = false;
   #tools = new Set<string>();
@@ -44,18 +44,18 @@ export class AnswerReader {
     this.#ids = ids;
   }
 
-  /** `following` is a follower of the session that was there before the message was sent; without one the rows are read. */
+  /** `following` must follow the session since before the message was sent; without it the rows are read. */
   async *read(signal: AbortSignal, following?: AsyncIterable<RuntimeEvent>): AsyncGenerator<AnswerEvent> {
     for await (const event of following ?? (await this.#follow(signal))) {
-      const told = await this.#take(event);
-      for (const one of told) {
+      const answers = await this.#take(event);
+      for (const one of answers) {
         yield one;
         if (one.kind === "end") return;
       }
     }
   }
 
-  /** What there is of the answer now. */
+  /** What exists of the answer now. */
   async *soFar(): AsyncGenerator<AnswerEvent> {
     const { store } = this.#parts;
     const action = await store.getAction(this.#ids.action_id);
@@ -79,7 +79,7 @@ export class AnswerReader {
     return this.#withRows(live);
   }
 
-  /** What ended before it listened is told by the rows. */
+  /** What ended before it listened is in the rows. */
   async *#withRows(live: AsyncIterable<RuntimeEvent>): AsyncGenerator<RuntimeEvent> {
     const { store } = this.#parts;
     const action = await store.getAction(this.#ids.action_id);
@@ -117,15 +117,15 @@ export class AnswerReader {
     if (truncated || !this.#isPart(action_ids, iteration)) return [];
     this.#first ??= iteration;
     const index = iteration - this.#first;
-    // The step started over: what it says again is not told again.
+    // The step started over: repeated text is not emitted again.
     if (event_seq === 0) this.#attempt = { text: "", next: 0 };
-    // Whoever came in the middle of it, or missed a piece, gets the rest with the step's row.
+    // A reader that joined in the middle, or missed a piece, gets the rest with the step's row.
     if (event_seq !== this.#attempt.next) return [];
     this.#attempt.next += 1;
     if (tool !== undefined) return this.#tool(index, tool);
     this.#attempt.text += text;
     const attempt = this.#attempt.text;
-    return attempt.startsWith(this.#told) ? this.#tell(index, attempt.slice(this.#told.length)) : [];
+    return attempt.startsWith(this.#emitted) ? this.#emit(index, attempt.slice(this.#emitted.length)) : [];
   }
 
   #tool(index: number, name: string): AnswerEvent[] {
@@ -142,31 +142,31 @@ export class AnswerReader {
     const tool =
       step.calls.find(({ kind }) => kind === "tool")?.name ?? /^act\/[^/]+\/(.+)$/.exec(step.step_token)?.[1];
     const events = tool === undefined ? [] : this.#tool(index, tool);
-    const again = `${this.#told}${BETWEEN_STEPS}(It was started over.)${BETWEEN_STEPS}${text}`;
-    const whole = text.startsWith(this.#told) ? text : again;
-    events.push(...this.#tell(index, whole.slice(this.#told.length)));
+    const again = `${this.#emitted}${BETWEEN_STEPS}(It was started over.)${BETWEEN_STEPS}${text}`;
+    const whole = text.startsWith(this.#emitted) ? text : again;
+    events.push(...this.#emit(index, whole.slice(this.#emitted.length)));
     this.#count(step);
     events.push({ kind: "step", index, text: this.#shown(whole) });
     this.#hasText ||= whole !== "";
     this.#last = step.iteration;
-    this.#told = "";
+    this.#emitted = "";
     this.#attempt = { text: "", next: 0 };
     this.#tools.clear();
     if (!step.directives?.go_on) events.push({ kind: "end", outcome: "completed", error: null });
     return events;
   }
 
-  /** Texts of several steps are set apart from each other. */
+  /** Separates the texts of several steps. */
   #shown(text: string): string {
     return this.#hasText && text !== "" ? BETWEEN_STEPS + text : text;
   }
 
-  #tell(index: number, text: string): AnswerEvent[] {
+  #emit(index: number, text: string): AnswerEvent[] {
     if (text === "") return [];
-    const isFirst = this.#told === "";
+    const isFirst = this.#emitted === "";
     const gap = this.#hasText ? BETWEEN_STEPS : "";
-    const offset = isFirst ? 0 : gap.length + this.#told.length;
-    this.#told += text;
+    const offset = isFirst ? 0 : gap.length + this.#emitted.length;
+    this.#emitted += text;
     return [{ kind: "text", index, offset, text: isFirst ? gap + text : text }];
   }
 
@@ -186,11 +186,11 @@ export class AnswerReader {
   /** OPENAI-2 */
   async #takeSession({ status, stop_reason, last_error, session_id }: Session): Promise<AnswerEvent[]> {
     if (status === "error") {
-      // A session that had failed before is told to go on together with the message.
+      // If the session had failed before, it is resumed together with the message.
       if (this.#first === null && !(await this.#isDelivered())) return [];
       return [{ kind: "end", outcome: "failed", error: last_error ?? "the step failed" }];
     }
-    // One that is stopping gives its step a moment to end; whoever cancelled does not wait for that.
+    // A stopping session lets its step finish; a client that cancelled does not wait for that.
     if (status !== "stopped" && status !== "stopping" && status !== "done") return [];
     const events: AnswerEvent[] = [];
     for await (const step of this.#stepsAfter(this.#last ?? (this.#first ?? 0) - 1)) {
@@ -235,14 +235,14 @@ export class AnswerReader {
   }
 }
 
-/** A step that asks ends with the ways in which it can be answered. */
+/** The text of a step that asks ends with the possible answers. */
 function textOf({ text, directives }: Step): string {
-  const said = text ?? "";
+  const own = text ?? "";
   const ask = directives?.ask;
-  if (!ask) return said;
-  const question = said.includes(ask.text) ? "" : `${said === "" ? "" : BETWEEN_STEPS}${ask.text}`;
+  if (!ask) return own;
+  const question = own.includes(ask.text) ? "" : `${own === "" ? "" : BETWEEN_STEPS}${ask.text}`;
   const choices = ask.choices
     ?.map(({ value }) => (typeof value === "string" ? value : JSON.stringify(value)))
     .join(", ");
-  return said + question + (choices ? `${BETWEEN_STEPS}(Answer with: ${choices})` : "");
+  return own + question + (choices ? `${BETWEEN_STEPS}(Answer with: ${choices})` : "");
 }

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { idSchema } from "../../domain/ids.ts";
 
-/** The session that answers, and the action that asked: all that an answer is found by, so that no table of ids is needed. */
+/** The answering session and the action that asked: they identify an answer, so no table of ids is needed. */
 export type AnswerIds = { session_id: string; action_id: string };
 
 const PREFIX = "resp_";
@@ -10,7 +10,7 @@ const partsSchema = z.tuple([idSchema, idSchema]);
 export const responseId = ({ session_id, action_id }: AnswerIds): string =>
   PREFIX + Buffer.from(JSON.stringify([session_id, action_id])).toString("base64url");
 
-/** Null where it is not an id that was made here. */
+/** Null if it is not one of our ids. */
 export function parseResponseId(id: string): AnswerIds | null {
   if (!id.startsWith(PREFIX)) return null;
   try {

@@ -6,51 +6,51 @@ import { isLive, type Session } from "../../domain/session.ts";
 import type { ServerContext } from "../http/context.ts";
 import type { AnswerIds } from "./answer-id.ts";
 import { OpenAiError, refusedRequest } from "./openai-error.ts";
-import { type Asked, isTaskPrompt } from "./request.ts";
+import { isTaskPrompt, type ParsedRequest } from "./request.ts";
 import { findModel, type TalkingModel } from "./talking-models.ts";
 
 export type OpenAiParts = Pick<ServerContext, "store" | "queue" | "events" | "catalog">;
 
-/** Where a request goes: the session, and what of the request is told to it. */
+/** A request's session, and what of the request it receives. */
 export type Target = {
   session: Session;
-  /** The conversation so far, for a session that has not heard it. */
-  earlier: Asked["earlier"];
-  /** It is at work on an earlier message: this one is guidance for that work. */
+  /** The conversation so far, for a session that does not have it. */
+  earlier: ParsedRequest["earlier"];
+  /** It is working on an earlier message: this one is guidance for that work. */
   is_guidance: boolean;
-  /** Made for this request alone, and of no use after it. */
-  is_passing: boolean;
+  /** Created for this request alone, and useless afterwards. */
+  is_temporary: boolean;
 };
 
-/** Sessions of one conversation that ended, one after the other. */
+/** The most ended sessions per conversation. */
 const MOST_GENERATIONS = 100;
 
-/** The session that a request belongs to; made where there is none yet. */
-export async function targetOf(parts: OpenAiParts, asked: Asked, previous: Session | null): Promise<Target> {
-  const model = await findModel(parts, asked.model);
-  const is_passing = previous === null && isTaskPrompt(asked);
-  const known =
-    previous ?? (is_passing || asked.key === undefined ? null : await keyedSession(parts, model, asked.key));
-  if (known && isUsable(known)) {
-    if (known.status === "paused")
+/** A request's session; created if there is none yet. */
+export async function targetOf(parts: OpenAiParts, request: ParsedRequest, previous: Session | null): Promise<Target> {
+  const model = await findModel(parts, request.model);
+  const is_temporary = previous === null && isTaskPrompt(request);
+  const existing =
+    previous ?? (is_temporary || request.key === undefined ? null : await keyedSession(parts, model, request.key));
+  if (existing && isUsable(existing)) {
+    if (existing.status === "paused")
       throw new OpenAiError(
         409,
-        `session ${known.session_id} is paused; resume it in the console or with everstep resume`,
+        `session ${existing.session_id} is paused; resume it in the console or with everstep resume`,
         "session_paused",
       );
-    return { session: known, earlier: [], is_guidance: known.status === "running", is_passing };
+    return { session: existing, earlier: [], is_guidance: existing.status === "running", is_temporary };
   }
-  const session_id = is_passing || asked.key === undefined ? newId() : await freeId(parts, model, asked.key);
-  const session = await create(parts, model, session_id, asked);
-  const { instructions, earlier } = asked;
-  const untold =
+  const session_id = is_temporary || request.key === undefined ? newId() : await freeId(parts, model, request.key);
+  const session = await create(parts, model, session_id, request);
+  const { instructions, earlier } = request;
+  const unsent =
     instructions !== undefined && !model.takes_instructions ? [{ role: "user" as const, text: instructions }] : [];
-  return { session, earlier: [...untold, ...earlier], is_guidance: false, is_passing };
+  return { session, earlier: [...unsent, ...earlier], is_guidance: false, is_temporary };
 }
 
 const isUsable = ({ status }: Session): boolean => (isLive(status) && status !== "stopping") || status === "error";
 
-/** The same for every server, so that a conversation goes on wherever its next request arrives. */
+/** The same on every server, so that a conversation continues wherever its next request arrives. */
 const keyedId = ({ agent_id }: TalkingModel, key: string, generation: number): string => {
   const digest = createHash("sha256")
     .update(JSON.stringify([agent_id, key]))
@@ -79,7 +79,7 @@ async function create(
   { queue, store }: OpenAiParts,
   model: TalkingModel,
   session_id: string,
-  { instructions, user }: Asked,
+  { instructions, user }: ParsedRequest,
 ): Promise<Session> {
   const { agent_id, moniker, takes_instructions } = model;
   const params: JsonObject = takes_instructions && instructions !== undefined ? { instructions } : {};
@@ -92,15 +92,15 @@ async function create(
   });
   if (outcome.kind !== "accepted") throw refusedRequest(outcome);
   const session = await store.getSession(session_id);
-  if (!session) throw new OpenAiError(500, "the session could not be made");
+  if (!session) throw new OpenAiError(500, "the session could not be created");
   return session;
 }
 
-/** Tells the session what was said. Words that answer its open question are an answer; all others are a message. */
-export async function tell(
+/** Sends the message to the session. A text that answers its open question is sent as an answer, any other as a message. */
+export async function sendMessage(
   { queue }: OpenAiParts,
   { session, earlier, is_guidance }: Target,
-  { text, user }: Asked,
+  { text, user }: ParsedRequest,
   note: JsonObject,
 ): Promise<AnswerIds> {
   const { session_id, question, status } = session;
@@ -115,7 +115,7 @@ export async function tell(
     (question.choices ?? question.schema) &&
     answer !== null &&
     answerProblems(question, answer).length === 0;
-  const said: JsonObject = {
+  const input: JsonObject = {
     text,
     ...(user !== undefined && { user_id: user }),
     ...(earlier.length > 0 && { earlier }),
@@ -123,7 +123,7 @@ export async function tell(
   const outcome = await queue.submit(
     isAnswer
       ? { action_type: "agent_answer", session_id, payload: { answer, question_id: question.question_id }, metadata }
-      : { action_type: "agent_input", session_id, payload: said, metadata },
+      : { action_type: "agent_input", session_id, payload: input, metadata },
   );
   if (outcome.kind !== "accepted") throw refusedRequest(outcome);
   return { session_id, action_id: outcome.action_id };

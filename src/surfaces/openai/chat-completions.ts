@@ -3,21 +3,21 @@ import { newId } from "../../domain/ids.ts";
 import type { EventStream, EventStreams } from "../event-streams.ts";
 import { type AnswerEvent, AnswerReader, type Usage } from "./answer-events.ts";
 import { GUIDANCE_NOTICE, openStream } from "./answer-notices.ts";
-import { type OpenAiParts, type Target, targetOf, tell } from "./ask-session.ts";
+import { type OpenAiParts, sendMessage, type Target, targetOf } from "./ask-session.ts";
 import { errorBody, OpenAiError } from "./openai-error.ts";
-import { askedByChat, type ChatRequest } from "./request.ts";
+import { type ChatRequest, parseChatRequest } from "./request.ts";
 import { whileWorking } from "./while-working.ts";
 
 type Served = { parts: OpenAiParts; streams: EventStreams };
 
-/** Answers a chat completion. A client that leaves leaves only: the agent goes on, and its answer is in the session. */
+/** Answers a chat completion. If the client disconnects, the agent continues, and its answer is in the session. */
 export async function chatCompletion(
   { parts, streams }: Served,
   { body, headers, log }: FastifyRequest<{ Body: ChatRequest }>,
   reply: FastifyReply,
 ): Promise<unknown> {
-  const asked = askedByChat(body, headers);
-  const target = await targetOf(parts, asked, null);
+  const request = parseChatRequest(body, headers);
+  const target = await targetOf(parts, request, null);
   const { session_id } = target.session;
   reply.header("x-everstep-session-id", session_id);
   if (target.is_guidance) reply.header("x-everstep-guidance", "true");
@@ -27,20 +27,20 @@ export async function chatCompletion(
   const following = parts.events.follow({ session_id }, stream?.gone ?? leaving.signal, stream?.budget);
   const completion = new Completion(body);
   try {
-    const reader = new AnswerReader(parts, await tell(parts, target, asked, { kind: "chat" }));
+    const reader = new AnswerReader(parts, await sendMessage(parts, target, request, { kind: "chat" }));
     const events = reader.read(stream?.gone ?? leaving.signal, following);
     if (!stream) return await whileWorking(reply, completion.whole(events, reader.usage, target));
     await completion.stream(stream, events, reader.usage, target);
   } catch (error) {
     if (!stream) throw error;
     if (!(error instanceof OpenAiError)) log.error({ err: error }, "a chat completion failed");
-    const problem = error instanceof OpenAiError ? error : new OpenAiError(500, "something went wrong here");
+    const problem = error instanceof OpenAiError ? error : new OpenAiError(500, "internal error");
     await stream.send({ data: JSON.stringify(errorBody(problem)) });
     stream.end();
   } finally {
     leaving.abort();
     await following.return(undefined);
-    if (target.is_passing) await parts.queue.submit({ action_type: "agent_destroy", session_id });
+    if (target.is_temporary) await parts.queue.submit({ action_type: "agent_destroy", session_id });
   }
 }
 

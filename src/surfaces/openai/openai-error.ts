@@ -1,6 +1,6 @@
 import type { Refusal } from "../../actions/refusal.ts";
 
-/** An error as OpenAI's clients know it. */
+/** An error in the format of OpenAI's API. */
 export class OpenAiError extends Error {
   readonly status: number;
   readonly code: string | null;

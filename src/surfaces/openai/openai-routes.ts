@@ -18,7 +18,7 @@ const CODES: Readonly<Record<number, string>> = {
   429: "rate_limit_exceeded",
 };
 
-/** The endpoints of OpenAI's API that its clients talk to agents by. */
+/** The endpoints of OpenAI's API with which its clients talk to agents. */
 export const openAiRoutes: Routes = (app, context) => {
   const streams = new EventStreams(context.stall_ms);
   app.addHook("preClose", async () => streams.stop());
@@ -26,12 +26,12 @@ export const openAiRoutes: Routes = (app, context) => {
     async (plugin) => {
       const scope = plugin as App;
       scope.setErrorHandler((error: FastifyError | OpenAiError, request, reply) => {
-        const known = error instanceof OpenAiError ? error : fromProblem(error);
-        if (known.status >= 500) request.log.error({ err: error }, "a request failed");
-        return reply.code(known.status).send(errorBody(known));
+        const problem = error instanceof OpenAiError ? error : fromProblem(error);
+        if (problem.status >= 500) request.log.error({ err: error }, "a request failed");
+        return reply.code(problem.status).send(errorBody(problem));
       });
       scope.setNotFoundHandler(() => {
-        throw new OpenAiError(404, "there is nothing at this address", "not_found");
+        throw new OpenAiError(404, "there is nothing at this path", "not_found");
       });
       modelRoutes(scope, context);
       chatRoute(scope, context, streams);
@@ -55,16 +55,16 @@ const errorSchema = z
       code: z.string().nullable(),
     }),
   })
-  .meta({ id: "OpenAiError", description: "An error as OpenAI's API has it." });
+  .meta({ id: "OpenAiError", description: "An error as in OpenAI's API." });
 const anything = z.looseObject({});
 
-/** The answers of a route for its documentation. The type provider knows plain schemas only; answers are not typed by it. */
+/** A route's responses for the documentation. The type provider only knows plain schemas; responses are not typed by it. */
 const described = (description: string, ...problems: number[]) => {
   const json = (text: string, schema: z.ZodType) => ({
     description: text,
     content: { "application/json": { schema } },
   });
-  const errors = [401, ...problems].map((status) => [status, json("An error as OpenAI's API has it.", errorSchema)]);
+  const errors = [401, ...problems].map((status) => [status, json("An error as in OpenAI's API.", errorSchema)]);
   return Object.fromEntries([[200, json(description, anything)], ...errors]) as Record<number, z.ZodType>;
 };
 
@@ -75,7 +75,7 @@ function modelRoutes(app: App, context: ServerContext): void {
       schema: {
         tags,
         operationId: "listModels",
-        summary: "Monikers that talk, and agents that run one",
+        summary: "Conversational monikers, and agents that run one",
         response: described("The models."),
       },
     },
@@ -108,7 +108,7 @@ function chatRoute(app: App, parts: ServerContext, streams: EventStreams): void 
       schema: {
         tags,
         operationId: "createChatCompletion",
-        summary: "Talk to an agent as to a model",
+        summary: "Talk to an agent like to a model",
         body: chatRequestSchema.meta({ examples: [{ model: "chat", messages: [{ role: "user", content: "help" }] }] }),
         response: described("The completion, or with `stream` its chunks as server-sent events.", 400, 404, 409, 429),
       },
@@ -140,7 +140,7 @@ function responseRoutes(app: App, parts: ServerContext, streams: EventStreams): 
       schema: {
         tags,
         operationId: "getResponse",
-        summary: "A response as it stands now, or its events from anywhere",
+        summary: "A response's current state, or its events from any point on",
         params,
         querystring: z.object({
           stream: z.stringbool().optional(),
@@ -148,7 +148,7 @@ function responseRoutes(app: App, parts: ServerContext, streams: EventStreams): 
             .number()
             .int()
             .optional()
-            .describe("The `sequence_number` of the last event that came."),
+            .describe("The `sequence_number` of the last event received."),
         }),
         response,
       },
@@ -157,7 +157,7 @@ function responseRoutes(app: App, parts: ServerContext, streams: EventStreams): 
   );
   app.post(
     "/responses/:response_id/cancel",
-    { schema: { tags, operationId: "cancelResponse", summary: "Stop a response that is under way", params, response } },
+    { schema: { tags, operationId: "cancelResponse", summary: "Cancel a response in progress", params, response } },
     ({ params: { response_id } }) => cancelResponse({ parts, streams }, response_id),
   );
 }

@@ -4,16 +4,16 @@ import { OpenAiError } from "./openai-error.ts";
 
 type Turn = { role: "user" | "assistant"; text: string };
 
-/** What both kinds of requests come down to. */
-export type Asked = {
+/** The common form of both kinds of requests. */
+export type ParsedRequest = {
   model: string;
-  /** What system and developer messages say. */
+  /** The texts of system and developer messages. */
   instructions: string | undefined;
-  /** What was said before, oldest first. */
+  /** Earlier messages, oldest first. */
   earlier: Turn[];
   text: string;
   user: string | undefined;
-  /** What the client calls its conversation. */
+  /** The client's id of the conversation. */
   key: string | undefined;
 };
 
@@ -49,20 +49,20 @@ export const responseRequestSchema = z.looseObject({
 });
 export type ResponseRequest = z.infer<typeof responseRequestSchema>;
 
-export function askedByChat(body: ChatRequest, headers: IncomingHttpHeaders): Asked {
-  return asked(body, body.messages, keyOf(body, headers));
+export function parseChatRequest(body: ChatRequest, headers: IncomingHttpHeaders): ParsedRequest {
+  return parseMessages(body, body.messages, keyOf(body, headers));
 }
 
-export function askedByResponse(body: ResponseRequest, headers: IncomingHttpHeaders): Asked {
+export function parseResponseRequest(body: ResponseRequest, headers: IncomingHttpHeaders): ParsedRequest {
   const { input, instructions, conversation } = body;
   const items = typeof input === "string" ? [{ role: "user", content: input }] : input;
   const messages = items.flatMap(({ role, content }): Message[] => (role === undefined ? [] : [{ role, content }]));
   const key = keyOf(body, headers) ?? (typeof conversation === "string" ? conversation : conversation?.id);
   const system: Message[] = instructions ? [{ role: "system", content: instructions }] : [];
-  return asked(body, [...system, ...messages], key);
+  return parseMessages(body, [...system, ...messages], key);
 }
 
-/** `user` and `metadata.conversation_id` belong together: ids of conversations are a client's own for each of its users. */
+/** `user` and `metadata.conversation_id` form the key together: a client's conversation ids are unique per user. */
 function keyOf(
   { user, metadata }: Pick<ChatRequest, "user" | "metadata">,
   headers: IncomingHttpHeaders,
@@ -74,21 +74,21 @@ function keyOf(
   return user && conversation_id ? `${user}\n${conversation_id}` : undefined;
 }
 
-function asked(
+function parseMessages(
   { model, user }: Pick<ChatRequest, "model" | "user">,
   messages: Message[],
   key: string | undefined,
-): Asked {
-  const said = messages.map((message) => ({ role: message.role, text: textOf(message) }));
+): ParsedRequest {
+  const texts = messages.map((message) => ({ role: message.role, text: textOf(message) }));
   const isSystem = (role: string) => role === "system" || role === "developer";
-  const instructions = said
+  const instructions = texts
     .filter(({ role }) => isSystem(role))
     .map(({ text }) => text)
     .join("\n\n");
-  const turns = said.flatMap(({ role, text }): Turn[] =>
+  const turns = texts.flatMap(({ role, text }): Turn[] =>
     isSystem(role) || text === "" ? [] : [{ role: role === "assistant" ? "assistant" : "user", text }],
   );
-  // What the person said since the last answer, be it in several messages.
+  // Everything the person wrote since the last answer, in one or more messages.
   const start = turns.findLastIndex(({ role }) => role === "assistant") + 1;
   const text = turns
     .slice(start)
@@ -123,7 +123,7 @@ function textOf({ content }: Message): string {
     .join("");
 }
 
-/** Prompts by which chat front-ends have titles, tags and the like made: they are no part of a conversation. */
+/** Prompts with which chat front-ends generate titles, tags and the like: not part of a conversation. */
 const TASK_PROMPTS = [
   // Open WebUI: titles, tags, follow-up questions, search queries, completions.
   /^### Task:[\s\S]*(?:<chat_history>|### Chat History|<type>|### Output)/i,
@@ -131,5 +131,5 @@ const TASK_PROMPTS = [
   /^(?=[\s\S]*\b5[- ]words?[- ]or[- ]less\b)[\s\S]{0,100}\btitle\b[\s\S]{0,200}\bconversation\b/i,
 ];
 
-export const isTaskPrompt = ({ text }: Asked): boolean =>
+export const isTaskPrompt = ({ text }: ParsedRequest): boolean =>
   TASK_PROMPTS.some((pattern) => pattern.test(text.trimStart()));

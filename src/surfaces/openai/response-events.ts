@@ -1,23 +1,23 @@
 import type { AnswerEvent } from "./answer-events.ts";
 
-/** An event of a streamed response; `sequence_number` says where in the stream it stands. */
+/** An event of a streamed response; `sequence_number` is its position in the stream. */
 export type ResponseEvent = { type: string; sequence_number: number; [field: string]: unknown };
 
 export type OutputItem =
   | { id: string; type: "message"; role: "assistant"; status: "completed" | "in_progress"; content: object[] }
   | { id: string; type: "reasoning"; summary: object[] };
 
-/** Numbers that each step of an answer has for its events. */
+/** The range of sequence numbers per step of an answer. */
 const STEP = 1_000_000_000;
 const FIRST = 10;
-/** Where in a step's numbers its closing events stand; before them the numbers count the characters that were told. */
+/** Where a step's closing events begin in its range; the numbers before them count emitted characters. */
 const CLOSING = 900_000_000;
 
 /**
  * Turns an answer into a response's output items and the events that stream them.
  *
- * SEQUENCE-1  An event's number follows from the step and from how many characters of its text were told, not from how many events
- *             there were. So a stream that was cut off goes on after any number, also from another process and in other pieces.
+ * SEQUENCE-1  An event's number depends on the step and the number of characters emitted, not on the number of events. An
+ *             interrupted stream can therefore continue after any number, even from another process and in other pieces.
  */
 export class ResponseItems {
   readonly output: OutputItem[] = [];
@@ -30,7 +30,7 @@ export class ResponseItems {
     this.#prefix = prefix;
   }
 
-  /** Says something beside the answer, before it. */
+  /** A note before the answer. */
   notice(text: string): ResponseEvent[] {
     return this.#reasoning(`rs_${this.#prefix}_notice`, text, 2);
   }
@@ -51,7 +51,7 @@ export class ResponseItems {
 
   #tool(index: number, name: string): ResponseEvent[] {
     const key = `${index}`;
-    // One item for a step's tools, before its text: its row tells them again.
+    // One item for a step's tools, before its text: its row reports them again.
     if (this.#tools.has(key) || this.#openText !== null) return [];
     this.#tools.add(key);
     return this.#reasoning(`rs_${this.#prefix}_${index}`, `Using ${name}`, base(index) - 8);
@@ -118,7 +118,7 @@ export class ResponseItems {
     if (item?.type !== "message") return [];
     item.status = "completed";
     item.content = [textPart(text)];
-    // A message that was never finished has no number of its own; the response's last event tells it.
+    // A message that was never finished has no number of its own; the response's last event contains it.
     if (Number.isNaN(at)) return [];
     return [
       { type: "response.output_text.done", sequence_number: at, ...place, text, logprobs: [] },
@@ -133,11 +133,11 @@ const textPart = (text: string): object => ({ type: "output_text", text, annotat
 
 export const LAST_EVENT = Number.MAX_SAFE_INTEGER - 1;
 
-/** Whatever of an event lies after a number; null where all of it was told. */
+/** The part of an event after a number; null if all of it was sent. */
 export function after(event: ResponseEvent, number: number): ResponseEvent | null {
   if (event.sequence_number <= number) return null;
   if (event.type !== "response.output_text.delta") return event;
   const delta = event["delta"] as string;
-  const untold = event.sequence_number - number;
-  return untold >= delta.length ? event : { ...event, delta: delta.slice(-untold) };
+  const unsent = event.sequence_number - number;
+  return unsent >= delta.length ? event : { ...event, delta: delta.slice(-unsent) };
 }

@@ -4,14 +4,14 @@ import { OpenAiError } from "./openai-error.ts";
 
 type Parts = Pick<ServerContext, "store" | "catalog">;
 
-/** What a request's `model` names: an agent, and the moniker that its sessions run. */
+/** What a request's `model` refers to: an agent, and the moniker of its sessions. */
 export type TalkingModel = { agent_id: string; moniker: string; takes_instructions: boolean };
 
 type ModelRow = { id: string; object: "model"; created: number; owned_by: string };
 
 const MOST_AGENTS = 500;
 
-/** Monikers that answer when they are told something, and agents that run one of them. */
+/** Monikers that answer messages, and agents that run one of them. */
 export async function listModels({ store, catalog }: Parts): Promise<ModelRow[]> {
   const page = { limit: MOST_AGENTS, offset: 0 };
   const [agents, configs] = await Promise.all([store.listAgents(page), store.listAgentConfigs(page)]);
@@ -30,7 +30,7 @@ export async function findModel({ store, catalog }: Parts, model: string): Promi
   if (!moniker || !talks(moniker))
     throw new OpenAiError(
       404,
-      `the model ${model} does not exist; GET /v1/models lists those that do`,
+      `the model ${model} does not exist; GET /v1/models lists the models`,
       "model_not_found",
       "model",
     );

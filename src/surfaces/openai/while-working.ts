@@ -1,7 +1,7 @@
 import type { FastifyReply } from "fastify";
 import { SILENT_MS } from "../http/http-server.ts";
 
-/** An agent may work for long before it has a whole answer: its client's connection is not taken for dead meanwhile. */
+/** An agent may work long before its answer is complete: keeps its client's connection from timing out. */
 export async function whileWorking<Answer>({ raw: { socket } }: FastifyReply, work: Promise<Answer>): Promise<Answer> {
   socket?.setTimeout(0);
   try {

@@ -3,12 +3,12 @@ import type { Socket } from "socket.io";
 import type { WebSocket } from "ws";
 import type { Reader } from "../slow-readers.ts";
 
-/** Milliseconds that a client gets to read why it is dropped. */
-const GOODBYE_MS = 5000;
-/** So many packets that wait are too many bytes, whatever they hold. */
+/** How long a client gets to read why it is dropped, in milliseconds. */
+const DROP_GRACE_MS = 5000;
+/** More waiting packets than this are too many, whatever their size. */
 const MOST_PACKETS = 20_000;
 
-/** The parts of Engine.IO's connection that tell how far the client has read. */
+/** The parts of Engine.IO's connection that show how far the client has read. */
 type Engine = {
   transport: { socket?: WebSocket & { _socket: Connection | null } };
   writeBuffer: { data?: unknown }[];
@@ -36,12 +36,12 @@ export function socketReader(socket: Socket): Reader {
     },
     drop(reason) {
       socket.emit("error", { code: "reader_too_slow", message: reason });
-      // What waits for it is let go of at once; the connection would wait for a client that does not read.
+      // Frees its buffer at once; closing the connection would wait for a client that does not read.
       socket.disconnect(true);
       setTimeout(() => {
         engine.close(true);
         engine.transport.socket?.terminate();
-      }, GOODBYE_MS);
+      }, DROP_GRACE_MS);
     },
   };
 }

@@ -19,18 +19,18 @@ const topicSchema = z.union([
   z.strictObject({ all: z.literal(true) }),
   z.strictObject({ summaries: z.literal(true) }),
 ]);
-type Wanted = z.infer<typeof topicSchema>;
+type RequestedTopic = z.infer<typeof topicSchema>;
 
 const MOST_SUBSCRIPTIONS = 1000;
-/** Milliseconds until a client that opened a connection must have given its token, where one is needed. */
+/** How long a new client may take to send its token, if one is needed, in milliseconds. */
 const CONNECT_MS = 10_000;
 
-/** A connected client, and what may wait in memory for all that it follows. */
+/** A connected client, and the buffer budget of all its subscriptions. */
 type Client = { socket: Socket; reader: Reader; budget: ReaderBudget };
 
 /**
- * Rows and deltas for browsers and programs. Each subscription reads from its own cursor at the client's pace: a client
- * that does not keep up waits in the store's rows, not in the server's memory.
+ * Rows and deltas for browsers and programs. Each subscription reads from its own cursor at the client's pace: a slow client's
+ * events wait as rows in the store, not in the server's memory.
  */
 export class SocketServer {
   readonly #io: Server;
@@ -56,12 +56,12 @@ export class SocketServer {
       allowRequest: ({ headers }, decide) => decide(null, token !== undefined || isFromThisMachine(headers)),
     });
     this.#io.use((socket, next) => {
-      const given: unknown = socket.handshake.auth["token"];
+      const candidate: unknown = socket.handshake.auth["token"];
       const { remoteAddress } = socket.request.socket;
       const verdict =
         token === undefined
           ? "right"
-          : token_check.verdict(typeof given === "string" ? given : undefined, token, remoteAddress);
+          : token_check.verdict(typeof candidate === "string" ? candidate : undefined, token, remoteAddress);
       if (verdict === "right") return next();
       const [status, reason] =
         verdict === "wrong"
@@ -72,7 +72,7 @@ export class SocketServer {
     this.#io.on("connection", (socket) => this.#serve(socket));
   }
 
-  /** Lets its clients go. It closes the HTTP server as well, which whoever opened that waits for. */
+  /** Disconnects its clients. It also closes the HTTP server, whose owner waits for that. */
   stop(): void {
     this.#slowReaders.stop();
     void this.#io.close();
@@ -89,8 +89,8 @@ export class SocketServer {
     const answer = (acknowledge: unknown, reply: { ok: true } | { ok: false; error: string }) => {
       if (typeof acknowledge === "function") acknowledge(reply);
     };
-    socket.on("subscribe", (wanted: unknown, acknowledge: unknown) => {
-      const topic = topicSchema.safeParse(wanted);
+    socket.on("subscribe", (request: unknown, acknowledge: unknown) => {
+      const topic = topicSchema.safeParse(request);
       if (!topic.success)
         return answer(acknowledge, {
           ok: false,
@@ -109,8 +109,8 @@ export class SocketServer {
       });
       answer(acknowledge, { ok: true });
     });
-    socket.on("unsubscribe", (wanted: unknown, acknowledge: unknown) => {
-      const topic = topicSchema.safeParse(wanted);
+    socket.on("unsubscribe", (request: unknown, acknowledge: unknown) => {
+      const topic = topicSchema.safeParse(request);
       const key = topic.success ? keyOf(topic.data) : "";
       subscriptions.get(key)?.abort();
       answer(
@@ -124,7 +124,7 @@ export class SocketServer {
     });
   }
 
-  async #follow({ socket, reader, budget }: Client, topic: Wanted, signal: AbortSignal): Promise<void> {
+  async #follow({ socket, reader, budget }: Client, topic: RequestedTopic, signal: AbortSignal): Promise<void> {
     if ("summaries" in topic) return followSummaries(this.#events, { socket, reader }, signal);
     for await (const event of this.#events.follow(topic, signal, budget)) {
       await drained(reader, signal);
@@ -136,7 +136,7 @@ export class SocketServer {
 
 const isTooSlow = (error: unknown): boolean => error instanceof EverstepError && error.code === "reader_too_slow";
 
-const keyOf = (topic: Wanted): string =>
+const keyOf = (topic: RequestedTopic): string =>
   "session_id" in topic
     ? `session:${topic.session_id}`
     : "conversation_id" in topic

@@ -6,7 +6,7 @@ import { type ControlOptions, control } from "./control.ts";
 
 export type AnswerOptions = ControlOptions & { user?: string };
 
-/** Answers what a session asks. The words are joined, so that a sentence needs no quotes. */
+/** Answers a session's question. Words are joined, so that a sentence needs no quotes. */
 export async function answer(
   client: ApiClient,
   name: string,
@@ -16,13 +16,13 @@ export async function answer(
   const { session_id, question } = await findSession(client, name);
   if (question === null)
     throw new CommandError(
-      `session ${session_id} asks nothing now; \`${client.hint("inbox")}\` lists what waits for an answer`,
+      `session ${session_id} has no open question; \`${client.hint("inbox")}\` lists open questions`,
     );
   const body = { answer: answerFromText(question, words.join(" ")), question_id: question.question_id };
   await control(client, "answer", session_id, user === undefined ? body : { ...body, user_id: user }, options);
 }
 
-/** A question with how it can be answered, for the terminal. */
+/** A question with its possible answers, for the terminal. */
 export function questionText({ text, choices, schema }: Pick<Question, "text" | "choices" | "schema">): string {
   const lines = [text];
   for (const [at, { value, label }] of (choices ?? []).entries()) {

@@ -11,16 +11,16 @@ export type ChatOptions = { url: string; token?: string };
 
 const HELP = `/save [name]   save the conversation as contexts/NAME.md in the workspace
 /load name     use a saved conversation as background, in place of what was loaded before
-/load +name    the same beside what was loaded before
-/reset         start afresh; what was said stays in the old session
-/context       what is loaded, and what the last answer cost
+/load +name    the same, in addition to what was loaded before
+/reset         start over; the old session keeps its history
+/context       show what is loaded and what the last answer cost
 /quit          leave`;
 
-/** A conversation in the terminal with the agent behind AgentApi. Lines from a pipe are asked one after the other. */
+/** A terminal chat with the agent behind AgentApi. Lines from a pipe are sent one after the other. */
 export async function chat(client: ApiClient, { url, token }: ChatOptions): Promise<void> {
   const api = new AgentApi("terminal", agentUrl(url), {
     ...(token === undefined ? {} : { token }),
-    on_disconnect: () => console.error(coloured("yellow", "the connection was lost; trying again…")),
+    on_disconnect: () => console.error(coloured("yellow", "connection lost; reconnecting…")),
   });
   try {
     await api.connect();
@@ -81,7 +81,7 @@ class Conversation {
       case "/reset":
         await this.#client.post(z.object({ status: z.string() }), "/reset");
         this.#name = "none";
-        return console.log("The chat starts afresh.");
+        return console.log("The chat starts over.");
       case "/context":
         return console.log(
           `context: ${this.#name} · session ${this.#api.session_id ?? "?"} · last answer ${this.#api.last_tokens_used} tokens, ${this.#tokens} in all`,
@@ -102,10 +102,10 @@ class Conversation {
     let markdown = new MarkdownLines(process.stdout.isTTY);
     const on_restart = (): void => {
       process.stdout.write(markdown.end());
-      console.error(coloured("yellow", "(the answer was cut short; it begins anew)"));
+      console.error(coloured("yellow", "(the answer was interrupted; it starts over)"));
       markdown = new MarkdownLines(process.stdout.isTTY);
     };
-    // What is piped elsewhere cannot be taken back: it gets the answer that counts only.
+    // Piped output cannot be taken back, so it only gets the final answer.
     const options = process.stdout.isTTY ? { on_restart } : {};
     try {
       for await (const piece of this.#api.sendMessage(text, options)) process.stdout.write(markdown.push(piece));

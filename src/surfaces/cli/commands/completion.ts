@@ -4,7 +4,7 @@ import { idSchema } from "../../../domain/ids.ts";
 import { type ApiClient, CommandError } from "../client.ts";
 import { summariesSchema } from "../sessions.ts";
 
-/** What an argument of that name can be, asked of the server when it is typed. */
+/** Argument names whose values are completed by asking the server. */
 const KINDS = ["session", "moniker", "conversation"] as const;
 type Kind = (typeof KINDS)[number];
 
@@ -12,7 +12,7 @@ const OFFERED = 100;
 
 type Described = { name: string; options: string[]; kind: Kind | null };
 
-/** A script for a shell that completes commands, their options, and the names that a running server knows. */
+/** A shell script that completes commands, their options, and names that a running server knows. */
 export function completionScript(program: Command, shell: string): string {
   const commands = program.commands
     .filter((command) => !command.name().startsWith("__"))
@@ -26,10 +26,10 @@ export function completionScript(program: Command, shell: string): string {
   if (shell === "bash") return bash(commands);
   if (shell === "zsh") return `autoload -U +X bashcompinit && bashcompinit\n${bash(commands)}`;
   if (shell === "fish") return fish(commands);
-  throw new CommandError(`there is no completion for ${shell}; there is for bash, zsh and fish`, 2);
+  throw new CommandError(`there is no completion for ${shell}; use bash, zsh or fish`, 2);
 }
 
-/** The names that can stand where a command's first argument is expected. */
+/** Candidates for a command's first argument. */
 export async function completions(client: ApiClient, kind: string): Promise<void> {
   console.log((await namesOf(client, kind)).join("\n"));
 }

@@ -8,7 +8,7 @@ import { acceptedSchema, findSession } from "../sessions.ts";
 export type ControlOptions = { json?: boolean };
 const SETTLE_MS = 5000;
 
-/** Sends a control and tells what became of it. */
+/** Sends a control action and prints its outcome. */
 export async function control(
   client: ApiClient,
   verb: Parameters<EverstepClient["act"]>[1],

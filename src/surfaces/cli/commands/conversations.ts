@@ -13,7 +13,7 @@ const listSchema = z.object({ conversations: z.array(conversationSchema) });
 const messagesSchema = z.object({ messages: z.array(messageSchema) });
 const saidSchema = z.object({ message: messageSchema, action_ids: z.array(idSchema) });
 
-/** Lists conversations, newest first, or prints what was said in one. */
+/** Lists conversations, newest first, or prints the messages of one. */
 export async function conversations(
   client: ApiClient,
   conversation_id: string | undefined,
@@ -47,7 +47,7 @@ function line({ user_id, agent_id, sender_type, text, data }: Message): string {
   return `${coloured(user_id === null ? "green" : "cyan", printable(who))}  ${printable(text ?? JSON.stringify(data))}`;
 }
 
-/** Says something in a conversation. The words are joined, so that a sentence needs no quotes. */
+/** Posts a message. Words are joined, so that a sentence needs no quotes. */
 export async function say(
   client: ApiClient,
   conversation_id: string,
@@ -59,6 +59,8 @@ export async function say(
   if (json) return console.log(JSON.stringify(answer));
   const reached = answer.action_ids.length;
   console.log(
-    reached === 0 ? "said; no agent listens there" : `said to ${reached} ${reached === 1 ? "agent" : "agents"}`,
+    reached === 0
+      ? "sent; no agent is in this conversation"
+      : `sent to ${reached} ${reached === 1 ? "agent" : "agents"}`,
   );
 }

@@ -14,12 +14,12 @@ export type ForkOptions = {
   json?: boolean;
 };
 
-/** Starts a session that goes on from a step of another, by default the last one. */
+/** Starts a session that continues from another's step, by default the last one. */
 export async function fork(client: ApiClient, name: string, options: ForkOptions): Promise<void> {
   const parent = await findSession(client, name);
   const { session_id } = parent;
   const iteration = options.at === undefined ? parent.iteration : Number(options.at);
-  if (iteration < 0) throw new CommandError(`session ${session_id} has no step yet from which a fork could go on`);
+  if (iteration < 0) throw new CommandError(`session ${session_id} has no step yet to fork from`);
   const request = {
     iteration,
     ...(options.session === undefined ? {} : { session_id: options.session }),
@@ -34,6 +34,6 @@ export async function fork(client: ApiClient, name: string, options: ForkOptions
   console.log(`watch it with: ${client.hint("logs", answer.session_id, "-f")}`);
 }
 
-/** The server replaces them whole; here single ones are named, and the others stay as the parent has them. */
+/** The server replaces params and options as a whole; here only the given ones change, the others stay the parent's. */
 const changed = (field: string, own: JsonObject, words: string[]): JsonObject =>
   words.length === 0 ? {} : { [field]: { ...own, ...assignments(words) } };

@@ -6,7 +6,7 @@ import { questionText } from "./answer.ts";
 
 export type InboxOptions = { agent?: string; limit: string; json?: boolean };
 
-/** Sessions that need a person: they ask something, failed, were held or reached a limit. */
+/** Sessions that need a person: they ask something, failed, are held or reached a limit. */
 export async function inbox(client: ApiClient, { agent, limit, json }: InboxOptions): Promise<void> {
   const query = { needs_person: "true", agent_id: agent, limit };
   const answer = await client.get(sessionsSchema, "/api/sessions", query);

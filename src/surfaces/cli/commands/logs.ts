@@ -7,9 +7,9 @@ import { StepPrinter } from "../step-printer.ts";
 
 export type LogsOptions = { follow?: boolean; tail?: string; json?: boolean };
 
-const LOST = "the connection was lost; trying again…";
+const LOST = "connection lost; reconnecting…";
 
-/** Prints a session's steps, and with `follow` those to come, their text as it grows. */
+/** Prints a session's steps; with `follow` also new ones, their text as it streams. */
 export async function logs(client: ApiClient, name: string, { follow, tail, json }: LogsOptions): Promise<void> {
   const session = await findSession(client, name);
   const printer = new StepPrinter({ json: json ?? false, live: process.stdout.isTTY });
@@ -37,10 +37,10 @@ async function followSession(client: ApiClient, session_id: string, from: number
     }
   }
   printer.end();
-  if (last) tellEnd(last, printer);
+  if (last) printEnd(last, printer);
 }
 
-function tellEnd({ status, stop_reason, last_error }: Session, printer: StepPrinter): void {
+function printEnd({ status, stop_reason, last_error }: Session, printer: StepPrinter): void {
   const reason = last_error ? `: ${coloured("red", printable(last_error))}` : "";
   const text = `the session is ${statusText(status)}${stop_reason ? ` (${stop_reason})` : ""}${reason}`;
   if (status === "error") throw new CommandError(text, FOLLOWED_FAILED);

@@ -5,14 +5,14 @@ import { asTyped } from "../as-typed.ts";
 
 export type McpOptions = { url: string; token?: string };
 
-/** The error code that JSON-RPC leaves to servers, for a request that did not reach Everstep. */
+/** The JSON-RPC error code reserved for servers, for a request that did not reach Everstep. */
 const UNREACHABLE = -32000;
 
 type Message = Parameters<StdioServerTransport["send"]>[0];
 
 /**
- * Passes what an MCP client says over stdio on to a running server, and its answers back, as they are. Nothing is kept between
- * messages, so a server that restarts meanwhile costs the requests under way and no more. It ends with its client.
+ * Forwards an MCP client's messages from stdio to a running server, and its responses back, unchanged. It is stateless, so a
+ * restart of the server only costs the requests in progress. It ends with its client.
  */
 export async function mcp({ url, token }: McpOptions): Promise<void> {
   const client = new StdioServerTransport();
@@ -41,7 +41,7 @@ export async function mcp({ url, token }: McpOptions): Promise<void> {
   await server.close();
 }
 
-/** The 2025 revision agrees on a version once, and then names it in every request. */
+/** The 2025 revision negotiates a version once, then names it in every request. */
 function protocolVersionIn(message: Message): string | null {
   if (!("result" in message)) return null;
   const { protocolVersion } = message.result as { protocolVersion?: unknown };
@@ -51,6 +51,6 @@ function protocolVersionIn(message: Message): string | null {
 function errorFor(message: Message, error: unknown, url: string): Message | null {
   if (!("method" in message) || !("id" in message)) return null;
   const reason = redactUrls(error instanceof Error ? error.message : String(error));
-  const what = `${redactUrl(url)} does not answer (${reason}); start it with \`${asTyped()} serve\`, or name another place with --url, and give its token with EVERSTEP_TOKEN`;
+  const what = `${redactUrl(url)} does not answer (${reason}); start it with \`${asTyped()} serve\`, or pass another address with --url, and its token with EVERSTEP_TOKEN`;
   return { jsonrpc: "2.0", id: message.id, error: { code: UNREACHABLE, message: what } };
 }

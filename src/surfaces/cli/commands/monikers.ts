@@ -11,7 +11,7 @@ const monikersSchema = z.object({
 });
 type Moniker = z.infer<typeof monikersSchema>["monikers"][number];
 
-/** Lists the tasks that agents can be given, or tells what one of them takes. */
+/** Lists the available monikers, or describes one. */
 export async function monikers(
   client: ApiClient,
   name: string | undefined,
@@ -32,8 +32,8 @@ export async function monikers(
   for (const { error } of answer.failed ?? []) console.error(coloured("red", printable(error)));
 }
 
-function one(client: ApiClient, known: Moniker[], name: string): Moniker {
-  const moniker = known.find((candidate) => candidate.name === name);
+function one(client: ApiClient, available: Moniker[], name: string): Moniker {
+  const moniker = available.find((candidate) => candidate.name === name);
   if (!moniker) throw new CommandError(`no moniker is named ${name}; \`${client.hint("monikers")}\` lists them`);
   return moniker;
 }

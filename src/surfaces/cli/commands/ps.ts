@@ -11,7 +11,7 @@ type Page = Pick<z.infer<typeof summariesSchema>, "sessions" | "total">;
 const MOST = 500;
 const ENDED_STATUSES = SESSION_STATUSES.filter((status) => !(LIVE_STATUSES as readonly string[]).includes(status));
 
-/** Lists sessions, those that live before those that ended, newest first among each. */
+/** Lists sessions: live ones before ended ones, each newest first. */
 export async function ps(client: ApiClient, { status, agent, limit, json }: PsOptions): Promise<void> {
   const filter = { agent_id: agent };
   if (json)

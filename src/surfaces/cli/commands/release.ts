@@ -6,14 +6,14 @@ export type ReleaseOptions = { agent?: string; all?: boolean; json?: boolean };
 
 const releasedSchema = z.object({ released: z.int() });
 
-/** Lets sessions go on that a start with EVERSTEP_START_HELD=1 left in place. */
+/** Releases sessions that a start with EVERSTEP_START_HELD=1 holds. */
 export async function release(
   client: ApiClient,
   prefixes: string[],
   { agent, all, json }: ReleaseOptions,
 ): Promise<void> {
   if (prefixes.length === 0 && agent === undefined && !all)
-    throw new CommandError("name sessions, or use --agent ID or --all", 2);
+    throw new CommandError("pass sessions, or use --agent ID or --all", 2);
   const session_ids: string[] = [];
   for (const prefix of prefixes) session_ids.push((await findSession(client, prefix)).session_id);
   const answer = await client.post(releasedSchema, "/api/system/release", {
@@ -22,5 +22,5 @@ export async function release(
     ...(all && { all }),
   });
   if (json) return console.log(JSON.stringify(answer));
-  console.log(`${answer.released} ${answer.released === 1 ? "session goes" : "sessions go"} on`);
+  console.log(`released ${answer.released} ${answer.released === 1 ? "session" : "sessions"}`);
 }

@@ -7,7 +7,7 @@ const reloadSchema = z.object({
   failed: z.array(z.object({ file: z.string(), moniker: z.string().nullable(), error: z.string() })),
 });
 
-/** Has the server load what changed, and tells what came of it. */
+/** Makes the server reload what changed, and prints the result. */
 export async function reload(client: ApiClient, { json }: { json?: boolean }): Promise<void> {
   const report = await client.post(reloadSchema, "/api/monikers/reload", {}, { timeout_ms: 0 });
   const { monikers, failed } = report;
@@ -19,10 +19,10 @@ export async function reload(client: ApiClient, { json }: { json?: boolean }): P
         monikers.map(({ name, version, change }) => [name, version, change]),
       ),
     );
-  else if (failed.length === 0) console.log("there is nothing to load: the server's EVERSTEP_MONIKERS has no monikers");
+  else if (failed.length === 0) console.log("nothing to load: the server's EVERSTEP_MONIKERS contains no monikers");
   if (failed.length === 0) return;
   const lines = failed.map(({ moniker, error }) =>
-    moniker === null ? error : `${error} (${coloured("bold", moniker)} goes on as it was)`,
+    moniker === null ? error : `${error} (${coloured("bold", moniker)} keeps its last good version)`,
   );
   throw new CommandError(lines.join("\n"));
 }

@@ -10,17 +10,17 @@ export type RerunOptions = { model?: string; guidance?: string; state?: string; 
 export type ReplayOptions = { from: string; to?: string; model?: string; json?: boolean };
 
 const WIDEST = 200;
-/** A step may ask a model, and a step's own limit ends it. */
+/** A step may call a model; the step's own limit ends it. */
 const UNLIMITED = { timeout_ms: 0 };
 
-/** Runs one recorded step again and prints what it returns now. */
+/** Reruns one recorded step and prints its result. */
 export async function rerun(
   client: ApiClient,
   prefix: string,
   iteration: string,
   options: RerunOptions,
 ): Promise<void> {
-  if (!/^\d+$/.test(iteration)) throw new CommandError(`${iteration} is not the number of an iteration`, 2);
+  if (!/^\d+$/.test(iteration)) throw new CommandError(`${iteration} is not an iteration`, 2);
   const { session_id } = await findSession(client, prefix);
   const { model, guidance, state, json } = options;
   const again = await rerunStep(client, session_id, iteration, {
@@ -34,7 +34,7 @@ export async function rerun(
   if (again.error !== null) throw new CommandError(printable(again.error));
 }
 
-/** Runs a stretch of recorded steps again and prints what differs. Like `diff`, it ends with 1 where anything does. */
+/** Reruns a range of recorded steps and prints the differences. Like `diff`, the exit code is 1 if there are any. */
 export async function replay(client: ApiClient, prefix: string, options: ReplayOptions): Promise<void> {
   const { session_id } = await findSession(client, prefix);
   const last = options.to === undefined ? Number.POSITIVE_INFINITY : Number(options.to);
@@ -49,7 +49,7 @@ export async function replay(client: ApiClient, prefix: string, options: ReplayO
     else console.log([heading(step, again), ...differenceLines(step, again)].join("\n"));
   }
   const { same, differing } = counts;
-  if (!options.json) console.log(`${same + differing} steps were run again, ${differing} differ; nothing was written`);
+  if (!options.json) console.log(`${same + differing} steps rerun, ${differing} differ; nothing was written`);
   if (differing > 0) process.exitCode = 1;
 }
 
@@ -71,7 +71,7 @@ function differenceLines(step: Step, { differences, frame, error }: Rerun): stri
   return differences.flatMap((field) => changed(field, before[field], now[field]));
 }
 
-/** An object's fields are told one by one, so that a long state shows what matters. */
+/** Compares objects field by field, so that a long state shows only what matters. */
 function changed(field: string, before: JsonValue | undefined, now: JsonValue | undefined): string[] {
   if (JSON.stringify(before) === JSON.stringify(now)) return [];
   if (isObject(before) && isObject(now) && field.split(".").length < 3)
@@ -88,7 +88,7 @@ function jsonObject(text: string): JsonObject {
     const value: unknown = JSON.parse(text);
     if (isObject(value)) return value;
   } catch {
-    // Told below, as is JSON that is no object.
+    // Reported below, like JSON that is not an object.
   }
   throw new CommandError(`--state ${text} is not a JSON object`, 2);
 }

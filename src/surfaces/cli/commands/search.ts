@@ -1,5 +1,4 @@
-import { z } from "zod";
-import { searchHitSchema } from "../../../domain/search.ts";
+import { searchAnswerSchema } from "../../../domain/search.ts";
 import type { ApiClient } from "../client.ts";
 import { oneLine, table } from "../output.ts";
 
@@ -10,13 +9,18 @@ export async function search(
   q: string,
   { agent, session, limit, json }: SearchOptions,
 ): Promise<void> {
-  const { hits } = await client.get(z.object({ hits: z.array(searchHitSchema) }), "/api/search", {
+  const answer = await client.get(searchAnswerSchema, "/api/search", {
     q,
     agent_id: agent,
     session_id: session,
     limit,
   });
-  if (json) return console.log(JSON.stringify({ hits }));
+  if (json) return console.log(JSON.stringify(answer));
+  const { hits, archives_skipped } = answer;
+  if (archives_skipped > 0)
+    console.error(
+      `${archives_skipped} archived ${archives_skipped === 1 ? "session was" : "sessions were"} not searched (everstep archive --restore SESSION brings one back)`,
+    );
   if (hits.length === 0) return console.log("nothing found");
   const rows = hits.map((hit) => [
     hit.kind,

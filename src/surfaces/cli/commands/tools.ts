@@ -7,7 +7,7 @@ export type ToolsOptions = { session?: string; json?: boolean };
 
 const POLICY_STYLES: Readonly<Record<string, Style>> = { run: "green", ask: "yellow", deny: "red" };
 
-/** Lists the tools with what happens when they are asked for, and the servers that they come from. */
+/** Lists the tools with their policies, and the servers they come from. */
 export async function tools(client: ApiClient, { session, json }: ToolsOptions): Promise<void> {
   const session_id = session === undefined ? undefined : (await findSession(client, session)).session_id;
   const answer = await client.get(toolsSchema, "/api/tools", { session_id });

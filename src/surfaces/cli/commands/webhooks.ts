@@ -24,7 +24,7 @@ export async function listWebhooks(client: ApiClient, { json }: Options): Promis
     events.join(","),
     printable(agent_id ?? "(all)"),
   ]);
-  console.log(rows.length === 0 ? "there is no webhook" : table(["WEBHOOK", "ADDRESS", "EVENTS", "AGENT"], rows));
+  console.log(rows.length === 0 ? "no webhooks yet" : table(["WEBHOOK", "ADDRESS", "EVENTS", "AGENT"], rows));
 }
 
 export async function addWebhook(
@@ -48,7 +48,7 @@ export async function rotateSecret(client: ApiClient, webhook_id: string, { json
   const webhook = await client.post(putSchema.required(), `${pathOf(webhook_id)}/rotate-secret`);
   if (json) return console.log(JSON.stringify(webhook));
   console.log(
-    `the new secret of ${webhook_id}, shown this once: ${webhook.secret}\nfor a day the former one signs as well`,
+    `the new secret of ${webhook_id}, shown this once: ${webhook.secret}\nthe previous secret also signs for one more day`,
   );
 }
 
@@ -74,7 +74,7 @@ export async function deliveries(
     age(delivery.created_at),
   ]);
   const headings = ["DELIVERY", "EVENT", "SESSION", "STATUS", "ATTEMPTS", "ANSWER", "AGE"];
-  console.log(rows.length === 0 ? "nothing was sent yet" : table(headings, rows));
+  console.log(rows.length === 0 ? "nothing sent yet" : table(headings, rows));
 }
 
 export async function sendAgain(
@@ -85,5 +85,5 @@ export async function sendAgain(
 ): Promise<void> {
   const path = `${pathOf(webhook_id, "deliveries", delivery_id)}/send-again`;
   const delivery = await client.post(deliverySchema, path);
-  console.log(json ? JSON.stringify(delivery) : `${delivery_id} is sent again`);
+  console.log(json ? JSON.stringify(delivery) : `resending ${delivery_id}`);
 }

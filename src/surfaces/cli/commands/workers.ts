@@ -4,7 +4,7 @@ import type { ApiClient } from "../client.ts";
 import { age, table } from "../output.ts";
 
 const workerSchema = z.object({
-  /** Only where the token is given, if the server has one. */
+  /** If the server has a token, only for requests with it. */
   name: z.string().optional(),
   started_at: timeSchema,
   takes_sessions: z.boolean(),
@@ -20,10 +20,10 @@ const healthSchema = z.object({
 });
 
 export async function workers(client: ApiClient, { json }: { json?: boolean }): Promise<void> {
-  const { workers: found, queue_depth, queue_lag_ms } = await client.get(healthSchema, "/health");
-  if (json) return console.log(JSON.stringify({ workers: found ?? [], queue_depth, queue_lag_ms }));
-  if (!found) return console.log("one process does everything: the embedded store is not shared");
-  const rows = found.map((worker) => [
+  const { workers: processes, queue_depth, queue_lag_ms } = await client.get(healthSchema, "/health");
+  if (json) return console.log(JSON.stringify({ workers: processes ?? [], queue_depth, queue_lag_ms }));
+  if (!processes) return console.log("the embedded store has a single process");
+  const rows = processes.map((worker) => [
     worker.name ?? "(needs the token)",
     worker.takes_sessions ? "worker" : "server",
     String(worker.owned_sessions),
@@ -32,5 +32,5 @@ export async function workers(client: ApiClient, { json }: { json?: boolean }): 
     worker.blocked_ms > 0 ? `${worker.silent_ms} ms, blocked for ${worker.blocked_ms} ms` : `${worker.silent_ms} ms`,
   ]);
   console.log(table(["NAME", "ROLE", "SESSIONS", "ACTIONS", "AGE", "LAST SEEN"], rows));
-  console.log(`${queue_depth} actions wait, the oldest for ${queue_lag_ms} ms`);
+  console.log(`${queue_depth} actions queued, the oldest for ${queue_lag_ms} ms`);
 }

@@ -5,7 +5,7 @@ import { actionSchema } from "../../../domain/action.ts";
 import { idSchema } from "../../../domain/ids.ts";
 import { awaitAction } from "../../await-session.ts";
 import type { Routes } from "../context.ts";
-import { found, Problem } from "../problem.ts";
+import { orNotFound, Problem } from "../problem.ts";
 import { acceptedSchema, answers, booleanQuery, idParams, pageQuery } from "../schemas.ts";
 import { submit } from "../submitting.ts";
 
@@ -16,7 +16,7 @@ const listQuery = z.object({
   ...pageQuery,
 });
 
-/** Milliseconds that a request to take something back waits for its end. */
+/** How long taking back an action waits for the outcome, in milliseconds. */
 const DROP_MS = 5000;
 
 export const actionRoutes: Routes = (app, context) => {
@@ -60,7 +60,7 @@ export const actionRoutes: Routes = (app, context) => {
         response: answers(200, actionSchema, 404),
       },
     },
-    async (request) => found(await store.getAction(request.params.action_id), "action"),
+    async (request) => orNotFound(await store.getAction(request.params.action_id), "action"),
   );
 
   dropRoute(app, context);
@@ -73,25 +73,25 @@ const dropRoute: Routes = (app, { store, queue, events }) => {
       schema: {
         tags: ["actions"],
         operationId: "dropAction",
-        summary: "Take back guidance that no step used yet; 202 where that is not certain within five seconds",
+        summary: "Take back guidance that no step has used yet; 202 if the outcome is not known within five seconds",
         params: idParams("action_id"),
         response: { ...answers(200, actionSchema, 404, 409), 202: actionSchema },
       },
     },
     async ({ params: { action_id } }, reply) => {
-      const { session_id } = found(await store.getAction(action_id), "action");
+      const { session_id } = orNotFound(await store.getAction(action_id), "action");
       const ids = await submit(queue, { action_type: "agent_drop", session_id, payload: { action_id } });
       const { signal } = leaving(reply);
       const request = await awaitAction({ store, events }, ids, "settled", { wait_ms: DROP_MS, signal });
       const isRefused = request?.processed && request.outcome !== "ok";
       if (isRefused) throw new Problem(409, request.error ?? "it was not taken back");
       if (!request?.processed) reply.code(202);
-      return found(await store.getAction(action_id), "action");
+      return orNotFound(await store.getAction(action_id), "action");
     },
   );
 };
 
-/** Aborts when whoever asked is gone. */
+/** Aborts when the client has left. */
 function leaving(reply: FastifyReply): AbortController {
   const controller = new AbortController();
   reply.raw.once("close", () => controller.abort());

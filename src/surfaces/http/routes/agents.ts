@@ -6,7 +6,7 @@ import { idSchema } from "../../../domain/ids.ts";
 import { sessionSchema } from "../../../domain/session.ts";
 import type { Routes } from "../context.ts";
 import { nextAfter, nextSchema, orderQuery, toOrder } from "../list-order.ts";
-import { found } from "../problem.ts";
+import { orNotFound } from "../problem.ts";
 import { acceptedSchema, answers, idParams, pageQuery } from "../schemas.ts";
 import { refused, senderFields, splitBody, submit } from "../submitting.ts";
 
@@ -79,7 +79,7 @@ const readingRoutes: Routes = (app, { store }) => {
         response: answers(200, agentSchema, 404),
       },
     },
-    async (request) => found(await store.getAgent(request.params.agent_id), "agent"),
+    async (request) => orNotFound(await store.getAgent(request.params.agent_id), "agent"),
   );
 
   app.get(
@@ -95,7 +95,7 @@ const readingRoutes: Routes = (app, { store }) => {
       },
     },
     async ({ params: { agent_id }, query: { sort, after, ...page } }) => {
-      found(await store.getAgent(agent_id), "agent");
+      orNotFound(await store.getAgent(agent_id), "agent");
       const sessions = await store.listSessions({ agent_id, ...page, ...toOrder({ sort, after }) });
       return { sessions, next: nextAfter(sessions, { limit: page.limit, sort }) };
     },
@@ -114,7 +114,7 @@ const configRoutes: Routes = (app, { store, queue }) => {
         response: answers(200, agentConfigSchema, 404),
       },
     },
-    async (request) => found(await store.getAgentConfig(request.params.agent_id), "agent's configuration"),
+    async (request) => orNotFound(await store.getAgentConfig(request.params.agent_id), "agent's configuration"),
   );
 
   app.put(
@@ -123,7 +123,7 @@ const configRoutes: Routes = (app, { store, queue }) => {
       schema: {
         tags: ["agents"],
         operationId: "setAgentConfig",
-        summary: "Set what later sessions of the agent get where their request leaves something out",
+        summary: "Set the defaults for an agent's new sessions",
         params,
         body: newAgentConfigSchema.meta({ examples: [{ moniker: "chat", options: { max_cost_usd: 1 } }] }),
         response: answers(200, agentConfigSchema, 400),

@@ -6,7 +6,7 @@ import type { Routes } from "../context.ts";
 import { acceptedSchema, answers, idParams } from "../schemas.ts";
 import { senderFields, splitBody, submit } from "../submitting.ts";
 
-/** A route for each type of action that has one: for a session, and where that makes sense for an agent's latest one. */
+/** A route for each action type that has one: for a session and, if applicable, for an agent's latest session. */
 export const controlRoutes: Routes = (app, { queue }) => {
   for (const action_type of ACTION_TYPES) {
     const { route, payload } = ACTIONS[action_type];
@@ -31,7 +31,7 @@ export const controlRoutes: Routes = (app, { queue }) => {
   }
 };
 
-/** A body may be absent where nothing in it is required. */
+/** The body may be absent if none of its fields is required. */
 function bodyOf(payload: z.ZodObject, example: JsonObject): z.ZodType {
   const body = payload.extend(senderFields);
   return (body.safeParse({}).success ? body.nullish() : body).meta({ examples: [example] });

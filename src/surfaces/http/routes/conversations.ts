@@ -13,7 +13,7 @@ import {
 } from "../../../domain/conversation.ts";
 import { idSchema, timeSchema } from "../../../domain/ids.ts";
 import type { Routes } from "../context.ts";
-import { found, unknown } from "../problem.ts";
+import { orNotFound, unknown } from "../problem.ts";
 import { answers, idParams, pageQuery } from "../schemas.ts";
 import { refused } from "../submitting.ts";
 
@@ -71,7 +71,7 @@ const collectionRoutes: Routes = (app, { store, conversations }) => {
         response: answers(200, conversationSchema, 404),
       },
     },
-    async (request) => found(await store.getConversation(request.params.conversation_id), "conversation"),
+    async (request) => orNotFound(await store.getConversation(request.params.conversation_id), "conversation"),
   );
 };
 
@@ -88,7 +88,8 @@ const changeRoute: Routes = (app, { conversations }) => {
         response: answers(200, conversationSchema, 400, 404),
       },
     },
-    async (request) => found(await conversations.change(request.params.conversation_id, request.body), "conversation"),
+    async (request) =>
+      orNotFound(await conversations.change(request.params.conversation_id, request.body), "conversation"),
   );
 };
 
@@ -99,7 +100,7 @@ const participantRoutes: Routes = (app, { store, conversations }) => {
       schema: {
         tags,
         operationId: "addParticipant",
-        summary: "Let a person or a session join",
+        summary: "Add a person or a session",
         params,
         body: newParticipantSchema.meta({ examples: [{ user_id: "ann" }] }),
         response: answers(201, participantSchema, 400, 404, 409),
@@ -124,7 +125,7 @@ const participantRoutes: Routes = (app, { store, conversations }) => {
       },
     },
     async ({ params: { conversation_id } }) => {
-      found(await store.getConversation(conversation_id), "conversation");
+      orNotFound(await store.getConversation(conversation_id), "conversation");
       return { participants: await store.listParticipants(conversation_id) };
     },
   );
@@ -135,7 +136,7 @@ const participantRoutes: Routes = (app, { store, conversations }) => {
       schema: {
         tags,
         operationId: "removeParticipant",
-        summary: "Let someone leave",
+        summary: "Remove a participant",
         params: z.object({ conversation_id: idSchema, participant_id: idSchema }),
         response: answers(204, z.null().describe("They left."), 404),
       },
@@ -154,7 +155,7 @@ const messageRoutes: Routes = (app, { store, conversations }) => {
       schema: {
         tags,
         operationId: "postMessage",
-        summary: "Say something; the sessions that are meant get it as guidance",
+        summary: "Post a message; the addressed sessions get it as guidance",
         params,
         body: newMessageSchema.meta({ examples: [{ user_id: "ann", text: "How far are you?" }] }),
         response: answers(201, z.object({ message: messageSchema, action_ids: z.array(idSchema) }), 400, 404, 409, 429),
@@ -180,7 +181,7 @@ const messageRoutes: Routes = (app, { store, conversations }) => {
       },
     },
     async ({ params: { conversation_id }, query }) => {
-      found(await store.getConversation(conversation_id), "conversation");
+      orNotFound(await store.getConversation(conversation_id), "conversation");
       return { messages: await store.listMessages({ conversation_id, ...query }) };
     },
   );

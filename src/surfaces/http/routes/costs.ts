@@ -6,25 +6,23 @@ import { answers } from "../schemas.ts";
 
 const DAY_MS = 86_400_000;
 const DEFAULT_DAYS = 30;
-/** Sums that are shown at once; those that cost the most of more. */
+/** The most groups listed; of more, the most expensive ones. */
 const MOST = 1000;
 
 const sumSchema = z.object({
   sessions: z.int().min(0),
   tokens_used: z.number().min(0),
-  cost_usd: z.number().min(0).describe("What has no price counts as nothing."),
+  cost_usd: z.number().min(0).describe("Usage without a known price counts as 0."),
 });
 
 const costsSchema = z.object({
   by: z.enum(["day", "agent", "model"]),
   since: timeSchema,
-  prices_as_of: z
-    .string()
-    .describe("The day of the newest entry in the catalog of prices; what changed later is not in it."),
+  prices_as_of: z.string().describe("The date of the newest entry in the price catalog; later changes are missing."),
   total: sumSchema,
   costs: z
     .array(sumSchema.extend({ key: z.string().nullable() }))
-    .describe("By `key`: a day, an agent's id, or a model; null where the sessions had none of their own."),
+    .describe("By `key`: a day, an agent's id, or a model; null for sessions without a model."),
 });
 
 export const costRoutes: Routes = (app, { store, models }) => {
@@ -34,13 +32,13 @@ export const costRoutes: Routes = (app, { store, models }) => {
       schema: {
         tags: ["system"],
         operationId: "getCosts",
-        summary: "What sessions cost, by the day on which they began, by agent or by model",
+        summary: "What sessions cost, by start date, agent or model",
         querystring: z.object({
           by: z.enum(["day", "agent", "model"]).default("day"),
           since: z
             .union([timeSchema, z.iso.date()])
             .optional()
-            .describe(`Sessions that began since; ${DEFAULT_DAYS} days ago where it is absent.`),
+            .describe(`Only sessions started since. Default: ${DEFAULT_DAYS} days ago.`),
         }),
         response: answers(200, costsSchema, 400),
       },

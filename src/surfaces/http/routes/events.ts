@@ -8,13 +8,17 @@ import type { Topic } from "../../../store/store.ts";
 import { type EventStream, EventStreams } from "../../event-streams.ts";
 import { allEvents, type StreamedEvent } from "../all-events.ts";
 import type { App, Routes, ServerContext } from "../context.ts";
-import { found, invalid } from "../problem.ts";
+import { invalid, orNotFound } from "../problem.ts";
 import { answers, idParams, iterationQuery } from "../schemas.ts";
 
 const tags = ["events"];
-/** A browser's `EventSource` sends no header of ours, so that the token and the place may stand in the address. */
+/** A browser's `EventSource` cannot send custom headers, so the token and the cursor may be in the query. */
 const token = z.string().max(10_000).optional().describe("The token, for a browser's `EventSource`.");
-const last_event_id = z.string().max(200).optional().describe("As the header `Last-Event-ID`, which wins.");
+const last_event_id = z
+  .string()
+  .max(200)
+  .optional()
+  .describe("Like the header `Last-Event-ID`, which takes precedence.");
 const streamSchema = z.string().describe("Server-sent events: docs/events-and-conversations.md");
 const stream = (...problems: number[]) => {
   const { 200: _, ...others } = answers(200, streamSchema, ...problems);
@@ -44,17 +48,17 @@ const sessionRoute = (app: App, { store, events }: ServerContext, streams: Event
       },
     },
     async ({ params: { session_id }, query, headers, log }, reply) => {
-      const session = found(await store.getSession(session_id), "session");
+      const session = orNotFound(await store.getSession(session_id), "session");
       const after_iteration =
         iterationOf(headers["last-event-id"] ?? query.last_event_id) ?? query.after_iteration ?? session.iteration;
       const out = open(streams, reply);
       const topic = { session_id, after_iteration };
-      // It listens from here on, and then tells where the session stands.
+      // It follows events from here on, then sends the session's current row.
       const following = events.follow(topic, out.gone, out.budget);
       out.begin(String(after_iteration));
       const first = { kind: "session" as const, session: (await store.getSession(session_id)) ?? session };
       send(out, topic, withIds(first, following)).catch((error: unknown) => {
-        log.error({ err: error }, "a stream of events failed");
+        log.error({ err: error }, "an event stream failed");
         out.end();
       });
     },
@@ -79,7 +83,7 @@ const allRoute = (app: App, { store, events }: ServerContext, streams: EventStre
       const out = open(streams, reply);
       out.begin(after ?? now());
       send(out, { all: true }, allEvents({ store, events }, after, out)).catch((error: unknown) => {
-        log.error({ err: error }, "a stream of events failed");
+        log.error({ err: error }, "an event stream failed");
         out.end();
       });
     },
@@ -94,14 +98,14 @@ function open(streams: EventStreams, reply: FastifyReply): EventStream {
 }
 
 function iterationOf(id: string | string[] | undefined): number | undefined {
-  const given = header(id);
-  if (given === undefined || given === "") return undefined;
-  if (!/^(?:-1|\d{1,15})$/.test(given))
-    throw invalid([{ path: "last_event_id", message: "must be an iteration, as the stream gave it" }]);
-  return Number(given);
+  const value = header(id);
+  if (value === undefined || value === "") return undefined;
+  if (!/^(?:-1|\d{1,15})$/.test(value))
+    throw invalid([{ path: "last_event_id", message: "must be an iteration from the stream" }]);
+  return Number(value);
 }
 
-/** A session's place is its last step that was told: its row may come before the step that it speaks of. */
+/** A session's cursor is the last step sent: its row may arrive before the step it refers to. */
 async function* withIds(first: RuntimeEvent, events: AsyncIterable<RuntimeEvent>): AsyncGenerator<StreamedEvent> {
   yield { event: first };
   for await (const event of events) {
@@ -121,15 +125,15 @@ async function send(out: EventStream, topic: Topic, events: AsyncIterable<Stream
 
 const resetEvent = ({ tables }: { tables: string[] }): NamedEvent => ({
   name: "reset",
-  payload: { tables, message: `read the ${tables.join(" and the ")} anew: not all that was missed can be told` },
+  payload: { tables, message: `read the ${tables.join(" and the ")} again: missed events cannot all be replayed` },
 });
 
 const texts = new WeakMap<object, string>();
 
-/** A row is written out once, however many follow it. */
+/** Each row is serialized once, however many clients follow it. */
 function encoded({ payload }: NamedEvent): string {
-  const known = texts.get(payload);
-  if (known !== undefined) return known;
+  const cached = texts.get(payload);
+  if (cached !== undefined) return cached;
   const text = JSON.stringify(payload);
   texts.set(payload, text);
   return text;

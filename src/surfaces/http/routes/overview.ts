@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { SESSION_STATUSES } from "../../../domain/session.ts";
+import { sessionCountsSchema } from "../../../domain/session.ts";
 import type { Routes } from "../context.ts";
 import { answers, workersSchema } from "../schemas.ts";
 
@@ -8,23 +8,23 @@ const runtimeSchema = z.object({
   worker_id: z.string(),
   pid: z.int(),
   started_at: z.string(),
-  running_steps: count.describe("Steps under way."),
-  waiting_steps: count.describe("Steps that wait for a place among the running ones."),
+  running_steps: count.describe("Running steps."),
+  waiting_steps: count.describe("Steps that wait for a slot."),
   max_running_steps: count,
-  holds_sessions: z.boolean().describe("Whether sessions that were there at the start wait to be released."),
+  holds_sessions: z.boolean().describe("Whether sessions are held since the start until they are released."),
 });
 
 const overviewSchema = z.object({
   store: z.string(),
-  sessions: z.object(Object.fromEntries(SESSION_STATUSES.map((status) => [status, count]))),
+  sessions: sessionCountsSchema,
   queue_depth: count,
   queue_lag_ms: z.number().min(0),
-  runtimes: z.array(runtimeSchema).describe("What runs agents in this process; none where it only serves."),
+  runtimes: z.array(runtimeSchema).describe("The runtimes of this process; none if it only serves."),
   workers: workersSchema,
   process: z.object({ node: z.string(), uptime_s: z.number(), memory_bytes: count }),
   samples: z
     .array(z.object({ at: z.string(), steps: count, errors: count, tokens: count, latency_ms: z.number() }))
-    .describe("What this process did in the last half hour, in pieces of five seconds."),
+    .describe("Throughput of the last half hour in buckets of five seconds, as far back as known."),
 });
 
 export const overviewRoutes: Routes = (app, { store, metrics, runtimes }) => {
@@ -39,6 +39,7 @@ export const overviewRoutes: Routes = (app, { store, metrics, runtimes }) => {
       },
     },
     async () => {
+      await metrics.throughput.restore(store);
       const { sessions, queue_depth, oldest_pending_at } = await store.counts();
       return {
         store: store.kind,

@@ -12,7 +12,7 @@ export const rerunRoutes: Routes = (app, { rerun }) => {
       schema: {
         tags: ["steps"],
         operationId: "rerunStep",
-        summary: "Run a recorded step once more on today's code, and see what differs; nothing is written",
+        summary: "Rerun a recorded step on the current code and compare the results; nothing is written",
         params: z.object({
           session_id: idSchema,
           iteration: z.coerce.number().int().min(0).max(Number.MAX_SAFE_INTEGER),
@@ -23,7 +23,7 @@ export const rerunRoutes: Routes = (app, { rerun }) => {
     },
     async ({ params: { session_id, iteration }, body }, reply) => {
       const leaving = new AbortController();
-      // Who asked is gone: nobody needs the answer any more.
+      // The client has left: nobody needs the result.
       reply.raw.once("close", () => leaving.abort());
       const outcome = await rerun(session_id, iteration, body ?? {}, leaving.signal);
       switch (outcome.kind) {

@@ -2,17 +2,33 @@ import { z } from "zod";
 import { idSchema, timeSchema } from "../../../domain/ids.ts";
 import { sessionSchema, sessionStatusSchema } from "../../../domain/session.ts";
 import { stepSchema, stepStatusSchema } from "../../../domain/step.ts";
+import { spanOf, stepSpanSchema } from "../../../domain/step-span.ts";
+import { type ArchivedHistory, type ArchivedRange, archivedHistorySchema } from "../../../domain/volume.ts";
 import type { SessionOrAgent } from "../../../store/store.ts";
 import type { Routes } from "../context.ts";
 import { nextAfter, nextSchema, orderQuery, toOrder } from "../list-order.ts";
-import { found, invalid } from "../problem.ts";
+import { invalid, orNotFound } from "../problem.ts";
 import { answers, booleanQuery, idParams, iterationQuery, NEEDS_PERSON, pageQuery } from "../schemas.ts";
 
 const sessionOrAgent = { session_id: idSchema.optional(), agent_id: idSchema.optional() };
 
+/** Only where some of its history left the store's tables. */
+const sessionWithArchiveSchema = sessionSchema.extend({ archived: archivedHistorySchema.optional() });
+
+function archivedHistory(ranges: readonly ArchivedRange[]): ArchivedHistory | null {
+  const rows = (wanted: ArchivedRange["state"]): number =>
+    ranges.reduce((sum, { state, rows: count }) => sum + (state === wanted ? count : 0), 0);
+  const archived = { steps: rows("archived"), dropped_steps: rows("dropped") };
+  return archived.steps + archived.dropped_steps > 0 ? archived : null;
+}
+
+/** The most spans per request: they are small. */
+const MOST_SPANS = 1000;
+
 export const sessionRoutes: Routes = (app, context) => {
   rowRoutes(app, context);
   stepRoutes(app, context);
+  spanRoutes(app, context);
 };
 
 const rowRoutes: Routes = (app, { store }) => {
@@ -27,7 +43,8 @@ const rowRoutes: Routes = (app, { store }) => {
           status: sessionStatusSchema.optional(),
           agent_id: idSchema.optional(),
           needs_person: booleanQuery.optional().describe(NEEDS_PERSON),
-          spawned_by: idSchema.optional().describe("Only those that a step of this session started."),
+          spawned_by: idSchema.optional().describe("Only sessions that a step of this session started."),
+          parent_session_id: idSchema.optional().describe("Only forks of this session."),
           ...orderQuery,
           ...pageQuery,
         }),
@@ -46,12 +63,16 @@ const rowRoutes: Routes = (app, { store }) => {
       schema: {
         tags: ["sessions"],
         operationId: "getSession",
-        summary: "Where a session stands",
+        summary: "One session",
         params: idParams("session_id"),
-        response: answers(200, sessionSchema, 404),
+        response: answers(200, sessionWithArchiveSchema, 404),
       },
     },
-    async (request) => found(await store.getSession(request.params.session_id), "session"),
+    async ({ params: { session_id } }) => {
+      const session = orNotFound(await store.getSession(session_id), "session");
+      const archived = archivedHistory(await store.volumes.ranges({ owner_ids: [session_id] }));
+      return archived ? { ...session, archived } : session;
+    },
   );
 };
 
@@ -70,16 +91,24 @@ const stepRoutes: Routes = (app, { store }) => {
           after_iteration: iterationQuery,
           since_created_at: timeSchema.optional(),
           status: stepStatusSchema.optional(),
-          with_state: booleanQuery.default(true).describe("Whether the steps come with their states."),
+          with_state: booleanQuery.default(true).describe("Include the steps' states."),
+          with_calls: booleanQuery.default(true).describe("Include the steps' calls to models and tools."),
           ...pageQuery,
         }),
-        response: answers(200, z.object({ steps: z.array(stepSchema.partial({ state: true })) }), 400),
+        response: answers(200, z.object({ steps: z.array(stepSchema.partial({ state: true, calls: true })) }), 400),
       },
     },
     async ({ query }) => {
-      const { session_id: _, agent_id: __, with_state, ...filter } = query;
+      const { session_id: _, agent_id: __, with_state, with_calls, ...filter } = query;
       const steps = await store.listSteps({ ...filter, ...one(query) });
-      return { steps: with_state ? steps : steps.map(({ state: ___, ...step }) => step) };
+      if (with_state && with_calls) return { steps };
+      return {
+        steps: steps.map(({ state, calls, ...step }) => ({
+          ...step,
+          ...(with_state && { state }),
+          ...(with_calls && { calls }),
+        })),
+      };
     },
   );
 
@@ -94,11 +123,33 @@ const stepRoutes: Routes = (app, { store }) => {
         response: answers(200, stepSchema, 400, 404),
       },
     },
-    async ({ query }) => found(await store.latestStep(one(query)), "step"),
+    async ({ query }) => orNotFound(await store.latestStep(one(query)), "step"),
   );
 };
 
-/** Whose steps are meant: the session's where both are named. */
+const spanRoutes: Routes = (app, { store }) => {
+  app.get(
+    "/api/step-spans",
+    {
+      schema: {
+        tags: ["steps"],
+        operationId: "listStepSpans",
+        summary: "When a session's steps ran and what they called, without their texts",
+        querystring: z.object({
+          session_id: idSchema,
+          min_iteration: iterationQuery,
+          max_iteration: iterationQuery,
+          ...pageQuery,
+          limit: pageQuery.limit.unwrap().max(MOST_SPANS).default(MOST_SPANS),
+        }),
+        response: answers(200, z.object({ spans: z.array(stepSpanSchema) }), 400),
+      },
+    },
+    async ({ query }) => ({ spans: (await store.listSteps(query)).map(spanOf) }),
+  );
+};
+
+/** Whose steps are meant: the session's if both are given. */
 function one({
   session_id,
   agent_id,

@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { idSchema } from "../../../domain/ids.ts";
-import { SESSION_STATUSES, sessionStatusSchema } from "../../../domain/session.ts";
+import { idSchema, timeSchema } from "../../../domain/ids.ts";
+import { sessionCountsSchema, sessionStatusSchema } from "../../../domain/session.ts";
 import { sessionSummarySchema } from "../../../domain/session-summary.ts";
 import type { Routes } from "../context.ts";
 import { nextAfter, nextSchema, orderQuery, toOrder } from "../list-order.ts";
@@ -15,7 +15,9 @@ const summariesQuery = z.object({
   moniker: z.string().min(1).max(200).optional(),
   q: z.string().max(1000).optional().describe("Part of an id, the moniker or the last text."),
   needs_person: booleanQuery.optional().describe(NEEDS_PERSON),
-  spawned_by: idSchema.optional().describe("Only those that a step of this session started."),
+  spawned_by: idSchema.optional().describe("Only sessions that a step of this session started."),
+  parent_session_id: idSchema.optional().describe("Only forks of this session."),
+  since: timeSchema.optional().describe("Only sessions created since, or updated since if sorted by `updated_at`."),
   ...orderQuery,
   ...pageQuery,
 });
@@ -23,13 +25,13 @@ const summariesQuery = z.object({
 const count = z.int().min(0);
 const summariesSchema = z.object({
   sessions: z.array(sessionSummarySchema),
-  total: count.describe("How many there are in all."),
-  counts: z
-    .object(Object.fromEntries(SESSION_STATUSES.map((status) => [status, count])))
-    .describe("How many there are of each status, whatever `status` was asked for."),
+  total: count.describe("The total number of matches."),
+  counts: sessionCountsSchema.describe("Matches by status, regardless of the `status` filter."),
   exact: z
     .boolean()
-    .describe("False where so many fit `q` that they were not counted: there are at least `total`, at least `counts`."),
+    .describe(
+      "False if too many sessions match `q` or `since` to be counted: `total` and `counts` are then lower bounds.",
+    ),
   next: nextSchema,
 });
 
@@ -46,14 +48,14 @@ export const summaryRoutes: Routes = (app, { store }) => {
       },
     },
     async ({ query: { status, session_id, q, sort, after, ...filter } }) => {
-      const found = await store.summarizeSessions({
+      const page = await store.summarizeSessions({
         ...filter,
         ...toOrder({ sort, after }),
         ...(status === undefined ? {} : { statuses: [status].flat() }),
         ...(session_id === undefined ? {} : { session_ids: [session_id].flat() }),
         ...(q ? { q } : {}),
       });
-      return { ...found, next: nextAfter(found.sessions, { limit: filter.limit, sort }) };
+      return { ...page, next: nextAfter(page.sessions, { limit: filter.limit, sort }) };
     },
   );
 };

@@ -2,21 +2,21 @@ import type { ZodTypeProvider } from "fastify-type-provider-zod";
 import { z } from "zod";
 import { EverstepError } from "../../../domain/errors.ts";
 import { idSchema } from "../../../domain/ids.ts";
-import { searchHitSchema } from "../../../domain/search.ts";
+import { type SearchHit, searchAnswerSchema } from "../../../domain/search.ts";
 import type { Routes } from "../context.ts";
 import { describeMoniker, monikerSchema } from "../describe-moniker.ts";
 import { answers, openAnswers, workersSchema } from "../schemas.ts";
 
 const failedSchema = z
   .array(z.object({ file: z.string(), moniker: z.string().nullable(), error: z.string() }))
-  .describe("Files and workers that could not be loaded, why, and which moniker goes on as it was.");
+  .describe("Files and workers that could not be loaded, why, and which moniker keeps its last good version.");
 
 const reloadSchema = z.object({
   monikers: z
     .array(
       z.object({ name: z.string(), version: z.string(), change: z.enum(["added", "changed", "removed", "unchanged"]) }),
     )
-    .describe("Those that are not built in."),
+    .describe("All except the built-in ones."),
   failed: failedSchema,
 });
 
@@ -26,10 +26,10 @@ const healthSchema = z.object({
   live_sessions: z.int(),
   queue_depth: z.int(),
   queue_lag_ms: z.number(),
-  /** What does not work at the moment, though nothing is lost: rows that cannot be moved into LanceDB, say. */
+  /** Current problems that lose nothing, for example rows that cannot be moved into LanceDB. */
   problems: z.array(z.string()),
   workers: workersSchema,
-  error: z.string().optional().describe("Why the store cannot be used or written."),
+  error: z.string().optional().describe("Why the store cannot be read or written."),
 });
 
 export const systemRoutes: Routes = (app, context) => {
@@ -59,11 +59,11 @@ const releaseRoute: Routes = (app, { release }) => {
       schema: {
         tags: ["system"],
         operationId: "releaseSessions",
-        summary: "Let sessions go on that are held since the start (EVERSTEP_START_HELD=1)",
+        summary: "Release sessions that are held since the start (EVERSTEP_START_HELD=1)",
         body: releaseSchema,
         response: answers(
           200,
-          z.object({ released: z.int().min(0).describe("Sessions that go on in the process that answers.") }),
+          z.object({ released: z.int().min(0).describe("Sessions that continue in the responding process.") }),
           400,
         ),
       },
@@ -85,7 +85,7 @@ const monikerRoutes: Routes = (app, { catalog, reloadMonikers }) => {
       schema: {
         tags: ["system"],
         operationId: "listMonikers",
-        summary: "The tasks that agents can be given",
+        summary: "The available monikers",
         response: answers(200, z.object({ monikers: z.array(monikerSchema), failed: failedSchema.optional() })),
       },
     },
@@ -101,7 +101,7 @@ const monikerRoutes: Routes = (app, { catalog, reloadMonikers }) => {
       schema: {
         tags: ["system"],
         operationId: "reloadMonikers",
-        summary: "Load monikers whose code or prompts changed; a running step finishes on the old code",
+        summary: "Reload monikers whose code or prompts changed; a running step finishes on the old code",
         response: answers(200, reloadSchema),
       },
     },
@@ -116,21 +116,36 @@ const searchRoute: Routes = (app, { store }) => {
       schema: {
         tags: ["system"],
         operationId: "search",
-        summary: "Find words in steps and messages, letter case and diacritics aside",
+        summary: "Search steps and messages, ignoring case and diacritics",
         querystring: z.object({
           q: z.string().min(1).max(1000),
           agent_id: idSchema.optional(),
           session_id: idSchema.optional(),
           limit: z.coerce.number().int().min(1).max(500).default(100),
         }),
-        response: answers(200, z.object({ hits: z.array(searchHitSchema) }), 400),
+        response: answers(200, searchAnswerSchema, 400),
       },
     },
-    async ({ query }) => ({ hits: await store.search(query) }),
+    async ({ query }) => ({
+      hits: (await store.search(query)).sort(inStableOrder),
+      archives_skipped: await store.volumes.countArchived(query),
+    }),
   );
 };
 
-/** There is nothing to say in its body, so that one of any type, or none, will do. */
+/** A stable order for hits with equal scores: newest id first. */
+function inStableOrder(one: SearchHit, other: SearchHit): number {
+  const place = ({ message_id, session_id, iteration }: SearchHit): [string, number] => [
+    message_id ?? session_id ?? "",
+    iteration ?? 0,
+  ];
+  const [[oneId, oneStep], [otherId, otherStep]] = [place(one), place(other)];
+  if (one.score !== other.score) return other.score - one.score;
+  if (oneId !== otherId) return oneId < otherId ? 1 : -1;
+  return otherStep - oneStep;
+}
+
+/** The body is ignored, so any type or none is accepted. */
 const resetRoute: Routes = (app, { chat }) => {
   void app.register(async (scope) => {
     scope.removeAllContentTypeParsers();
@@ -141,7 +156,7 @@ const resetRoute: Routes = (app, { chat }) => {
         schema: {
           tags: ["system"],
           operationId: "resetChat",
-          summary: "Start the one chat of /agent_ws/ afresh",
+          summary: "Reset the chat of /agent_ws/",
           response: answers(200, z.object({ status: z.literal("reset") })),
         },
       },
@@ -161,11 +176,11 @@ const healthRoute: Routes = (app, { store, isTrusted }) => {
       schema: {
         tags: ["system"],
         operationId: "getHealth",
-        summary: "Whether work is being done",
+        summary: "Whether the server works",
         security: [],
         response: {
           ...openAnswers(200, healthSchema, 403),
-          503: healthSchema.partial().describe("The store is out of reach, or cannot be written."),
+          503: healthSchema.partial().describe("The store cannot be reached or written."),
         },
       },
     },
@@ -176,11 +191,11 @@ const healthRoute: Routes = (app, { store, isTrusted }) => {
         const live_sessions = sessions.running + sessions.waiting + sessions.paused + sessions.stopping;
         const queue_lag_ms = oldest_pending_at === null ? 0 : Math.max(0, Date.now() - Date.parse(oldest_pending_at));
         const workers = await store.listWorkers?.();
-        // Names tell hosts: they are for those who may see everything else as well.
+        // Names contain host names, so they are only for trusted clients.
         const shown = isTrusted(request) ? workers : workers?.map((worker) => ({ ...worker, name: undefined }));
-        // What goes wrong may name a folder.
+        // A problem may name a folder.
         const problems = ((await store.problems?.()) ?? []).map((problem) =>
-          isTrusted(request) ? problem : "the log tells",
+          isTrusted(request) ? problem : "see the log",
         );
         return {
           status: "ok",
@@ -207,7 +222,7 @@ const metricsRoute: Routes = (app, { metrics }) => {
       schema: {
         tags: ["system"],
         operationId: "getMetrics",
-        summary: "Figures for Prometheus",
+        summary: "Metrics for Prometheus",
         security: [{ metrics_token: [] }],
         produces: ["text/plain"],
         response: answers(200, z.string()),

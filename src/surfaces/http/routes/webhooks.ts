@@ -3,7 +3,7 @@ import { idSchema } from "../../../domain/ids.ts";
 import { deliverySchema, toDelivery, toWebhook, webhookEventSchema, webhookSchema } from "../../../domain/webhook.ts";
 import type { Routes } from "../context.ts";
 import { nextSchema } from "../list-order.ts";
-import { found, invalid } from "../problem.ts";
+import { invalid, orNotFound } from "../problem.ts";
 import { answers, idParams, pageQuery } from "../schemas.ts";
 
 const params = idParams("webhook_id");
@@ -14,9 +14,9 @@ const webhookBody = z.strictObject({
     .string()
     .min(1)
     .max(2000)
-    .describe("http:// or https://, of a public address unless EVERSTEP_WEBHOOK_ALLOW says else."),
+    .describe("http:// or https://, at a public address unless EVERSTEP_WEBHOOK_ALLOW permits another."),
   events: z.array(webhookEventSchema).min(1).max(20),
-  agent_id: idSchema.optional().describe("Only of this agent's sessions; of all where it is absent."),
+  agent_id: idSchema.optional().describe("Only for this agent's sessions. Default: all."),
 });
 
 const secretField = z.string().describe("Signs every delivery. It is not shown again.");
@@ -36,7 +36,7 @@ const writingRoutes: Routes = (app, { webhooks }) => {
       schema: {
         tags: ["webhooks"],
         operationId: "putWebhook",
-        summary: "Add a webhook, which answers its secret once, or change where it leads and what it hears",
+        summary: "Add a webhook, which returns its secret once, or change its address and events",
         params,
         body: webhookBody,
         response: answers(200, putAnswer, 400),
@@ -56,13 +56,13 @@ const writingRoutes: Routes = (app, { webhooks }) => {
       schema: {
         tags: ["webhooks"],
         operationId: "rotateWebhookSecret",
-        summary: "Give a webhook a new secret, answered once; for a day the former one signs as well",
+        summary: "Create a new secret, returned once; the previous one also signs for one more day",
         params,
         response: answers(200, rotatedAnswer, 404),
       },
     },
     async (request) => {
-      const webhook = found(await webhooks.rotateSecret(request.params.webhook_id), "webhook");
+      const webhook = orNotFound(await webhooks.rotateSecret(request.params.webhook_id), "webhook");
       return { ...toWebhook(webhook), secret: webhook.secret };
     },
   );
@@ -75,11 +75,11 @@ const writingRoutes: Routes = (app, { webhooks }) => {
         operationId: "deleteWebhook",
         summary: "Remove a webhook with all its deliveries",
         params,
-        response: answers(204, z.null().describe("It is gone."), 404),
+        response: answers(204, z.null().describe("Removed."), 404),
       },
     },
     async (request, reply) => {
-      found((await webhooks.store.remove(request.params.webhook_id)) || null, "webhook");
+      orNotFound((await webhooks.store.remove(request.params.webhook_id)) || null, "webhook");
       return reply.code(204).send(null);
     },
   );
@@ -111,7 +111,7 @@ const readingRoutes: Routes = (app, { webhooks }) => {
         response: answers(200, webhookSchema, 404),
       },
     },
-    async (request) => toWebhook(found(await webhooks.store.get(request.params.webhook_id), "webhook")),
+    async (request) => toWebhook(orNotFound(await webhooks.store.get(request.params.webhook_id), "webhook")),
   );
 };
 
@@ -122,17 +122,17 @@ const deliveryRoutes: Routes = (app, { webhooks }) => {
       schema: {
         tags: ["webhooks"],
         operationId: "listWebhookDeliveries",
-        summary: "What was sent to a webhook and what is on its way, newest first",
+        summary: "A webhook's deliveries, newest first",
         params,
         querystring: z.object({
           limit: pageQuery.limit,
-          after: idSchema.optional().describe("`next` of the page before."),
+          after: idSchema.optional().describe("`next` of the previous page."),
         }),
         response: answers(200, z.object({ deliveries: z.array(deliverySchema), next: nextSchema }), 400, 404),
       },
     },
     async ({ params: { webhook_id }, query: { limit, after } }) => {
-      found(await webhooks.store.get(webhook_id), "webhook");
+      orNotFound(await webhooks.store.get(webhook_id), "webhook");
       const filter = { webhook_id, limit, ...(after !== undefined && { after }) };
       const deliveries = (await webhooks.store.listDeliveries(filter)).map(toDelivery);
       return { deliveries, next: deliveries.length < limit ? null : (deliveries.at(-1)?.delivery_id ?? null) };
@@ -145,13 +145,13 @@ const deliveryRoutes: Routes = (app, { webhooks }) => {
       schema: {
         tags: ["webhooks"],
         operationId: "sendWebhookDeliveryAgain",
-        summary: "Send a delivery again with the same id, or now where it waits for its next attempt",
+        summary: "Resend a delivery with the same id, or send a waiting one now",
         params: deliveryParams,
         response: answers(202, deliverySchema, 404),
       },
     },
     async ({ params: { webhook_id, delivery_id } }, reply) => {
-      const delivery = found(await webhooks.sendAgain(webhook_id, delivery_id), "delivery");
+      const delivery = orNotFound(await webhooks.sendAgain(webhook_id, delivery_id), "delivery");
       return reply.code(202).send(toDelivery(delivery));
     },
   );
