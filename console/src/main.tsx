@@ -2,15 +2,18 @@ import { QueryClientProvider } from "@tanstack/react-query";
 import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
 import { App } from "./app/app.tsx";
+import { loadFirstPage } from "./app/pages.tsx";
+import { keepScrollPlaces } from "./app/scroll.ts";
 import { connect, connection } from "./data/live.ts";
 import { client } from "./data/queries.ts";
 import { followSummaries } from "./data/summaries-live.ts";
 import { tokenNeeded } from "./data/token.ts";
 import "./style.css";
 
+keepScrollPlaces();
 followSummaries();
 connect();
-// What changed while nobody told: rows are read again, steps and messages follow from their cursors.
+// Rows may have changed while disconnected, so they are read again. Steps and messages continue from their cursors.
 let wasLost = false;
 connection.listen(() => {
   if (connection.value === "lost") wasLost = true;
@@ -23,10 +26,14 @@ tokenNeeded.listen(() => {
   if (!tokenNeeded.value) void client.invalidateQueries();
 });
 
-createRoot(document.getElementById("root") as HTMLElement).render(
-  <StrictMode>
-    <QueryClientProvider client={client}>
-      <App />
-    </QueryClientProvider>
-  </StrictMode>,
-);
+const render = (): void =>
+  createRoot(document.getElementById("root") as HTMLElement).render(
+    <StrictMode>
+      <QueryClientProvider client={client}>
+        <App />
+      </QueryClientProvider>
+    </StrictMode>,
+  );
+
+// Not awaited: the chunks of pages import this module.
+void loadFirstPage().then(render);

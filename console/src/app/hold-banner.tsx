@@ -5,10 +5,10 @@ import { Button } from "../ui/button.tsx";
 import { plural } from "../ui/format.ts";
 import { attempt, tell } from "../ui/toast.tsx";
 
-/** Tells that the server was started with its sessions held, and lets them go on. */
+/** Says that the server was started with its sessions held, and has a button that releases them. */
 export function HoldBanner() {
   const { data: isHolding, refetch } = useIsHolding();
-  // A server holds from its start on.
+  // A server that comes back may hold its sessions.
   useReconnected(() => void refetch());
   if (!isHolding) return null;
   const releaseAll = () =>
@@ -24,7 +24,7 @@ export function HoldBanner() {
       className="flex flex-wrap items-center gap-x-3 gap-y-1 border-b border-line bg-warn-soft px-4 py-1.5 text-warn"
     >
       <span className="font-medium">
-        The server was started with its sessions held: they run no step until you release them.
+        The server was started with its sessions held. They run no steps until you release them.
       </span>
       <Button className="ml-auto" onClick={() => void releaseAll()}>
         Release all

@@ -1,7 +1,7 @@
 import { myName, rename } from "../data/identity.ts";
 import { useSignal } from "../data/signal.ts";
 
-/** The name under which the reader speaks to agents. */
+/** The name that the reader's messages are sent under. */
 export function NameField() {
   const name = useSignal(myName);
   return (

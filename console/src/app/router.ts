@@ -1,8 +1,10 @@
 import { navigate, usePathname, useSearch } from "wouter/use-browser-location";
 
-/** The parts of the address, each decoded by itself: an id may contain a slash. */
-export function usePathParts(): string[] {
-  return usePathname()
+export const usePathParts = (): string[] => pathParts(usePathname());
+
+/** The parts of a path, each decoded by itself: an id may contain a slash. */
+export function pathParts(path: string): string[] {
+  return path
     .split("/")
     .filter((part) => part !== "")
     .map((part) => {
@@ -30,7 +32,7 @@ export const conversationHref = (conversation_id: string, query: Query = {}): st
 
 export const go = (to: string): void => navigate(to);
 
-/** What stands behind the question mark, and the way to change a part of it. */
+/** The query string, and a function that changes parts of it. */
 export function useQueryState(): [URLSearchParams, (changes: Query, options?: { push?: boolean }) => void] {
   const search = new URLSearchParams(useSearch());
   const change = (changes: Query, { push = false } = {}) => {

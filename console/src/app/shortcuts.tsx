@@ -1,39 +1,30 @@
-import { useEffect } from "react";
+import { lazy, Suspense, useEffect } from "react";
 import { Signal, useSignal } from "../data/signal.ts";
 import { Dialog } from "../ui/dialog.tsx";
+import { PLACES } from "./places.ts";
 import { go } from "./router.ts";
+
+const Palette = lazy(() => import("./palette.tsx"));
 
 const isHelpOpen = new Signal(false);
 export const openHelp = (): void => isHelpOpen.set(true);
-
-const PLACES: Readonly<Record<string, string>> = {
-  s: "/",
-  n: "/inbox",
-  c: "/conversations",
-  a: "/agents",
-  f: "/search",
-  w: "/webhooks",
-  y: "/system",
-};
+const isPaletteOpen = new Signal(false);
+export const openPalette = (): void => isPaletteOpen.set(true);
 
 const HELP: [keys: string[], what: string][] = [
-  [["g", "s"], "Sessions"],
-  [["g", "n"], "Needs me"],
-  [["g", "c"], "Conversations"],
-  [["g", "a"], "Agents"],
-  [["g", "f"], "Search all history"],
-  [["g", "w"], "Webhooks"],
-  [["g", "y"], "System"],
+  ...PLACES.map(({ key, label }): [string[], string] => [["g", key], label]),
   [["n"], "Start an agent"],
   [["/"], "Search on this page"],
-  [["j", "k"], "Next, previous row or step"],
+  [["j", "k"], "Next or previous row or step"],
   [["Enter"], "Open the row"],
   [["x"], "Select the row"],
   [["p"], "Pause or resume the session"],
   [["m"], "Guide the session"],
-  [["a"], "Answer what the session asks"],
-  [["u"], "Freeze the list of steps, or let it follow again"],
+  [["a"], "Approve, or go to the question"],
+  [["d"], "Deny"],
+  [["u"], "Freeze or unfreeze the list of steps"],
   [["Ctrl", "Enter"], "Send"],
+  [["Ctrl", "K"], "Find a page, a session, an agent or a command"],
   [["?"], "This help"],
 ];
 
@@ -44,7 +35,7 @@ const isTyping = (event: KeyboardEvent): boolean =>
 
 const hasModifier = (event: KeyboardEvent): boolean => event.ctrlKey || event.metaKey || event.altKey;
 
-/** Keys of a page, while no field is being typed in and no dialog is open. */
+/** Keyboard shortcuts of a page, inactive while somebody types or a dialog is open. */
 export function useKeys(keys: Record<string, (event: KeyboardEvent) => void>): void {
   useEffect(() => {
     const press = (event: KeyboardEvent) => {
@@ -60,26 +51,42 @@ export function useKeys(keys: Record<string, (event: KeyboardEvent) => void>): v
   });
 }
 
-/** A place's letter counts for so long after g. */
+/** How long after g a page's letter counts. */
 const AFTER_G_MS = 1500;
 
 export function Shortcuts() {
   useEffect(() => {
     let pressedG = Number.NEGATIVE_INFINITY;
     const press = (event: KeyboardEvent) => {
+      if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "k") {
+        event.preventDefault();
+        isPaletteOpen.set(!isPaletteOpen.value);
+        return;
+      }
       if (hasModifier(event) || isTyping(event)) return;
-      const place = performance.now() - pressedG < AFTER_G_MS ? PLACES[event.key] : undefined;
+      const place = performance.now() - pressedG < AFTER_G_MS ? PLACES.find(({ key }) => key === event.key) : undefined;
       pressedG = event.key === "g" ? performance.now() : Number.NEGATIVE_INFINITY;
-      const act = place === undefined ? EVERYWHERE[event.key] : () => go(place);
+      const act = place === undefined ? EVERYWHERE[event.key] : () => go(place.path);
       if (!act) return;
-      // It is not for the page's own keys.
+      // The page's own shortcuts do not see it.
       event.preventDefault();
       act();
     };
     window.addEventListener("keydown", press, { capture: true });
     return () => window.removeEventListener("keydown", press, { capture: true });
   }, []);
-  if (!useSignal(isHelpOpen)) return null;
+  const [help, palette] = [useSignal(isHelpOpen), useSignal(isPaletteOpen)];
+  if (palette)
+    return (
+      <Suspense>
+        <Palette onClose={() => isPaletteOpen.set(false)} />
+      </Suspense>
+    );
+  if (!help) return null;
+  return <Help />;
+}
+
+function Help() {
   return (
     <Dialog title="Keyboard shortcuts" onClose={() => isHelpOpen.set(false)}>
       <dl className="grid grid-cols-[1fr_auto] gap-x-6 gap-y-2">

@@ -3,42 +3,43 @@ import { useSignal } from "../data/signal.ts";
 import { currentToken, keepToken, tokenNeeded } from "../data/token.ts";
 import { Button } from "../ui/button.tsx";
 import { Dialog } from "../ui/dialog.tsx";
+import { Field } from "../ui/field.tsx";
+import { textIn } from "../ui/field-value.ts";
+import { REQUIRED } from "../ui/read-object.ts";
 
-/** Asks for the server's token where it wants one. */
+/** Asks for the server's token where it needs one. */
 export function TokenGate() {
   const isNeeded = useSignal(tokenNeeded);
-  const [token, setToken] = useState("");
-  const [remember, setRemember] = useState(false);
+  const [problem, setProblem] = useState<string>();
   if (!isNeeded) return null;
-  const enter = (event: FormEvent) => {
+  const enter = (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault();
-    if (token.trim() !== "") keepToken(token.trim(), remember);
+    const form = new FormData(event.currentTarget);
+    const token = textIn(form, "token").trim();
+    setProblem(token === "" ? REQUIRED : undefined);
+    if (token !== "") keepToken(token, form.has("remember"));
   };
-  const wasWrong = currentToken() !== null;
   return (
     <Dialog
       title="This server needs a token"
-      description="It is what EVERSTEP_TOKEN was set to where the server runs."
+      description="It is the value of EVERSTEP_TOKEN where the server runs."
       onClose={() => {}}
     >
-      <form onSubmit={enter} className="flex flex-col gap-3">
-        {wasWrong && (
+      <form noValidate onSubmit={enter} className="flex flex-col gap-3">
+        {currentToken() !== null && (
           <p role="alert" className="text-bad">
-            The token that was given is not the right one.
+            The server refused this token.
           </p>
         )}
-        <label>
-          <span className="mb-1 block font-medium">Token</span>
-          <input
-            className="field"
-            type="password"
-            autoComplete="current-password"
-            value={token}
-            onChange={(event) => setToken(event.target.value)}
-          />
-        </label>
+        <Field
+          name="token"
+          label="Token"
+          schema={{ type: "string", format: "password" }}
+          isRequired
+          problem={problem}
+        />
         <label className="flex items-center gap-2">
-          <input type="checkbox" checked={remember} onChange={(event) => setRemember(event.target.checked)} />
+          <input type="checkbox" name="remember" />
           Remember it in this browser
         </label>
         <Button type="submit" look="primary">

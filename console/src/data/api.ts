@@ -3,7 +3,7 @@ import { currentToken, tokenRefused } from "./token.ts";
 
 const server = new EverstepClient({ token: currentToken });
 
-/** What the server said was wrong, in its own words. */
+/** An error answered by the server, in its words. */
 export class ApiError extends Error {
   readonly status: number;
   readonly errors: readonly FieldError[];
@@ -15,7 +15,7 @@ export class ApiError extends Error {
   }
 }
 
-/** A path under /api whose parts are data, whatever they contain. */
+/** A path under /api; the parts are escaped. */
 export const pathOf = (...parts: string[]): string => `/api/${parts.map(encodeURIComponent).join("/")}`;
 
 export const get = <Answer>(path: string, query: Query = {}, signal?: AbortSignal): Promise<Answer> =>
@@ -29,15 +29,15 @@ export const put = <Answer>(path: string, body: unknown): Promise<Answer> =>
 
 export const remove = (path: string): Promise<unknown> => ask((client) => client.call("DELETE", path));
 
-const UNREACHABLE = "The server cannot be reached. Check that it runs and that you are online, then try again.";
+const UNREACHABLE = "The server cannot be reached. Check that it is running and that you are online, then try again.";
 
-/** One of the client's own methods. */
+/** Calls a method of the client and translates its errors. */
 export async function ask<Answer>(call: (client: EverstepClient) => Promise<Answer>): Promise<Answer> {
   try {
     return await call(server);
   } catch (error) {
     if (!(error instanceof ClientError)) throw error;
-    // The client's own words name an address and a command, which say nothing to someone at a browser.
+    // The client's message names an address and a command, which do not help somebody at a browser.
     if (error.code === "server_unreachable") throw new Error(UNREACHABLE, { cause: error });
     if (error.status === null) throw error;
     if (error.status === 401) tokenRefused();

@@ -1,13 +1,14 @@
 import type { JsonObject } from "../../../src/domain/json.ts";
+import type { Rerun, RerunRequest } from "../../../src/domain/rerun.ts";
 import type { SessionOptions } from "../../../src/domain/session.ts";
-import { ask, post } from "./api.ts";
+import { ask, pathOf, post } from "./api.ts";
 import { myName } from "./identity.ts";
 import { client } from "./queries.ts";
 
 type Verb = "pause" | "resume" | "destroy" | "interrupt" | "answer";
 const sender = () => ({ user_id: myName.value, metadata: { surface: "console" } });
 
-/** What a person asks of a session carries their name, so that its receipt says who it was. */
+/** Requests carry the person's name, so that receipts say who sent them. */
 async function act(verb: Verb, session_id: string, payload: Record<string, unknown>) {
   const accepted = await ask((server) => server.act(session_id, verb, { ...payload, ...sender() }));
   void client.invalidateQueries({ queryKey: ["actions", session_id] });
@@ -23,7 +24,7 @@ export const guide = (session_id: string, guidance: unknown, mode: "next" | "now
 export const answer = (session_id: string, question_id: string, said: unknown) =>
   act("answer", session_id, { answer: said, question_id });
 
-/** What a fork has other than its parent. */
+/** What differs from the parent. */
 export type ForkChanges = {
   guidance?: string;
   state?: JsonObject;
@@ -38,5 +39,18 @@ export async function fork(session_id: string, iteration: number, changes: ForkC
   return accepted;
 }
 
-/** Lets sessions go on that are held since the server started. */
+/** What differs from the recorded step. */
+export type RerunChanges = Pick<RerunRequest, "model" | "guidance" | "state">;
+
+/** Without a timeout: a model may take long. */
+export const rerun = (session_id: string, iteration: number, changes: RerunChanges, signal: AbortSignal) =>
+  ask((server) =>
+    server.call("POST", pathOf("sessions", session_id, "steps", String(iteration), "rerun"), {
+      body: changes,
+      signal,
+      timeout_ms: 0,
+    }),
+  ) as Promise<Rerun>;
+
+/** Releases sessions that are held since the server started. */
 export const release = (which: { all: true }) => post<{ released: number }>("/api/system/release", which);

@@ -2,7 +2,7 @@ import { Signal } from "./signal.ts";
 
 const KEY = "everstep.name";
 
-/** Who the reader is to the agents: their words are sent under this name. */
+/** The name that the reader's messages are sent under. */
 export const myName = new Signal(localStorage.getItem(KEY) ?? "operator");
 
 export function rename(name: string): void {

@@ -25,7 +25,7 @@ type Topic =
   | { conversation_id: string; after?: string }
   | { summaries: true };
 
-/** `lost` is a connection that was there; rows that are missed meanwhile come when it is back. */
+/** `lost`: it was connected before. Missed rows arrive once it is back. */
 export const connection = new Signal<"connecting" | "connected" | "lost">("connecting");
 
 const socket = io({
@@ -56,8 +56,8 @@ tokenNeeded.listen(() => {
 export const connect = (): void => void socket.connect();
 
 /**
- * Hears what happens. `topic` is asked again after every reconnection, so that its cursor leads to what was missed. Rows that
- * change have no cursor: whoever read them before `onFollowed` reads them again then.
+ * Subscribes to a topic. `topic` is called again after every reconnection, so that its cursor covers what was missed. Rows that
+ * change have no cursor: read them again in `onFollowed`.
  */
 export function follow(topic: () => Topic, handlers: Handlers, onFollowed = () => {}): () => void {
   const entries = Object.entries(handlers) as [keyof Events, (payload: unknown) => void][];

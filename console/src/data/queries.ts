@@ -1,11 +1,13 @@
 import { keepPreviousData, QueryClient, useInfiniteQuery, useQuery } from "@tanstack/react-query";
+import type { Answer } from "../../../src/client/client.ts";
 import type { Action } from "../../../src/domain/action.ts";
 import type { Agent } from "../../../src/domain/agent.ts";
 import type { Conversation, Message, Participant } from "../../../src/domain/conversation.ts";
 import type { SearchHit } from "../../../src/domain/search.ts";
-import type { Session, SessionStatus } from "../../../src/domain/session.ts";
+import type { Session as SessionRow, SessionStatus } from "../../../src/domain/session.ts";
 import type { SessionSummary } from "../../../src/domain/session-summary.ts";
 import type { Step } from "../../../src/domain/step.ts";
+import type { ArchivedHistory } from "../../../src/domain/volume.ts";
 import { ApiError, get, pathOf } from "./api.ts";
 
 export const client = new QueryClient({
@@ -18,16 +20,11 @@ export const client = new QueryClient({
   },
 });
 
-export type { Action, Agent, Conversation, Message, Participant, Session, SessionStatus, SessionSummary };
+export type { Action, Agent, Conversation, Message, Participant, SessionStatus, SessionSummary };
+/** `archived` is known if the row was read, rather than received as an event. */
+export type Session = SessionRow & { archived?: ArchivedHistory };
 export type SlimStep = Omit<Step, "state">;
-export type Summaries = {
-  sessions: SessionSummary[];
-  total: number;
-  counts: Record<SessionStatus, number>;
-  /** False where there are at least as many as `total` and `counts` say. */
-  exact: boolean;
-  next: string | null;
-};
+export type Summaries = Answer<"GET /api/session-summaries">;
 export type SummaryQuery = {
   status?: readonly string[];
   session_id?: readonly string[];
@@ -36,13 +33,12 @@ export type SummaryQuery = {
   q?: string;
   needs_person?: boolean;
   spawned_by?: string;
+  parent_session_id?: string;
+  sort?: "created_at" | "updated_at";
+  /** Only those whose `sort` time is this or later. */
+  since?: string;
 };
-export type MonikerInfo = {
-  name: string;
-  kind: "continuous" | "finite" | "reactive";
-  description: string;
-  params_schema: JsonSchema;
-};
+export type MonikerInfo = Answer<"GET /api/monikers">["monikers"][number] & { params_schema: JsonSchema };
 export type JsonSchema = {
   type?: string;
   title?: string;
@@ -63,34 +59,8 @@ export type JsonSchema = {
   required?: string[];
   properties?: Record<string, JsonSchema>;
 };
-export type Sample = { at: string; steps: number; errors: number; tokens: number; latency_ms: number };
-export type SystemState = {
-  store: string;
-  sessions: Record<SessionStatus, number>;
-  queue_depth: number;
-  queue_lag_ms: number;
-  /** What runs agents in the process that answers. */
-  runtimes: {
-    worker_id: string;
-    pid: number;
-    started_at: string;
-    running_steps: number;
-    waiting_steps: number;
-    max_running_steps: number;
-    holds_sessions: boolean;
-  }[];
-  /** The processes that share the store, on PostgreSQL. */
-  workers?: {
-    name: string;
-    started_at: string;
-    takes_sessions: boolean;
-    owned_sessions: number;
-    silent_ms: number;
-    blocked_ms: number;
-  }[];
-  process: { node: string; uptime_s: number; memory_bytes: number };
-  samples: Sample[];
-};
+export type SystemState = Answer<"GET /api/system">;
+export type Sample = SystemState["samples"][number];
 
 export const PAGE = 100;
 
@@ -100,47 +70,59 @@ export const summariesPage = (query: SummaryQuery, page: number, limit = PAGE) =
     get<Summaries>("/api/session-summaries", { ...query, limit, offset: page * limit }, signal),
 });
 
+/** The most ids that one request takes. */
+const MOST_IDS = 100;
+
+/** The summaries of sessions, of those that have one of the statuses if any are given. */
+export async function readSummaries(
+  session_ids: readonly string[],
+  status?: SessionStatus[],
+): Promise<SessionSummary[]> {
+  const rows: SessionSummary[] = [];
+  for (let at = 0; at < session_ids.length; at += MOST_IDS) {
+    const query = { session_id: session_ids.slice(at, at + MOST_IDS), limit: MOST_IDS, ...(status && { status }) };
+    rows.push(...(await get<Summaries>("/api/session-summaries", query)).sessions);
+  }
+  return rows;
+}
+
+/** The agents of sessions, by session id. */
+export function useAgentNames(session_ids: readonly string[]): ReadonlyMap<string, string> {
+  const ids = [...new Set(session_ids)].sort();
+  const { data } = useQuery({
+    queryKey: ["agent-names", ids],
+    enabled: ids.length > 0,
+    staleTime: Number.POSITIVE_INFINITY,
+    placeholderData: keepPreviousData,
+    queryFn: async () =>
+      new Map((await readSummaries(ids)).map(({ session_id, agent_id }) => [session_id, agent_id] as const)),
+  });
+  return data ?? NO_NAMES;
+}
+const NO_NAMES: ReadonlyMap<string, string> = new Map();
+
 export const useNeedsMe = () => useQuery(summariesPage({ needs_person: true }, 0, 500));
 
 /** The sessions that steps of this one started. */
 export const useChildren = (session_id: string) => useQuery(summariesPage({ spawned_by: session_id }, 0, 500));
 
-export const useSession = (session_id: string) =>
-  useQuery({
-    queryKey: ["session", session_id],
-    queryFn: async ({ signal }) => {
-      const read = await get<Session>(pathOf("sessions", session_id), {}, signal);
-      const known = client.getQueryData<Session>(["session", session_id]);
-      return known && known.updated_at > read.updated_at ? known : read;
-    },
-  });
+export const useForks = (session_id: string) => useQuery(summariesPage({ parent_session_id: session_id }, 0, 500));
 
-/** What was told while the answer was on its way is newer than the answer: a receipt only ever moves on. */
-export async function readActions(session_id: string): Promise<Action[]> {
-  const { actions } = await get<{ actions: Action[] }>("/api/actions", { session_id, limit: 200 });
-  const told = client.getQueryData<Action[]>(["actions", session_id]) ?? [];
-  const known = new Map(told.map((action) => [action.action_id, action]));
-  for (const read of actions) {
-    const other = known.get(read.action_id);
-    if (!other || progressOf(other) <= progressOf(read)) known.set(read.action_id, read);
-  }
-  return newestFirst([...known.values()]);
-}
+const sessionQuery = (session_id: string) => ({
+  queryKey: ["session", session_id],
+  queryFn: async ({ signal }: { signal: AbortSignal }) => {
+    const read = await get<Session>(pathOf("sessions", session_id), {}, signal);
+    const known = client.getQueryData<Session>(["session", session_id]);
+    return known && known.updated_at > read.updated_at ? known : read;
+  },
+});
 
-export const newestFirst = (actions: Action[]): Action[] =>
-  actions.sort((a, b) => (a.created_at < b.created_at ? 1 : -1));
+export const useSession = (session_id: string) => useQuery(sessionQuery(session_id));
 
-const RECEIPTS: Action["receipt"][] = ["accepted", "delivered", "consumed", "bounced"];
-const progressOf = ({ receipt, processed, attempts }: Action): number =>
-  RECEIPTS.indexOf(receipt) * 1000 + (processed ? 500 : 0) + attempts;
+/** Reads a session before its page renders. */
+export const readSession = (session_id: string): Promise<void> => client.prefetchQuery(sessionQuery(session_id));
 
-export const useActions = (session_id: string) =>
-  useQuery({
-    queryKey: ["actions", session_id],
-    queryFn: () => readActions(session_id),
-  });
-
-/** A step with the state before it: the two neighbours are one request. */
+/** A step and the one before it, in one request. */
 const stepPair = (session_id: string, iteration: number) => ({
   queryKey: ["step", session_id, iteration],
   queryFn: async ({ signal }: { signal: AbortSignal }) => {
@@ -151,7 +133,7 @@ const stepPair = (session_id: string, iteration: number) => ({
 
 export const useStepPair = (session_id: string, iteration: number) => useQuery(stepPair(session_id, iteration));
 
-/** The state after a step; that of the step before it was asked for until it is read. */
+/** The state after a step. While another step loads, the previous one is kept. */
 export const useStateAfter = (session_id: string, iteration: number) =>
   useQuery({
     ...stepPair(session_id, iteration),
@@ -166,7 +148,18 @@ export const useMonikers = () =>
     queryFn: async ({ signal }) => (await get<{ monikers: MonikerInfo[] }>("/api/monikers", {}, signal)).monikers,
   });
 
-/** Page after page, by name. */
+/** Models that sessions used lately. */
+export const useModels = () =>
+  useQuery({
+    queryKey: ["models"],
+    staleTime: 60_000,
+    queryFn: async ({ signal }) => {
+      const { costs } = await get<{ costs: { key: string | null }[] }>("/api/costs", { by: "model" }, signal);
+      return costs.flatMap(({ key }) => key ?? []);
+    },
+  });
+
+/** By name, in pages. */
 export const useAgents = () =>
   useInfiniteQuery({
     queryKey: ["agents"],
@@ -195,11 +188,15 @@ export const useParticipants = (conversation_id: string) =>
     },
   });
 
+/** The most that one request returns. */
+export const MOST_HITS = 500;
+
 export const useSearchHits = (q: string) =>
   useQuery({
     queryKey: ["search", q],
     enabled: q.trim() !== "",
-    queryFn: async ({ signal }) => (await get<{ hits: SearchHit[] }>("/api/search", { q, limit: 100 }, signal)).hits,
+    queryFn: ({ signal }) =>
+      get<{ hits: SearchHit[]; archives_skipped: number }>("/api/search", { q, limit: MOST_HITS }, signal),
   });
 
 export const useSystem = () =>
@@ -209,7 +206,15 @@ export const useSystem = () =>
     queryFn: ({ signal }) => get<SystemState>("/api/system", {}, signal),
   });
 
-/** Whether the server holds the sessions that were there at its start; while it does, it may be told elsewhere to let them go. */
+/** The volumes of archived history, and the job that moves it. */
+export const useArchives = () =>
+  useQuery({
+    queryKey: ["archives"],
+    refetchInterval: 10_000,
+    queryFn: ({ signal }) => get<Answer<"GET /api/archives">>("/api/archives", {}, signal),
+  });
+
+/** Whether the server holds its sessions since its start. Polled while it does: somebody else may release them. */
 export const useIsHolding = () =>
   useQuery({
     queryKey: ["holding"],

@@ -1,6 +1,6 @@
 import { useSyncExternalStore } from "react";
 
-/** A value that components can follow. */
+/** An observable value. */
 export class Signal<Value> {
   #value: Value;
   readonly #listeners = new Set<() => void>();

@@ -8,7 +8,7 @@ type Container = Record<string, unknown>;
 const isContainer = (value: unknown): value is Container => typeof value === "object" && value !== null;
 const isSameKind = (a: Container, b: Container): boolean => Array.isArray(a) === Array.isArray(b);
 
-/** What became of one JSON value, told at the deepest places that differ. */
+/** The differences between two JSON values, at the deepest paths that differ. */
 export function changesBetween(before: unknown, after: unknown, path = ""): Change[] {
   if (Object.is(before, after)) return [];
   if (!isContainer(before) || !isContainer(after) || !isSameKind(before, after))

@@ -1,11 +1,11 @@
 import type { SessionSummary } from "../../../src/domain/session-summary.ts";
 import { follow } from "./live.ts";
-import { client, type Summaries } from "./queries.ts";
+import { client, type Summaries, type SummaryQuery } from "./queries.ts";
 
 const REFRESH_MS = 700;
 let refresh: ReturnType<typeof setTimeout> | undefined;
 
-/** Counts and the place of rows may have changed: lists are read again, at most every so often. */
+/** Counts and positions may have changed: lists are read again, throttled. */
 function refreshSoon(): void {
   refresh ??= setTimeout(() => {
     refresh = undefined;
@@ -13,7 +13,7 @@ function refreshSoon(): void {
   }, REFRESH_MS);
 }
 
-/** Rows that are shown change at once. */
+/** Updates the rows on screen at once. */
 function patch(changed: Map<string, SessionSummary>): void {
   const seen = new Set<string>();
   let hasMoved = false;
@@ -28,6 +28,11 @@ function patch(changed: Map<string, SessionSummary>): void {
     });
     return { ...known, sessions };
   });
+  // In a list ordered by update, every change moves a row.
+  hasMoved ||= client
+    .getQueryCache()
+    .findAll({ queryKey: ["summaries"], type: "active" })
+    .some(({ queryKey: [, query] }) => (query as SummaryQuery).sort === "updated_at");
   const newest = Math.max(...[...changed.values()].map(({ created_at }) => Date.parse(created_at)));
   const mayBeNew = [...changed.keys()].some((id) => !seen.has(id)) && Date.now() - newest < 60_000;
   if (hasMoved || mayBeNew || [...changed.values()].some((row) => row.status !== "running")) refreshSoon();

@@ -1,35 +1,39 @@
+import { updateAction } from "./actions.ts";
 import { get } from "./api.ts";
 import { follow, type StepDelta } from "./live.ts";
-import { type Action, client, newestFirst, type Session, type SlimStep } from "./queries.ts";
+import { client, type Session, type SlimStep } from "./queries.ts";
 import { Signal } from "./signal.ts";
 
-/** What the step that runs now has told. Who came while it ran has not seen its beginning. */
+/** What the running step has streamed. A reader who came late lacks the beginning. */
 export type RunningNews = { iteration: number; text: string; tools: string[]; lacksBeginning: boolean };
 
 export type TimelineState = {
   steps: SlimStep[];
-  /** Whether the list ends with the newest step and follows what comes. */
+  /** Whether the list ends with the newest step and follows new ones. */
   isLive: boolean;
   running: RunningNews | null;
-  /** Rows that arrived while the updates were paused. */
+  /** Rows that arrived while the list was frozen. */
   held: number;
   isPaused: boolean;
   isLoading: boolean;
-  /** Whether rows were last added before the others. */
+  /** Whether rows were last added at the top. */
   isGrowingUp: boolean;
   error: Error | null;
 };
 
 const PAGE = 150;
-/** A step that is further away than this is shown with its neighbours alone. */
+/** A step further from the end than this is shown with its neighbors only. */
 const FAR = 1000;
 const GATHER_MS = 40;
+/** For busy sessions, which move faster than anybody can read. */
+const GATHER_BUSY_MS = 300;
+const BUSY_ROWS = 2;
 
 /**
- * A stretch of a session's steps that grows at both ends.
+ * A range of a session's steps that grows at both ends.
  *
- * T1  Every step is there once: rows are told apart by their id.
- * T2  After a lost connection it goes on from its last iteration, so that no step is missed.
+ * T1  Every step is there once: rows are keyed by id.
+ * T2  After a lost connection it continues from its last iteration, so that no step is missed.
  */
 export class Timeline {
   readonly state = new Signal<TimelineState>({
@@ -45,7 +49,10 @@ export class Timeline {
   readonly #session_id: string;
   readonly #known = new Map<string, SlimStep>();
   #incoming: SlimStep[] = [];
+  #session: Session | undefined;
   #flush: ReturnType<typeof setTimeout> | undefined;
+  #isBusy = false;
+  readonly #opened = Promise.withResolvers<void>();
   #stop: (() => void) | undefined;
   #isClosed = false;
 
@@ -58,7 +65,13 @@ export class Timeline {
     const isFar = around !== null && session.iteration - around > FAR;
     const from = around === null ? session.iteration - PAGE + 1 : around - PAGE / 3;
     await this.#load(Math.max(0, Math.floor(from)), isFar ? Math.floor(from) + PAGE : undefined);
+    this.#opened.resolve();
     if (!isFar) this.#follow();
+  }
+
+  /** Resolves once the first rows are read or have failed: less urgent requests may start. */
+  get opened(): Promise<void> {
+    return this.#opened.promise;
   }
 
   get first(): number {
@@ -72,7 +85,7 @@ export class Timeline {
     await this.#load(Math.max(0, first - PAGE), first - 1);
   }
 
-  /** For a stretch that does not reach the end yet. */
+  /** For a range that does not reach the end yet. */
   async later(): Promise<void> {
     const { isLoading, isLive } = this.state.value;
     if (isLoading || isLive) return;
@@ -90,6 +103,7 @@ export class Timeline {
   close(): void {
     this.#isClosed = true;
     clearTimeout(this.#flush);
+    this.#opened.resolve();
     this.#stop?.();
   }
 
@@ -116,7 +130,7 @@ export class Timeline {
     if (this.#isClosed || this.#stop) return;
     this.#set({ isLive: true });
     const session_id = this.#session_id;
-    // T2: the cursor counts what waits to be shown, too.
+    // T2: rows that wait to be shown count, too.
     const cursor = () => Math.max(this.#lastIteration, lastOk(this.#incoming));
     this.#stop = follow(
       () => ({ session_id, after_iteration: cursor() }),
@@ -127,9 +141,11 @@ export class Timeline {
         },
         agent_step_delta: (delta) => this.#streamed(delta),
         agent_state_update: (session) => {
-          if (session.session_id === session_id) client.setQueryData(["session", session_id], session);
+          if (session.session_id !== session_id) return;
+          this.#session = session;
+          this.#gather();
         },
-        action_update: renewAction(session_id),
+        action_update: updateAction(session_id),
       },
       () => {
         for (const rows of ["session", "actions"]) void client.invalidateQueries({ queryKey: [rows, session_id] });
@@ -139,17 +155,38 @@ export class Timeline {
 
   #arrived(step: SlimStep): void {
     this.#incoming.push(step);
-    this.#flush ??= setTimeout(() => {
-      this.#flush = undefined;
-      if (this.state.value.isPaused) this.#set({ held: this.#incoming.length });
-      else this.#take();
-    }, GATHER_MS);
+    this.#gather();
+  }
+
+  /** Rows and the session's state are shown together, a few times a second at most. */
+  #gather(): void {
+    this.#flush ??= setTimeout(
+      () => {
+        this.#flush = undefined;
+        this.#isBusy = this.#incoming.length > BUSY_ROWS;
+        if (this.state.value.isPaused) this.#set({ held: this.#incoming.length });
+        else if (this.#incoming.length > 0) this.#take();
+        this.#tellSession();
+      },
+      this.#isBusy ? GATHER_BUSY_MS : GATHER_MS,
+    );
+  }
+
+  #tellSession(): void {
+    const session = this.#session;
+    this.#session = undefined;
+    if (!session || this.#isClosed) return;
+    client.setQueryData<Session>(["session", this.#session_id], (known) => {
+      if (!known || known.updated_at > session.updated_at) return known ?? session;
+      // Events do not tell of archived steps.
+      return known.archived ? { ...session, archived: known.archived } : session;
+    });
   }
 
   #take(): void {
     for (const step of this.#incoming) {
       this.#known.set(step.id, step); // T1
-      // A detail that is open may have shown the attempt before.
+      // An open detail may show the previous attempt.
       const queryKey = ["step", this.#session_id, step.iteration];
       if (client.getQueryState(queryKey)) void client.invalidateQueries({ queryKey });
     }
@@ -183,13 +220,3 @@ const lastOk = (steps: Iterable<SlimStep>): number => {
   for (const { status, iteration } of steps) if (status === "ok" && iteration > last) last = iteration;
   return last;
 };
-
-/** Takes what is told of an action into the list of its session's actions, newest first. */
-export const renewAction =
-  (session_id: string) =>
-  (action: Action): void => {
-    if (action.session_id !== session_id) return;
-    client.setQueryData<Action[]>(["actions", session_id], (known = []) =>
-      newestFirst([...known.filter(({ action_id }) => action_id !== action.action_id), action]),
-    );
-  };

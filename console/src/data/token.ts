@@ -2,7 +2,7 @@ import { Signal } from "./signal.ts";
 
 const KEY = "everstep.token";
 
-/** Whether the server asks for a token that the reader has not given yet. */
+/** Whether the server needs a token that the reader has not entered yet. */
 export const tokenNeeded = new Signal(false);
 
 export const currentToken = (): string | null => sessionStorage.getItem(KEY) ?? localStorage.getItem(KEY);
@@ -11,7 +11,7 @@ export function tokenRefused(): void {
   tokenNeeded.set(true);
 }
 
-/** Kept for this tab, or for this browser where the reader says so. */
+/** Kept for this tab, or for this browser if the reader wants that. */
 export function keepToken(token: string, remember: boolean): void {
   sessionStorage.removeItem(KEY);
   localStorage.removeItem(KEY);

@@ -6,7 +6,7 @@ import { Signal } from "./signal.ts";
 export type Speaking = { session_id: string; iteration: number; text: string };
 export type TranscriptState = {
   messages: Message[];
-  /** What agents are saying right now. */
+  /** Text that agents are streaming. */
   speaking: ReadonlyMap<string, Speaking>;
   isLoading: boolean;
   error: Error | null;
@@ -14,7 +14,7 @@ export type TranscriptState = {
 
 const PAGE = 500;
 
-/** A conversation's messages, whole and live. After a lost connection it goes on after its last message. */
+/** All messages of a conversation, live. After a lost connection it continues after its last message. */
 export class Transcript {
   readonly state = new Signal<TranscriptState>({ messages: [], speaking: new Map(), isLoading: true, error: null });
   readonly #conversation_id: string;

@@ -1,7 +1,7 @@
 import { useEffect } from "react";
 import { connection } from "./live.ts";
 
-/** Called when a connection is there again: what could not be read before may be now. */
+/** Retries after a reconnection what could not be read before. */
 export function useReconnected(retry: () => void): void {
   useEffect(() =>
     connection.listen(() => {

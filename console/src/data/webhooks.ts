@@ -28,7 +28,7 @@ export const useDeliveries = (webhook_id: string) =>
 
 const renewList = (): void => void client.invalidateQueries({ queryKey: ["webhooks"] });
 
-/** The secret is answered where the webhook is new. */
+/** A new webhook's secret is in the answer. */
 export async function putWebhook(webhook_id: string, webhook: NewWebhook): Promise<Webhook & { secret?: string }> {
   const stored = await put<Webhook & { secret?: string }>(pathOf("webhooks", webhook_id), webhook);
   renewList();

@@ -1,9 +1,9 @@
 export type Piece = { text: string; isOwn: boolean };
 
-/** Longer texts are shown without marks: comparing them word by word would hold up the page. */
+/** Longer texts are not compared: that would block the page. */
 const MOST_WORDS = 600;
 
-/** The words of one text, those marked that the other does not have in the same order. */
+/** The words of one text, with those marked that the other text lacks (longest common subsequence). */
 export function markOwnWords(own: string, other: string): Piece[] {
   const a = wordsOf(own);
   const b = wordsOf(other);
@@ -30,7 +30,7 @@ const wordsOf = (text: string): string[] => text.match(/\s+|\S+/g) ?? [];
 
 const lengthAt = (lengths: number[][], at: number, there: number): number => lengths[at]?.[there] ?? 0;
 
-/** How many words the rests of both texts have in common, for every pair of places. */
+/** Lengths of the longest common subsequences of all pairs of suffixes. */
 function commonLengths(a: string[], b: string[]): number[][] {
   const lengths = Array.from({ length: a.length + 1 }, () => Array.from({ length: b.length + 1 }, () => 0));
   for (let at = a.length - 1; at >= 0; at--)

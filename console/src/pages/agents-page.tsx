@@ -1,63 +1,89 @@
 import { href, sessionHref } from "../app/router.ts";
-import { useAgents } from "../data/queries.ts";
-import { Button } from "../ui/button.tsx";
+import { type Agent, useAgents } from "../data/queries.ts";
+import { STATUSES } from "../data/statuses.ts";
 import { Empty, Failure } from "../ui/empty.tsx";
 import { count, plural } from "../ui/format.ts";
 import { Link } from "../ui/link.tsx";
+import { Page } from "../ui/page.tsx";
+import { ShowMore } from "../ui/show-more.tsx";
 import { Status } from "../ui/status.tsx";
+import { Amount, Cell, type Head, Row, Table, WIDE } from "../ui/table.tsx";
 import { Age } from "../ui/time.tsx";
 
-/** Agents by name, each with its newest session. */
+const HEADS: Head[] = [
+  "Agent",
+  { name: "Moniker", isWide: true },
+  { name: "Newest session", isWide: true },
+  { name: "Sessions", isAmount: true, isWide: true },
+  "By status",
+  { name: "Updated", isAmount: true },
+];
+
+/** Agents by name, each with its newest session and counts by status. */
 export default function AgentsPage() {
-  const { data, error, hasNextPage, isFetchingNextPage, fetchNextPage } = useAgents();
+  const pages = useAgents();
+  const { data, error, hasNextPage } = pages;
   const agents = data?.pages.flat();
   return (
-    <div className="min-h-0 flex-1 overflow-y-auto">
-      <header className="flex h-[49px] shrink-0 items-center border-b border-line bg-surface px-4">
-        <h1 className="text-[16px] font-semibold">
-          Agents
-          {agents && (
-            <span className="ml-2 text-[13px] font-normal text-muted">
-              {plural(agents.length, "agent", "agents", !hasNextPage)}
-            </span>
-          )}
-        </h1>
-      </header>
+    <Page title="Agents" note={agents && plural(agents.length, "agent", "agents", !hasNextPage)}>
       {error && <Failure error={error} />}
+      {!agents && !error && <p className="p-6 text-muted">Loading…</p>}
       {agents?.length === 0 && (
-        <Empty title="No agent has run yet">
+        <Empty title="No agents yet">
           <Link href="/start" className="text-accent underline">
             Start the first one
           </Link>
         </Empty>
       )}
-      <ul>
-        {agents?.map(({ agent_id, moniker, session_count, latest }) => (
-          <li
-            key={agent_id}
-            className="grid grid-cols-[1fr_auto] items-center gap-x-4 border-b border-line bg-surface px-4 py-2 md:grid-cols-[minmax(0,2fr)_100px_100px_1fr_60px]"
-          >
-            <Link href={sessionHref(latest.session_id)} className="truncate font-medium hover:underline">
-              {agent_id}
-            </Link>
-            <span className="hidden text-muted md:block">{moniker}</span>
-            <Status status={latest.status} />
-            <Link href={href([], { agent: agent_id })} className="hidden text-accent hover:underline md:block">
-              {session_count === 1 ? "1 session" : `${count(session_count)} sessions`}
-            </Link>
-            <span className="hidden text-right text-muted md:block">
-              <Age at={latest.updated_at} />
-            </span>
-          </li>
-        ))}
-      </ul>
-      {hasNextPage && (
-        <div className="flex justify-center p-3">
-          <Button disabled={isFetchingNextPage} onClick={() => void fetchNextPage()}>
-            Show more
-          </Button>
+      {agents && agents.length > 0 && (
+        <div className="p-4">
+          <Table label="Agents" heads={HEADS}>
+            {agents.map((agent) => (
+              <AgentRow key={agent.agent_id} agent={agent} />
+            ))}
+          </Table>
         </div>
       )}
-    </div>
+      <ShowMore pages={pages} />
+    </Page>
+  );
+}
+
+function AgentRow({ agent: { agent_id, moniker, session_count, counts, latest } }: { agent: Agent }) {
+  return (
+    <Row data-testid="agent">
+      <Cell className="min-w-32 font-medium wrap-anywhere">
+        <Link href={sessionHref(latest.session_id)} className="hover:underline">
+          {agent_id}
+        </Link>
+      </Cell>
+      <Cell className={WIDE}>
+        <Link href={href(["monikers", moniker])} className="text-muted hover:underline">
+          {moniker}
+        </Link>
+      </Cell>
+      <Cell className={WIDE}>
+        <Status status={latest.status} />
+      </Cell>
+      <Amount className={WIDE}>
+        <Link href={href([], { agent: agent_id })} className="whitespace-nowrap text-accent hover:underline">
+          {plural(session_count, "session")}
+        </Link>
+      </Amount>
+      <Cell>
+        <ul className="flex flex-wrap gap-x-4 gap-y-0.5">
+          {STATUSES.filter((status) => counts[status] > 0).map((status) => (
+            <li key={status}>
+              <Link href={href([], { agent: agent_id, status })} className="whitespace-nowrap hover:underline">
+                <Status status={status} /> <span className="tabular-nums">{count(counts[status])}</span>
+              </Link>
+            </li>
+          ))}
+        </ul>
+      </Cell>
+      <Amount>
+        <Age at={latest.updated_at} />
+      </Amount>
+    </Row>
   );
 }

@@ -2,7 +2,7 @@ import { Component, type ReactNode } from "react";
 
 type Props = { children: ReactNode; fallback: ReactNode };
 
-/** What fails inside does not take the page with it. */
+/** An error inside does not take down the page. */
 export class Boundary extends Component<Props, { hasFailed: boolean }> {
   override state = { hasFailed: false };
 

@@ -9,10 +9,10 @@ type DialogProps = {
   wide?: boolean;
 };
 
-/** A question over the page. Escape and a click outside close it; focus stays inside and returns. */
+/** A modal dialog. Escape and a click outside close it; focus stays inside and returns to where it was. */
 export function Dialog({ title, description, children, onClose, wide = false }: DialogProps) {
   const [opener] = useState(() => document.activeElement);
-  // What opened it may be gone with what was done: then the page has the focus.
+  // The element that opened it may be gone: then the page gets the focus.
   const giveBack = (event: Event) => {
     event.preventDefault();
     const target = opener?.isConnected && opener !== document.body ? opener : document.getElementById("main");
@@ -24,6 +24,8 @@ export function Dialog({ title, description, children, onClose, wide = false }: 
         <Radix.Overlay className="fixed inset-0 z-40 bg-black/45" />
         <Radix.Content
           onCloseAutoFocus={giveBack}
+          // Focusable, so that a dialog taller than the window can be scrolled with the keyboard.
+          tabIndex={0}
           className={`panel fixed top-[12vh] left-1/2 z-50 max-h-[80vh] w-[calc(100vw-24px)] ${wide ? "max-w-2xl" : "max-w-md"} -translate-x-1/2 overflow-y-auto bg-raised p-5 shadow-2xl`}
           {...(description === undefined ? { "aria-describedby": undefined } : {})}
         >

@@ -1,10 +1,13 @@
 import type { ReactNode } from "react";
 
-/** Nothing here, and what to do next. */
-export function Empty({ title, children }: { title: string; children?: ReactNode }) {
+type EmptyProps = { title: string /** Nothing else is on the page. */; isPage?: boolean; children?: ReactNode };
+
+/** An empty state, with what to do next. */
+export function Empty({ title, isPage = false, children }: EmptyProps) {
+  const Title = isPage ? "h1" : "p";
   return (
-    <div className="mx-auto flex max-w-sm flex-col items-center gap-2 px-6 py-14 text-center">
-      <p className="text-[15px] font-semibold">{title}</p>
+    <div className="mx-auto flex max-w-md flex-col items-center gap-2 px-6 py-14 text-center">
+      <Title className="text-[15px] font-semibold">{title}</Title>
       {children && <div className="text-muted">{children}</div>}
     </div>
   );

@@ -1,5 +1,8 @@
 import type { JsonSchema } from "../data/queries.ts";
 
+/** Texts that may be at least this long get a field of several lines. */
+export const LONG_TEXT = 1001;
+
 type FieldKind = "choice" | "choices" | "flag" | "number" | "json" | "moment" | "long text" | "text";
 
 export function kindOf(schema: JsonSchema): FieldKind {
@@ -10,10 +13,14 @@ export function kindOf(schema: JsonSchema): FieldKind {
   if (type === "number" || type === "integer") return "number";
   if (type !== "string") return "json";
   if (format === "date-time") return "moment";
-  return maxLength !== undefined && maxLength > 1000 ? "long text" : "text";
+  return maxLength !== undefined && maxLength >= LONG_TEXT ? "long text" : "text";
 }
 
-/** The values that a field may have, with what people read; none where it is open. */
+/** Whether a field may be left empty because its default then counts. A list that must not be empty has none. */
+export const hasFallback = ({ default: given, minItems = 0 }: JsonSchema): boolean =>
+  given !== undefined && minItems === 0;
+
+/** The values that a field is limited to, with their labels; none where it is open. */
 export function listedIn(schema: JsonSchema): { value: string; label: string }[] {
   const titled = schema.oneOf ?? schema.anyOf;
   if (titled?.every((one) => one.const !== undefined))
@@ -21,7 +28,7 @@ export function listedIn(schema: JsonSchema): { value: string; label: string }[]
   return (schema.enum ?? []).map((one) => ({ value: String(one), label: String(one) }));
 }
 
-/** What was filled in; undefined where it was left empty. Throws where it is not JSON. */
+/** The value of a field; undefined where it was left empty. Throws on invalid JSON. */
 export function valueIn(form: FormData, name: string, schema: JsonSchema): unknown {
   const kind = kindOf(schema);
   if (kind === "flag") return form.has(name);
@@ -38,7 +45,7 @@ export function textIn(form: FormData, name: string): string {
   return typeof value === "string" ? value : "";
 }
 
-/** A time in the reader's zone, as the browser's field for it wants it. */
+/** A time in the reader's zone, in the format of the browser's date field. */
 export function localMoment(iso: string): string {
   const moment = new Date(iso);
   if (Number.isNaN(moment.getTime())) return "";

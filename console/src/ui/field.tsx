@@ -1,6 +1,6 @@
-import { useId } from "react";
+import { type ChangeEvent, useId } from "react";
 import type { JsonSchema } from "../data/queries.ts";
-import { kindOf, listedIn, localMoment } from "./field-value.ts";
+import { kindOf, LONG_TEXT, listedIn, localMoment } from "./field-value.ts";
 
 type FieldProps = {
   name: string;
@@ -8,10 +8,13 @@ type FieldProps = {
   schema: JsonSchema;
   isRequired: boolean;
   problem: string | undefined;
+  onChange?: (text: string) => void;
 };
 
-/** A field that fits a JSON schema. */
-export function Field({ name, label, schema, isRequired, problem }: FieldProps) {
+type Control = HTMLInputElement | HTMLSelectElement | HTMLTextAreaElement;
+
+/** A labelled field for a JSON schema, which says in words whether it is required. */
+export function Field({ name, label, schema, isRequired, problem, onChange }: FieldProps) {
   const id = useId();
   const hints = [schema.description, lengthHint(schema), isRequired ? null : "Optional."].filter(Boolean).join(" ");
   const shared = {
@@ -19,6 +22,7 @@ export function Field({ name, label, schema, isRequired, problem }: FieldProps) 
     name,
     "aria-describedby": `${id}-hint`,
     "aria-invalid": problem !== undefined,
+    onChange: onChange && (({ target }: ChangeEvent<Control>) => onChange(target.value)),
   };
   const hint = (
     <p id={`${id}-hint`} className={`mt-0.5 text-[12px] ${problem ? "text-bad" : "text-muted"}`}>
@@ -43,7 +47,7 @@ export function Field({ name, label, schema, isRequired, problem }: FieldProps) 
         {label}
       </label>
       {mark}
-      <Control shared={{ ...shared, "aria-required": isRequired }} schema={schema} />
+      <Input shared={{ ...shared, "aria-required": isRequired }} schema={schema} />
       {hint}
     </div>
   );
@@ -54,17 +58,22 @@ function lengthHint({ type, minLength, maxLength, minItems, maxItems }: JsonSche
   const hasLeast = least !== undefined && least > 1;
   if (hasLeast && most !== undefined) return `${least} to ${most} ${what}.`;
   if (hasLeast) return `At least ${least} ${what}.`;
-  return most === undefined ? null : `At most ${most} ${what}.`;
+  return most === undefined || most === LONG_TEXT ? null : `At most ${most} ${what}.`;
 }
 
 const textOf = (value: unknown): string =>
   value === undefined ? "" : typeof value === "string" ? value : JSON.stringify(value);
 
-const INPUTS: Readonly<Record<string, string>> = { email: "email", uri: "url", date: "date" };
+const INPUTS: Readonly<Record<string, string>> = { email: "email", uri: "url", date: "date", password: "password" };
 
-type Shared = { id: string; name: string };
+type Shared = {
+  id: string;
+  name: string;
+  "aria-required": boolean;
+  onChange: ((event: ChangeEvent<Control>) => void) | undefined;
+};
 
-function Control({ shared, schema }: { shared: Shared & { "aria-required": boolean }; schema: JsonSchema }) {
+function Input({ shared, schema }: { shared: Shared; schema: JsonSchema }) {
   const given = textOf(schema.default);
   switch (kindOf(schema)) {
     case "choices":
@@ -117,7 +126,15 @@ function Control({ shared, schema }: { shared: Shared & { "aria-required": boole
     case "long text":
       return <textarea {...shared} className="field min-h-20" defaultValue={given} />;
     case "text":
-      return <input {...shared} className="field" type={INPUTS[schema.format ?? ""] ?? "text"} defaultValue={given} />;
+      return (
+        <input
+          {...shared}
+          className="field"
+          type={INPUTS[schema.format ?? ""] ?? "text"}
+          autoComplete={schema.format === "password" ? "current-password" : "off"}
+          defaultValue={given}
+        />
+      );
   }
 }
 

@@ -13,9 +13,16 @@ export function milliseconds(ms: number): string {
   return ms < 60_000 ? `${(ms / 1000).toFixed(1)} s` : `${(ms / 60_000).toFixed(1)} min`;
 }
 
-export const bytes = (value: number): string => `${(value / 1024 / 1024).toFixed(0)} MB`;
+/** Generated ids differ at the end, those of children in the numbers behind it; chosen ids are shown whole. */
+export function shortId(id: string): string {
+  const [, generated, child] = /^([0-9A-HJKMNP-TV-Z]{26})((?:\.\d+)*)$/.exec(id) ?? [];
+  return generated === undefined ? id : `${generated.slice(-5)}${child}`;
+}
 
-/** What was said, as text: a plain string, the text of an object, an answer, the end of a child, or JSON. */
+export const bytes = (value: number): string =>
+  value < 1024 * 1024 ? `${Math.ceil(value / 1024)} KB` : `${(value / 1024 / 1024).toFixed(0)} MB`;
+
+/** Guidance as text: a string, the text of an object, an answer, the end of a child session, or JSON. */
 export function spoken(guidance: unknown): string {
   if (typeof guidance === "string") return guidance;
   if (typeof guidance === "object" && guidance !== null) {
@@ -26,15 +33,15 @@ export function spoken(guidance: unknown): string {
   return JSON.stringify(guidance);
 }
 
-/** How a session that this one started ended. */
+/** How a child session ended. */
 function childEnd(child: unknown): string | null {
   if (typeof child !== "object" || child === null) return null;
   const { agent_id, status, result, error } = child as Record<string, unknown>;
   if (typeof agent_id !== "string" || typeof status !== "string") return null;
   const said = error ?? result ?? null;
-  return `${agent_id} ended, ${status}${said === null ? "" : `: ${spoken(said)}`}`;
+  return `${agent_id} ended (${status})${said === null ? "" : `: ${spoken(said)}`}`;
 }
 
-/** An amount of money, to the cent where it is one, else with the digits that tell something. */
+/** Dollars with cents from $1 on, otherwise with two significant digits. */
 export const dollars = (amount: number): string =>
   amount >= 1 ? `$${amount.toFixed(2)}` : `$${Number(amount.toPrecision(2)).toString()}`;

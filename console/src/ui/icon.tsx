@@ -13,6 +13,11 @@ const PATHS = {
   fork: "M6 4v8c0 4 12 0 12 6v2M6 12v8M18 4v6",
   download: "M12 4v11M7 11l5 5 5-5M5 20h14",
   left: "M15 5l-7 7 7 7",
+  bell: "M6 17h12l-1.5-3v-4a4.5 4.5 0 0 0-9 0v4zM10 20.5h4",
+  dollar: "M12 3v18M16.5 7.5C15 5.5 8 5 8 9s8.5 2 8.5 6.5S8.5 19 7.5 16",
+  wrench: "M14 7a4 4 0 0 1 5-4l-2.5 3 1.5 1.5L21 5a4 4 0 0 1-5 5l-8.5 9a2 2 0 0 1-3-3z",
+  book: "M5 4h12a2 2 0 0 1 2 2v14H7a2 2 0 0 1-2-2zM5 17h14M9 8h6",
+  more: "M5 12h.01M12 12h.01M19 12h.01",
   send: "M4 12l16-8-6 16-3-7z",
 } as const;
 export type IconName = keyof typeof PATHS;

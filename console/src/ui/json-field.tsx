@@ -4,15 +4,15 @@ export type JsonText = {
   text: string;
   setText: (text: string) => void;
   undo: () => void;
-  /** The object that the text holds. */
+  /** The parsed object. */
   value: object | undefined;
-  /** It holds something else than in the beginning. */
+  /** Whether it differs from the original. */
   isEdited: boolean;
-  /** It is not a JSON object. */
+  /** Whether the text is not a JSON object. */
   isWrong: boolean;
 };
 
-/** A JSON object as text that a person may edit. */
+/** A JSON object as editable text. */
 export function useJsonText(original: object): JsonText {
   const [typed, setText] = useState<string | null>(null);
   const before = JSON.stringify(original, null, 2);
@@ -22,7 +22,7 @@ export function useJsonText(original: object): JsonText {
   return { text, setText, undo: () => setText(null), value, isEdited, isWrong: value === undefined };
 }
 
-function objectIn(text: string): object | undefined {
+export function objectIn(text: string): object | undefined {
   try {
     const value = JSON.parse(text) as unknown;
     return typeof value === "object" && value !== null && !Array.isArray(value) ? value : undefined;
@@ -44,7 +44,7 @@ export function JsonField({ label, json, hint, problem }: JsonFieldProps) {
         </label>
         {json.isEdited && (
           <button type="button" className="text-accent underline" onClick={json.undo}>
-            Undo the changes
+            Undo changes
           </button>
         )}
       </div>

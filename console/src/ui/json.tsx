@@ -1,4 +1,4 @@
-/** A JSON value as indented text, in a box that scrolls. */
+/** A JSON value as indented text in a scrollable box. */
 export function Json({ value, label }: { value: unknown; label: string }) {
   return (
     <pre

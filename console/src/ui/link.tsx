@@ -1,7 +1,7 @@
 import type { ComponentProps, MouseEvent } from "react";
 import { go } from "../app/router.ts";
 
-/** A link within the console. A click with a modifier is the browser's. */
+/** A link within the console. Clicks with a modifier are left to the browser. */
 export function Link({ href, onClick, ...rest }: ComponentProps<"a"> & { href: string }) {
   const follow = (event: MouseEvent<HTMLAnchorElement>) => {
     onClick?.(event);

@@ -5,7 +5,7 @@ type Render = (text: string) => string | null;
 let loaded: Render | undefined;
 
 const KEY = "everstep.raw";
-/** Whether the reader wants texts as they were said, without formatting; one choice for every place that has the switch. */
+/** Whether texts are shown without formatting. One setting for all switches. */
 const isRaw = new Signal(localStorage.getItem(KEY) === "1");
 
 function showRaw(wanted: boolean): void {
@@ -27,8 +27,27 @@ export function RawSwitch() {
   );
 }
 
-/** Text as Markdown, made safe. Until the renderer is there, where it cannot be, and where raw text is wanted, it stands as it is. */
-export function Markdown({ text }: { text: string }) {
+/** Longer texts are folded: a page full of them scrolls badly, and few people read 200 KB between two messages. */
+const FOLDED_FROM = 16_000;
+const SHOWN = 4000;
+
+/** Text as Markdown. Long texts show their beginning and a button for the rest. */
+export function Markdown({ text, folds = true }: { text: string; folds?: boolean }) {
+  const [isWhole, setWhole] = useState(false);
+  if (!folds || text.length <= FOLDED_FROM) return <Rendered text={text} />;
+  const end = text.lastIndexOf("\n", SHOWN);
+  return (
+    <div data-folded={!isWhole}>
+      <Rendered text={isWhole ? text : `${text.slice(0, end > SHOWN / 2 ? end : SHOWN).toWellFormed()} …`} />
+      <button type="button" className="mt-1 text-[12px] text-accent underline" onClick={() => setWhole(!isWhole)}>
+        {isWhole ? "Show less" : `Show all ${Math.ceil(new Blob([text]).size / 1024).toLocaleString()} KB`}
+      </button>
+    </div>
+  );
+}
+
+/** Sanitized Markdown. Shown as plain text until the renderer is loaded, where it fails, and in raw mode. */
+function Rendered({ text }: { text: string }) {
   const raw = useSignal(isRaw);
   const [render, setRender] = useState<Render | undefined>(() => loaded);
   useEffect(() => {

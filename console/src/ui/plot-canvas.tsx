@@ -2,6 +2,7 @@ import { useEffect, useRef } from "react";
 import UPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 import type { PlotProps } from "./plot.tsx";
+import { tickFormat } from "./time.tsx";
 
 const HEIGHT = 140;
 
@@ -36,7 +37,7 @@ export default function PlotCanvas({ title, unit, xs, ys, isTime = false, color 
   return <div ref={box} className="h-[140px] w-full overflow-hidden" />;
 }
 
-/** A lone point in time would be drawn in the middle of a day; with a place a minute before it, it is not. */
+/** uPlot draws a single point in time in the middle of a day; an empty point a minute earlier prevents that. */
 const drawable = (xs: number[], ys: (number | null)[], isTime: boolean): UPlot.AlignedData =>
   isTime && xs.length === 1
     ? [
@@ -45,20 +46,19 @@ const drawable = (xs: number[], ys: (number | null)[], isTime: boolean): UPlot.A
       ]
     : [xs, ys];
 
-/** A minute at least, so that the first points do not stand alone in a year. */
+/** At least a minute, so that the first few points do not span a year. */
 function span(low: number | null, high: number | null, isTime: boolean): [number, number] {
   const end = high ?? (isTime ? Date.now() / 1000 : 1);
   const least = isTime ? 60 : 1;
   return [Math.min(low ?? end, end - least), end];
 }
 
-/** The reader's own time of day, with seconds where ticks are close. */
-function clocks(ticks: number[]): string[] {
-  const isClose = (ticks[1] ?? 0) - (ticks[0] ?? 0) < 60;
-  const format: Intl.DateTimeFormatOptions = { hour: "2-digit", minute: "2-digit", hour12: false };
-  if (isClose) format.second = "2-digit";
-  return ticks.map((seconds) => new Date(seconds * 1000).toLocaleTimeString(undefined, format));
+function clocks([first = 0, second = first, ...rest]: number[]): string[] {
+  const words = tickFormat((second - first) * 1000);
+  return [first, second, ...rest].map((seconds) => words.format(seconds * 1000));
 }
+/** Room for a time, in pixels. */
+const CLOCK = 84;
 
 function optionsFor(width: number, title: string, unit: string, isTime: boolean, color: string): UPlot.Options {
   const styles = getComputedStyle(document.documentElement);
@@ -74,13 +74,13 @@ function optionsFor(width: number, title: string, unit: string, isTime: boolean,
     height: HEIGHT,
     legend: { show: false },
     cursor: { y: false },
-    padding: [10, 14, 0, 0],
+    padding: [10, isTime ? 30 : 14, 0, 0],
     scales: {
       x: { time: isTime, range: (_plot, low, high) => span(low, high, isTime) },
       y: { range: (_plot, _low, high) => [0, high > 0 ? high * 1.1 : 1] },
     },
     axes: [
-      { ...axis, size: 24, ...(isTime ? { values: (_plot: UPlot, ticks: number[]) => clocks(ticks) } : {}) },
+      { ...axis, size: 24, ...(isTime ? { space: CLOCK, values: (_plot, ticks) => clocks(ticks) } : {}) },
       { ...axis, size: 46 },
     ],
     series: [

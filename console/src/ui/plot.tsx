@@ -1,7 +1,19 @@
 import { lazy, Suspense } from "react";
 import { Boundary } from "./boundary.tsx";
 
-const Canvas = lazy(() => import("./plot-canvas.tsx"));
+const Canvas = lazy(() => {
+  acceptLanguage();
+  return import("./plot-canvas.tsx");
+});
+
+/** uPlot creates number formats for the browser's language when it loads, and throws on an invalid one (`en-US@posix`). */
+function acceptLanguage(): void {
+  try {
+    Intl.getCanonicalLocales(navigator.language);
+  } catch {
+    Object.defineProperty(navigator, "language", { value: "en-US", configurable: true });
+  }
+}
 
 export type PlotProps = {
   title: string;
@@ -13,7 +25,7 @@ export type PlotProps = {
   color?: "accent" | "good" | "warn";
 };
 
-/** A line over iterations or time. It is loaded when first shown; a failure leaves a sentence. */
+/** A line chart over iterations or time. The library is loaded when first needed; if that fails, a sentence says so. */
 export function Plot(props: PlotProps) {
   const latest = props.ys.findLast((value) => value !== null);
   return (
@@ -24,7 +36,7 @@ export function Plot(props: PlotProps) {
           {latest === undefined || latest === null ? "no data" : `${Number(latest.toPrecision(4))} ${props.unit}`}
         </span>
       </figcaption>
-      <Boundary fallback={<p className="text-muted">The plot cannot be drawn here.</p>}>
+      <Boundary fallback={<p className="text-muted">This plot could not be drawn.</p>}>
         <Suspense fallback={<div className="h-[140px]" />}>
           <Canvas {...props} />
         </Suspense>

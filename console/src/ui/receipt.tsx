@@ -3,7 +3,7 @@ import type { Action } from "../data/queries.ts";
 
 type ReceiptProps = { action: Action; onIteration?: (iteration: number) => void };
 
-/** Accepted → delivered → consumed at a step, or bounced and why; for what carries no words, done or rejected. */
+/** Accepted → delivered → consumed at a step, or bounced and why; for requests without guidance, done or rejected. */
 export function Receipt({ action, onIteration }: ReceiptProps) {
   return (
     <div className="flex flex-wrap items-center gap-x-1.5 text-[12px]" data-receipt={action.receipt}>
@@ -22,7 +22,7 @@ const arrow = (
 
 const GUIDANCE: ReadonlySet<Action["action_type"]> = new Set(["agent_interrupt", "agent_input", "agent_answer"]);
 
-/** Whether it brings words that a step consumes. */
+/** Whether it brings guidance that a step consumes. */
 export const carriesWords = ({ action_type }: Action): boolean => GUIDANCE.has(action_type);
 
 function endOf(action: Action, onIteration: ReceiptProps["onIteration"]): ReactNode {
@@ -41,7 +41,7 @@ function endOf(action: Action, onIteration: ReceiptProps["onIteration"]): ReactN
       <Stage isDone>delivered</Stage>
       {arrow}
       {receipt !== "consumed" || consumed_iteration === null ? (
-        <Stage>waits for the next step</Stage>
+        <Stage>waiting for the next step</Stage>
       ) : onIteration ? (
         <button
           type="button"

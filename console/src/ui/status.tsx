@@ -10,7 +10,10 @@ const COLORS: Readonly<Record<SessionStatus, string>> = {
   error: "text-bad",
 };
 
-/** A status as a dot and a word: never by colour alone. */
+/** Pulses beside the words. The words themselves never pulse: dimmed text is hard to read. */
+export const LiveDot = () => <span aria-hidden className="pulse inline-block size-1.5 rounded-full bg-current" />;
+
+/** A status as a dot and a word, never by color alone. */
 export function Status({ status }: { status: SessionStatus }) {
   const moves = status === "running" || status === "stopping";
   const isHollow = status === "waiting" || status === "stopped";

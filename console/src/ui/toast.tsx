@@ -12,7 +12,7 @@ export function tell(text: string, isError = false): void {
   setTimeout(() => toasts.set(toasts.value.filter((toast) => toast.id !== id)), SHOWN_MS);
 }
 
-/** Does something and says why where it fails. */
+/** Runs the work and shows a toast if it fails. */
 export async function attempt(work: () => Promise<unknown>): Promise<boolean> {
   try {
     await work();

@@ -1,5 +1,8 @@
 import { useSyncExternalStore } from "react";
 
+/** Phones: one column. */
+export const NARROW = "(max-width: 767px)";
+
 export function useMedia(query: string): boolean {
   return useSyncExternalStore(
     (changed) => {

@@ -1,8 +1,7 @@
 import { useEffect } from "react";
+import { setPageTitle } from "./page-title.ts";
 
-/** What the browser's tab says. */
+/** Sets the title of the browser tab. */
 export function useTitle(title: string): void {
-  useEffect(() => {
-    document.title = `${title} · Everstep`;
-  }, [title]);
+  useEffect(() => setPageTitle(title), [title]);
 }

@@ -6,6 +6,7 @@ import type { Speaking } from "../../data/transcript.ts";
 import { Link } from "../../ui/link.tsx";
 import { Markdown } from "../../ui/markdown.tsx";
 import { Receipt } from "../../ui/receipt.tsx";
+import { LiveDot } from "../../ui/status.tsx";
 import { Time } from "../../ui/time.tsx";
 import type { Receipts } from "./use-receipts.ts";
 
@@ -53,8 +54,10 @@ export function Bubble({ message, receipts, isWanted }: BubbleProps) {
 export const SpeakingBubble = ({ speaking }: { speaking: Speaking }) => (
   <div className="flex px-4 py-1.5" data-testid="speaking">
     <div className="max-w-[85%] min-w-0 rounded-xl border border-line bg-surface px-3.5 py-2 lg:max-w-[70%]">
-      <p className="pulse mb-0.5 text-[12px] text-running">writing…</p>
-      <Markdown text={speaking.text} />
+      <p className="mb-0.5 text-[12px] text-running">
+        <LiveDot /> writing…
+      </p>
+      <Markdown text={speaking.text} folds={false} />
     </div>
   </div>
 );

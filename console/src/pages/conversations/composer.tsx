@@ -3,12 +3,15 @@ import { pathOf, post } from "../../data/api.ts";
 import { myName } from "../../data/identity.ts";
 import { client, type SessionSummary } from "../../data/queries.ts";
 import { Button } from "../../ui/button.tsx";
+import { MessageField } from "../../ui/message-field.tsx";
 import { attempt } from "../../ui/toast.tsx";
+import { NARROW, useMedia } from "../../ui/use-media.ts";
 
 type ComposerProps = { conversation_id: string; sessions: SessionSummary[]; isArchived: boolean };
 
-/** A message to everyone, or to those who are chosen. */
+/** Sends a message to everyone, or to selected agents. */
 export function Composer({ conversation_id, sessions, isArchived }: ComposerProps) {
+  const isTelephone = useMedia(NARROW);
   const [text, setText] = useState("");
   const [to, setTo] = useState<ReadonlySet<string>>(new Set());
   const [isUrgent, setUrgent] = useState(false);
@@ -41,20 +44,17 @@ export function Composer({ conversation_id, sessions, isArchived }: ComposerProp
         void send();
       }}
     >
-      <textarea
+      <MessageField
         aria-label="Message"
-        placeholder="Write a message…  Ctrl Enter sends"
-        rows={2}
+        placeholder={isTelephone ? "Write a message…" : "Write a message…  Ctrl Enter sends"}
         className="field resize-y"
         value={text}
         onChange={(event) => setText(event.target.value)}
-        onKeyDown={(event) => {
-          if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) void send();
-        }}
+        onSend={() => void send()}
       />
       <div className="flex flex-wrap items-center gap-2">
         <fieldset className="flex flex-wrap items-center gap-1.5">
-          <legend className="sr-only">Who is addressed</legend>
+          <legend className="sr-only">Recipients</legend>
           <span className="text-muted">To</span>
           <Addressee label="everyone" isOn={addressed.length === 0} onToggle={() => setTo(new Set())} />
           {listening.map(({ session_id, agent_id }) => (
@@ -66,7 +66,7 @@ export function Composer({ conversation_id, sessions, isArchived }: ComposerProp
             />
           ))}
         </fieldset>
-        <label className="flex items-center gap-1.5" title="Cuts running steps short instead of waiting for them">
+        <label className="flex items-center gap-1.5" title="Interrupts running steps">
           <input type="checkbox" checked={isUrgent} onChange={(event) => setUrgent(event.target.checked)} />
           Now
         </label>

@@ -29,7 +29,7 @@ export function ConversationView({ conversation_id }: { conversation_id: string 
   if (error)
     return error instanceof ApiError && error.status === 404 ? (
       <div className="flex-1">
-        <Empty title="This conversation is unknown">
+        <Empty title="Conversation not found">
           <Link href="/conversations" className="text-accent underline">
             Show all conversations
           </Link>
@@ -95,7 +95,7 @@ function useTranscript(conversation_id: string): Transcript | null {
   return transcript;
 }
 
-/** How the sessions in the conversation are doing; the list of summaries keeps it live. */
+/** The status of the conversation's sessions, kept live with all summaries. */
 function useSessionStates(session_ids: string[]) {
   const { data } = useQuery({
     queryKey: ["summaries", { session_id: session_ids }, 0, 500],

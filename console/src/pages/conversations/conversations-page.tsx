@@ -1,11 +1,14 @@
 import { useState } from "react";
 import { conversationHref, go } from "../../app/router.ts";
-import { post } from "../../data/api.ts";
+import { pathOf, post } from "../../data/api.ts";
 import { myName } from "../../data/identity.ts";
 import { type Conversation, client, useConversations } from "../../data/queries.ts";
 import { Button } from "../../ui/button.tsx";
 import { Dialog } from "../../ui/dialog.tsx";
+import { DialogButtons } from "../../ui/dialog-buttons.tsx";
 import { Empty, Failure } from "../../ui/empty.tsx";
+import { Field } from "../../ui/field.tsx";
+import { textIn } from "../../ui/field-value.ts";
 import { Icon } from "../../ui/icon.tsx";
 import { Link } from "../../ui/link.tsx";
 import { Age } from "../../ui/time.tsx";
@@ -30,9 +33,9 @@ export default function ConversationsPage({ conversation_id }: { conversation_id
         </header>
         {error && <Failure error={error} />}
         {conversations?.length === 0 && (
-          <Empty title="No conversation yet">
+          <Empty title="No conversations yet">
             <button type="button" className="text-accent underline" onClick={() => setCreating(true)}>
-              Open one
+              Create one
             </button>{" "}
             and add an agent to it.
           </Empty>
@@ -45,7 +48,7 @@ export default function ConversationsPage({ conversation_id }: { conversation_id
       </section>
       {conversation_id === null ? (
         <div className="hidden flex-1 md:block">
-          {conversations && conversations.length > 0 && <Empty title="Choose a conversation" />}
+          {conversations && conversations.length > 0 && <Empty title="Select a conversation" />}
         </div>
       ) : (
         <ConversationView key={conversation_id} conversation_id={conversation_id} />
@@ -77,16 +80,13 @@ function Entry({
 }
 
 function CreateDialog({ onClose }: { onClose: () => void }) {
-  const [title, setTitle] = useState("");
-  const create = () =>
+  const create = (title: string) =>
     attempt(async () => {
       const made = await post<Conversation>("/api/conversations", {
-        ...(title.trim() === "" ? {} : { title: title.trim() }),
+        ...(title === "" ? {} : { title }),
         created_by: myName.value,
       });
-      await post(`/api/conversations/${encodeURIComponent(made.conversation_id)}/participants`, {
-        user_id: myName.value,
-      });
+      await post(pathOf("conversations", made.conversation_id, "participants"), { user_id: myName.value });
       void client.invalidateQueries({ queryKey: ["conversations"] });
       onClose();
       go(conversationHref(made.conversation_id));
@@ -94,22 +94,14 @@ function CreateDialog({ onClose }: { onClose: () => void }) {
   return (
     <Dialog title="New conversation" onClose={onClose}>
       <form
-        className="flex flex-col gap-3"
+        noValidate
         onSubmit={(event) => {
           event.preventDefault();
-          void create();
+          void create(textIn(new FormData(event.currentTarget), "title").trim());
         }}
       >
-        <label>
-          <span className="mb-1 block font-medium">Title</span>
-          <input className="field" maxLength={500} value={title} onChange={(event) => setTitle(event.target.value)} />
-        </label>
-        <div className="flex justify-end gap-2">
-          <Button onClick={onClose}>Cancel</Button>
-          <Button type="submit" look="primary">
-            Open it
-          </Button>
-        </div>
+        <Field name="title" label="Title" schema={{ type: "string" }} isRequired={false} problem={undefined} />
+        <DialogButtons label="Create" onClose={onClose} />
       </form>
     </Dialog>
   );

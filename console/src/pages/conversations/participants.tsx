@@ -17,7 +17,7 @@ type ParticipantsProps = {
   onHide: () => void;
 };
 
-/** Who is in the conversation, and how its sessions are doing. */
+/** The conversation's participants, with the status of its sessions. */
 export function Participants({ conversation_id, participants, sessions, isShown, onHide }: ParticipantsProps) {
   const [adding, setAdding] = useState<"agent" | "person" | null>(null);
   const byId = new Map(sessions.map((row) => [row.session_id, row]));
@@ -34,7 +34,7 @@ export function Participants({ conversation_id, participants, sessions, isShown,
       <header className="flex h-[49px] shrink-0 items-center gap-2 border-b border-line px-4">
         <h2 className="caption mr-auto py-1.5">Participants</h2>
         <button type="button" className="text-accent lg:hidden" onClick={onHide}>
-          Back to the messages
+          Back to messages
         </button>
       </header>
       <ul className="min-h-0 flex-1 overflow-y-auto">

@@ -4,25 +4,20 @@ import { useQueryState } from "../../app/router.ts";
 import { useSignal } from "../../data/signal.ts";
 import type { Transcript } from "../../data/transcript.ts";
 import { Empty, Failure } from "../../ui/empty.tsx";
+import { useFollowedEnd } from "../../ui/use-followed-end.ts";
 import { Bubble, SpeakingBubble } from "./bubble.tsx";
 import type { Receipts } from "./use-receipts.ts";
 
 type TranscriptViewProps = { transcript: Transcript; receipts: Receipts; hasAgents: boolean };
-
-const NEAR_END = 80;
 
 export function TranscriptView({ transcript, receipts, hasAgents }: TranscriptViewProps) {
   const { messages, speaking, isLoading, error } = useSignal(transcript.state);
   const [search] = useQueryState();
   const wanted = search.get("message");
   const list = useRef<VListHandle>(null);
-  const isAtEnd = useRef(wanted === null);
+  const { frame, scrolledTo } = useFollowedEnd(wanted === null);
   const rows = messages.length + speaking.size;
-  const said = [...speaking.values()].reduce((sum, { text }) => sum + text.length, 0);
 
-  useEffect(() => {
-    if (isAtEnd.current && rows > 0) list.current?.scrollToIndex(rows - 1, { align: "end" });
-  }, [rows, said]);
   useEffect(() => {
     const index = transcript.state.value.messages.findIndex(({ message_id }) => message_id === wanted);
     if (index >= 0) list.current?.scrollToIndex(index, { align: "center" });
@@ -32,34 +27,36 @@ export function TranscriptView({ transcript, receipts, hasAgents }: TranscriptVi
   if (rows === 0 && !isLoading)
     return (
       <div className="flex-1">
-        <Empty title="Nothing was said yet">
-          {hasAgents ? "Write the first message below." : "Add an agent beside, then write the first message below."}
+        <Empty title="No messages yet">
+          {hasAgents ? "Write the first message below." : "Add an agent, then write the first message below."}
         </Empty>
       </div>
     );
   return (
-    <VList
-      ref={list}
-      className="flex-1 py-2"
-      role="log"
-      aria-label="Messages"
-      tabIndex={0}
-      onScroll={(offset) => {
-        const handle = list.current;
-        if (handle) isAtEnd.current = handle.scrollSize - offset - handle.viewportSize < NEAR_END;
-      }}
-    >
-      {messages.map((message) => (
-        <Bubble
-          key={message.message_id}
-          message={message}
-          receipts={receipts}
-          isWanted={message.message_id === wanted}
-        />
-      ))}
-      {[...speaking.values()].map((one) => (
-        <SpeakingBubble key={`speaking ${one.session_id}`} speaking={one} />
-      ))}
-    </VList>
+    <div ref={frame} className="flex min-h-0 flex-1 flex-col">
+      <VList
+        ref={list}
+        className="flex-1 py-2"
+        role="log"
+        aria-label="Messages"
+        tabIndex={0}
+        onScroll={(offset) => {
+          const handle = list.current;
+          if (handle) scrolledTo(offset, handle.scrollSize - offset - handle.viewportSize);
+        }}
+      >
+        {messages.map((message) => (
+          <Bubble
+            key={message.message_id}
+            message={message}
+            receipts={receipts}
+            isWanted={message.message_id === wanted}
+          />
+        ))}
+        {[...speaking.values()].map((one) => (
+          <SpeakingBubble key={`speaking ${one.session_id}`} speaking={one} />
+        ))}
+      </VList>
+    </div>
   );
 }

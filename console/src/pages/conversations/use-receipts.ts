@@ -1,12 +1,12 @@
 import { useQueries } from "@tanstack/react-query";
 import { useEffect } from "react";
+import { readActions, updateAction } from "../../data/actions.ts";
 import { follow } from "../../data/live.ts";
-import { type Action, client, readActions } from "../../data/queries.ts";
-import { renewAction } from "../../data/timeline.ts";
+import { type Action, client } from "../../data/queries.ts";
 
 export type Receipts = ReadonlyMap<string, Action>;
 
-/** What became of the messages, by action: one request for each session, then live. */
+/** Receipts of messages, by action: one request per session, then live. */
 export function useReceipts(session_ids: string[]): Receipts {
   const found = useQueries({
     queries: session_ids.map((session_id) => ({
@@ -19,7 +19,7 @@ export function useReceipts(session_ids: string[]): Receipts {
     const stops = (key === "" ? [] : key.split("\n")).map((session_id) =>
       follow(
         () => ({ session_id }),
-        { action_update: renewAction(session_id) },
+        { action_update: updateAction(session_id) },
         () => void client.invalidateQueries({ queryKey: ["actions", session_id] }),
       ),
     );

@@ -3,49 +3,60 @@ import { type SessionSummary, useNeedsMe } from "../../data/queries.ts";
 import { Empty, Failure } from "../../ui/empty.tsx";
 import { plural } from "../../ui/format.ts";
 import { Link } from "../../ui/link.tsx";
+import { Page } from "../../ui/page.tsx";
 import { Status } from "../../ui/status.tsx";
 import { Age } from "../../ui/time.tsx";
+import { ForkButton } from "../fork/fork-button.tsx";
 import { QuestionView } from "../question/question-view.tsx";
 import { PauseBanner } from "../session/pause-banner.tsx";
 import { DestroyButton, RetryButton } from "./answers.tsx";
-import { isStoppedByLimit, type Limit, LimitForm } from "./limit-form.tsx";
+import { LimitBanner } from "./limit-banner.tsx";
+import { isStoppedByLimit } from "./limit-form.tsx";
+import { NotifySwitch } from "./notify-switch.tsx";
+import { useCurrentCard } from "./use-current-card.ts";
 
-/** One place for every session that waits for a person. */
+/** Every session that needs somebody. */
 export default function InboxPage() {
   const { data, error } = useNeedsMe();
+  const current = useCurrentCard(data?.sessions ?? []);
   return (
-    <div className="min-h-0 flex-1 overflow-y-auto">
-      <header className="flex h-[49px] shrink-0 items-center border-b border-line bg-surface px-4">
-        <h1 className="text-[16px] font-semibold">
-          Needs me
-          {data && <span className="ml-2 text-[13px] font-normal text-muted">{plural(data.total, "session")}</span>}
-        </h1>
-      </header>
+    <Page title="Needs me" note={data && plural(data.total, "session")} aside={<NotifySwitch />}>
       {error && <Failure error={error} />}
       {data?.total === 0 && (
         <Empty title="Nothing needs you">
-          Sessions that ask something, fail, or reach a limit show here. Until then they{" "}
+          Sessions that ask a question, fail, reach a limit or are held are listed here.{" "}
           <Link href="/" className="text-accent underline">
-            work on their own
+            Show all sessions
           </Link>
-          .
         </Empty>
       )}
       <ul className="mx-auto flex max-w-3xl flex-col gap-3 p-4">
         {data?.sessions.map((row) => (
-          <Item key={row.session_id} row={row} />
+          <Item
+            key={row.session_id}
+            row={row}
+            place={row.session_id !== current.session_id ? "other" : current.isSeen ? "current" : "next"}
+          />
         ))}
       </ul>
       {data && data.total > data.sessions.length && (
         <p className="pb-6 text-center text-muted">and {plural(data.total - data.sessions.length, "more session")}</p>
       )}
-    </div>
+    </Page>
   );
 }
 
-function Item({ row }: { row: SessionSummary }) {
+/** `current`: keys answer this card. `next`: they will once it was visible for a moment. */
+type CardPlace = "current" | "next" | "other";
+
+function Item({ row, place }: { row: SessionSummary; place: CardPlace }) {
   return (
-    <li className="panel flex flex-col gap-3 p-4" data-testid="inbox-item" data-session={row.session_id}>
+    <li
+      className={`panel flex flex-col gap-3 p-4 ${place === "other" ? "" : "md:border-accent"}`}
+      data-testid="inbox-item"
+      data-session={row.session_id}
+      data-card={place}
+    >
       <div className="flex items-center gap-3">
         <Link href={sessionHref(row.session_id)} className="truncate font-semibold hover:underline">
           {row.agent_id}
@@ -88,17 +99,13 @@ function Reason({ row }: { row: SessionSummary }) {
         </div>
       </>
     );
-  // The list is read again in a moment: until then a row that needs nobody any more says what became of it.
-  if (!isStoppedByLimit(row)) return <p className="text-muted">{SETTLED[row.status] ?? "It goes on."}</p>;
-  const limit = row.stop_reason as Limit;
+  // The list is refreshed in a moment: until then a settled row says what became of it.
+  if (!isStoppedByLimit(row)) return <p className="text-muted">{SETTLED[row.status] ?? "It continues."}</p>;
   return (
     <>
-      <p className="rounded-md bg-warn-soft px-3 py-2">
-        It reached <span className="font-mono">{limit}</span> ({row.options[limit]?.toLocaleString()}) after step{" "}
-        {row.iteration}.
-      </p>
-      <div className="flex flex-wrap items-center gap-2">
-        <LimitForm session={row} />
+      <LimitBanner session={row} />
+      <div className="flex flex-wrap gap-2">
+        {row.iteration >= 0 && <ForkButton session_id={row.session_id} />}
         <DestroyButton session={row} />
       </div>
     </>

@@ -1,55 +1,34 @@
-import { useId, useState } from "react";
-import { Button } from "../../ui/button.tsx";
+import { useState } from "react";
 import { Json } from "../../ui/json.tsx";
-import { JsonField, useJsonText } from "../../ui/json-field.tsx";
+import { Labelled } from "../../ui/labelled.tsx";
+import { AnswerButtons, type Choices } from "./answer-buttons.tsx";
+import { ApprovalForm, type ToolCall } from "./approval-form.tsx";
 import type { Question } from "./question-view.tsx";
 import type { Answering } from "./use-answer.ts";
 
-type Choices = NonNullable<Question["choices"]>;
 type ChoiceFormProps = { question: Question; choices: Choices; answering: Answering };
 
 /**
- * A button for each choice. The arguments of a tool's call can be edited first; they then go with the choice. Of a call that may have
- * happened, a person may know the result.
+ * A button for each choice. Arguments of a tool call can be edited first and are sent with the choice. For a call that may have
+ * happened already, somebody may know the result.
  */
 export function ChoiceForm({ question: { about }, choices, answering }: ChoiceFormProps) {
   const call = toolCallIn(about);
-  if (call) return <CallForm call={call} choices={choices} answering={answering} />;
+  if (call) return <ApprovalForm call={call} choices={choices} answering={answering} />;
   if (isInDoubt(about)) return <InDoubtForm about={about} choices={choices} answering={answering} />;
   return (
     <>
       {about !== null && <Json value={about} label="What it is about" />}
-      <Buttons choices={choices} isDisabled={answering.state !== "open"} onChoose={answering.send} />
+      <AnswerButtons choices={choices} isDisabled={answering.state !== "open"} onChoose={answering.send} />
     </>
   );
 }
 
-type ToolCall = { tool: string; args: object };
-
-function toolCallIn(about: Question["about"]): ToolCall | null {
+export function toolCallIn(about: Question["about"]): ToolCall | null {
   if (typeof about !== "object" || about === null || Array.isArray(about) || about["kind"] !== "tool") return null;
   const { tool, args } = about;
   if (typeof args !== "object" || args === null || Array.isArray(args)) return null;
   return { tool: typeof tool === "string" ? tool : "the tool", args };
-}
-
-function CallForm({ call, choices, answering }: { call: ToolCall; choices: Choices; answering: Answering }) {
-  const args = useJsonText(call.args);
-  return (
-    <>
-      <JsonField
-        label={`Arguments of ${call.tool}`}
-        json={args}
-        hint="You can change them before you answer."
-        problem={answering.problems.get("args")}
-      />
-      <Buttons
-        choices={choices}
-        isDisabled={answering.state !== "open" || args.isWrong}
-        onChoose={(choice) => answering.send(args.isEdited ? { choice, args: args.value } : choice)}
-      />
-    </>
-  );
 }
 
 const isInDoubt = (about: Question["about"]): boolean =>
@@ -60,35 +39,28 @@ type InDoubtFormProps = Pick<Question, "about"> & { choices: Choices; answering:
 function InDoubtForm({ about, choices, answering }: InDoubtFormProps) {
   const [result, setResult] = useState("");
   const problem = answering.problems.get("result");
-  const id = useId();
   const choose = async (choice: unknown) => {
     if (choice !== "result") return answering.send(choice);
-    if (result.trim() === "") return answering.setProblems(new Map([["result", "Say what the call gave."]]));
+    if (result.trim() === "") return answering.setProblems(new Map([["result", "Enter the result."]]));
     return answering.send({ choice, result: jsonOrText(result) });
   };
   return (
     <>
       <Json value={about} label="What it is about" />
       {choices.some(({ value }) => value === "result") && (
-        <div>
-          <label htmlFor={id} className="mb-1 block font-medium">
-            Its result, if you know it
-          </label>
-          <textarea
-            id={id}
-            className="field resize-y font-mono text-[12px]"
-            rows={2}
-            aria-describedby={`${id}-hint`}
-            aria-invalid={problem !== undefined}
-            value={result}
-            onChange={(event) => setResult(event.target.value)}
-          />
-          <p id={`${id}-hint`} className={`text-[12px] ${problem ? "text-bad" : "text-muted"}`}>
-            {problem ?? "JSON, or plain text."}
-          </p>
-        </div>
+        <Labelled label="Result of the call, if you know it" hint="JSON, or plain text." problem={problem}>
+          {(control) => (
+            <textarea
+              {...control}
+              className="field resize-y font-mono text-[12px]"
+              rows={2}
+              value={result}
+              onChange={(event) => setResult(event.target.value)}
+            />
+          )}
+        </Labelled>
       )}
-      <Buttons choices={choices} isDisabled={answering.state !== "open"} onChoose={choose} />
+      <AnswerButtons choices={choices} isDisabled={answering.state !== "open"} onChoose={choose} />
     </>
   );
 }
@@ -100,22 +72,3 @@ function jsonOrText(text: string): unknown {
     return text;
   }
 }
-
-type ButtonsProps = { choices: Choices; isDisabled: boolean; onChoose: (value: unknown) => Promise<void> };
-
-const Buttons = ({ choices, isDisabled, onChoose }: ButtonsProps) => (
-  <div role="group" aria-label="Answers" className="flex flex-wrap gap-2">
-    {choices.map(({ value, label }, index) => (
-      <Button
-        key={JSON.stringify(value)}
-        look={index === 0 ? "primary" : "plain"}
-        className="h-auto min-h-[30px] max-w-full py-1 text-left whitespace-normal wrap-anywhere"
-        disabled={isDisabled}
-        {...(index === 0 ? { "data-answer": true } : {})}
-        onClick={() => void onChoose(value)}
-      >
-        {label ?? (typeof value === "string" ? value : JSON.stringify(value))}
-      </Button>
-    ))}
-  </div>
-);

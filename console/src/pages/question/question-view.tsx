@@ -1,7 +1,7 @@
 import type { Session } from "../../data/queries.ts";
 import { Json } from "../../ui/json.tsx";
 import { Time, Until } from "../../ui/time.tsx";
-import { ChoiceForm } from "./choice-form.tsx";
+import { ChoiceForm, toolCallIn } from "./choice-form.tsx";
 import { SchemaForm } from "./schema-form.tsx";
 import { TextForm } from "./text-form.tsx";
 import { useAnswer } from "./use-answer.ts";
@@ -9,24 +9,30 @@ import { useAnswer } from "./use-answer.ts";
 type Asking = Pick<Session, "session_id" | "question" | "wake_at">;
 export type Question = NonNullable<Session["question"]>;
 
-/** What a session asks, and the way to answer it. */
+/** A session's question and its answer form. */
 export function QuestionView({ session: { session_id, question, wake_at } }: { session: Asking }) {
   if (question === null) return null;
   return (
     <div role="group" aria-label="Question" data-testid="question" className="flex flex-col gap-3">
       <div className="rounded-md bg-warn-soft px-3 py-2">
-        <p className="whitespace-pre-wrap text-ink wrap-anywhere">{question.text}</p>
+        <p className="whitespace-pre-wrap text-ink wrap-anywhere">{wordsOf(question)}</p>
         {wake_at !== null && (
           <p className="mt-1 text-[12px] text-warn">
-            It waits for an answer until <Time at={wake_at} withDate /> (<Until at={wake_at} />
+            Waiting for an answer until <Time at={wake_at} withDate /> (<Until at={wake_at} />
             ).
           </p>
         )}
       </div>
-      {/* Another question starts with an empty form. */}
+      {/* A new question gets an empty form. */}
       <AnswerForm key={question.question_id} session_id={session_id} question={question} />
     </div>
   );
+}
+
+/** An agent's request for approval has the arguments too, for those who answer elsewhere; here the form shows them. */
+function wordsOf({ text, about }: Question): string {
+  const call = toolCallIn(about);
+  return call && text.startsWith(`May I run ${call.tool} with `) ? `May I run ${call.tool}?` : text;
 }
 
 function AnswerForm({ session_id, question }: { session_id: string; question: Question }) {
@@ -53,7 +59,7 @@ function AnswerForm({ session_id, question }: { session_id: string; question: Qu
       )}
       {answering.state === "sent" && (
         <p role="status" className="text-muted">
-          Your answer is sent. The next step uses it.
+          Answer sent. The next step uses it.
         </p>
       )}
     </>

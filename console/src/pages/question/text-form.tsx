@@ -1,8 +1,9 @@
 import { useState } from "react";
 import { Button } from "../../ui/button.tsx";
+import { MessageField } from "../../ui/message-field.tsx";
 import type { Answering } from "./use-answer.ts";
 
-/** An answer in the person's own words. */
+/** A free-text answer. */
 export function TextForm({ answering }: { answering: Answering }) {
   const [text, setText] = useState("");
   const canSend = text.trim() !== "" && answering.state === "open";
@@ -17,17 +18,14 @@ export function TextForm({ answering }: { answering: Answering }) {
         send();
       }}
     >
-      <textarea
+      <MessageField
         data-answer
         className="field min-w-40 flex-1 resize-y"
         aria-label="Your answer"
         placeholder="Your answer…"
-        rows={2}
         value={text}
         onChange={(event) => setText(event.target.value)}
-        onKeyDown={(event) => {
-          if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) send();
-        }}
+        onSend={send}
       />
       <Button type="submit" look="primary" disabled={!canSend}>
         Answer

@@ -2,10 +2,8 @@ import { useState } from "react";
 import { ApiError } from "../../data/api.ts";
 import { answer } from "../../data/commands.ts";
 import { client } from "../../data/queries.ts";
+import type { Problems } from "../../ui/schema-fields.tsx";
 import { tell } from "../../ui/toast.tsx";
-
-/** What is wrong with an answer, by the path of the field; "" is the answer as a whole. */
-export type Problems = ReadonlyMap<string, string>;
 
 export type Answering = {
   state: "open" | "sending" | "sent";
@@ -14,7 +12,7 @@ export type Answering = {
   send: (said: unknown) => Promise<void>;
 };
 
-/** Sends one answer. A question that was answered meanwhile is told, and what is shown is read again. */
+/** Sends one answer. If somebody else answered first, it says so and refreshes the page. */
 export function useAnswer(session_id: string, question_id: string): Answering {
   const [state, setState] = useState<Answering["state"]>("open");
   const [problems, setProblems] = useState<Problems>(new Map());
@@ -28,7 +26,7 @@ export function useAnswer(session_id: string, question_id: string): Answering {
     } catch (error) {
       setState("open");
       if (error instanceof ApiError && error.status === 409) {
-        tell("This question was answered meanwhile.", true);
+        tell("Somebody else has answered this question.", true);
         void client.invalidateQueries({ queryKey: ["summaries"] });
         void client.invalidateQueries({ queryKey: ["session", session_id] });
       } else setProblems(problemsIn(error));

@@ -1,14 +1,15 @@
 import type { ReactNode } from "react";
 import type { Session } from "../../data/queries.ts";
+import { CopyId } from "../../ui/copy.tsx";
 import { Json } from "../../ui/json.tsx";
 import { Section } from "../../ui/section.tsx";
 import { Time } from "../../ui/time.tsx";
 
-/** What the session was given and where it stands. */
+/** A session's facts, parameters, options and state. */
 export function About({ session }: { session: Session }) {
   const facts: [string, ReactNode][] = [
     ["Agent", session.agent_id],
-    ["Session", session.session_id],
+    ["Session", <CopyId key="session" id={session.session_id} label="session id" />],
     ["Moniker", session.moniker],
     ["Next step", session.next_step_token],
     ["Created", <Time key="created" at={session.created_at} withDate />],

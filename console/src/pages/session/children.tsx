@@ -10,7 +10,7 @@ import { LastText } from "../sessions/last-text.tsx";
 export function Children({ session_id, onIteration }: { session_id: string; onIteration: (step: number) => void }) {
   const { data, error } = useChildren(session_id);
   if (error) return <Failure error={error} />;
-  if (data?.total === 0) return <Empty title="It started no other session" />;
+  if (data?.total === 0) return <Empty title="No children" />;
   return (
     <>
       <ul className="flex flex-col" aria-label="Children">

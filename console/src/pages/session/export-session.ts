@@ -3,7 +3,7 @@ import type { Session } from "../../data/queries.ts";
 
 const MOST = 500;
 
-/** Everything about a session as one JSON file: its row, every step with its state, every action. */
+/** Downloads a session as JSON: its row, every step with its state, every action. */
 export async function exportSession(session_id: string): Promise<void> {
   const session = await get<Session>(pathOf("sessions", session_id));
   const steps = await everyRow("/api/agent-steps", "steps", session_id);

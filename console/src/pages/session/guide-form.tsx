@@ -2,9 +2,11 @@ import { useState } from "react";
 import { guide } from "../../data/commands.ts";
 import type { Session } from "../../data/queries.ts";
 import { Button } from "../../ui/button.tsx";
+import { MessageField } from "../../ui/message-field.tsx";
 import { attempt, tell } from "../../ui/toast.tsx";
+import { isStoppedByLimit } from "../inbox/limit-form.tsx";
 
-/** Guidance for the session: for its next step, or for the running one, which then starts over. */
+/** Sends guidance to the next step, or to the running one, which then starts over. */
 export function GuideForm({ session }: { session: Session }) {
   const [text, setText] = useState("");
   const [mode, setMode] = useState<"next" | "now">("next");
@@ -13,12 +15,14 @@ export function GuideForm({ session }: { session: Session }) {
     if (text.trim() === "") return;
     if (!(await attempt(() => guide(session.session_id, text.trim(), mode)))) return;
     setText("");
-    tell("Sent. Its receipt is under Receipts.");
+    tell("Sent. See Receipts for what becomes of it.");
   };
   if (!canHear)
     return (
       <p className="border-t border-line bg-surface px-4 py-3 text-muted">
-        The session is {session.status}: it hears no more. Fork it to go on from one of its steps.
+        {isStoppedByLimit(session)
+          ? "A limit stopped the session. Extend the limit to guide it again, or fork it from one of its steps."
+          : `The session is ${session.status}. Fork it to continue from one of its steps.`}
       </p>
     );
   return (
@@ -29,17 +33,14 @@ export function GuideForm({ session }: { session: Session }) {
         void send();
       }}
     >
-      <textarea
+      <MessageField
         data-guide
         aria-label="Guidance"
-        placeholder="Tell the agent something…"
-        rows={2}
+        placeholder="Guide the agent…"
         className="field resize-y"
         value={text}
         onChange={(event) => setText(event.target.value)}
-        onKeyDown={(event) => {
-          if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) void send();
-        }}
+        onSend={() => void send()}
       />
       <div className="flex flex-wrap items-center gap-x-4 gap-y-1.5">
         <fieldset className="flex gap-3">
@@ -50,7 +51,7 @@ export function GuideForm({ session }: { session: Session }) {
             chosen={mode}
             onChoose={setMode}
             label="Now"
-            hint="Cuts the running step short and runs it again with your words"
+            hint="Interrupts the running step and starts it again with your guidance"
           />
         </fieldset>
         <Button type="submit" look="primary" className="ml-auto" disabled={text.trim() === ""}>

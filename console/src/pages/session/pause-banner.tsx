@@ -10,7 +10,7 @@ type Held = Pick<Session, "session_id" | "status" | "pause_reason" | "last_error
 export const isHeld = ({ status, pause_reason }: Pick<Held, "status" | "pause_reason">): boolean =>
   status === "paused" && pause_reason !== null && pause_reason.kind !== "person";
 
-/** Why a session is held, and the way on. */
+/** Why a session is held, and a button that resumes it. */
 export function PauseBanner({ session }: { session: Held }) {
   const { session_id, pause_reason, last_error } = session;
   if (!isHeld(session)) return null;
@@ -24,7 +24,7 @@ export function PauseBanner({ session }: { session: Held }) {
       <span className="min-w-0 flex-1 wrap-anywhere">
         {isBreakpoint ? (
           <>
-            Breakpoint: it holds before step <span className="font-mono">{pause_reason.step_token}</span>.
+            Held at a breakpoint before step <span className="font-mono">{pause_reason.step_token}</span>.
           </>
         ) : (
           last_error

@@ -1,36 +1,38 @@
 import type { Session } from "../../data/queries.ts";
 import type { RunningNews } from "../../data/timeline.ts";
+import { LiveDot } from "../../ui/status.tsx";
 import { Age, Until } from "../../ui/time.tsx";
 
-/** As many attempts as a step has where the session's options say nothing else. */
+/** Default of `options.retry.max_attempts`. */
 const DEFAULT_ATTEMPTS = 3;
 
 /**
- * Whether a step is under way or waits for its next attempt, and which. The row says so only of a step that takes longer than a
- * moment; one that streams is known by its text.
+ * The step that runs or waits for its next attempt; null if there is none. The session's row tells only of steps that take longer
+ * than a moment; one that streams is known by its text.
  */
 export function runningIteration(session: Session, news: RunningNews | null): number | null {
   const isUnderWay = session.step_started_at !== null || (session.retry_at !== null && session.status === "running");
   return isUnderWay ? session.iteration + 1 : (news?.iteration ?? null);
 }
 
-/** Which attempt at the next step this is. The mark of a step that must not run twice counts the one under way, any other does not. */
+/** Number of the current attempt. `begun` includes the running attempt of a `once` step, and of no other. */
 function attemptNumber({ started_attempt, iteration }: Session): number {
   if (started_attempt?.iteration !== iteration + 1) return 1;
   const { begun = 0, once } = started_attempt;
   return once ? Math.max(1, begun) : begun + 1;
 }
 
-function attemptWords(session: Session): string {
+/** The current attempt and the maximum. */
+export function attemptWords(session: Session): string {
   const attempt = attemptNumber(session);
   const most = session.options.retry?.max_attempts ?? DEFAULT_ATTEMPTS;
-  // Attempts that a person cut short or that met an outage use up none.
+  // Interrupted attempts and outages do not count toward the maximum.
   return attempt > most ? `attempt ${attempt}` : `attempt ${attempt} of ${most}`;
 }
 
 type RunningRowProps = { session: Session; iteration: number; news: RunningNews | null };
 
-/** The step that runs now: since when, which attempt, what it says and which tools it uses. */
+/** The running step: elapsed time, attempt, streamed text and tools. */
 export function RunningRow({ session, iteration, news }: RunningRowProps) {
   const { step_started_at, retry_at } = session;
   const isWaiting = step_started_at === null && retry_at !== null;
@@ -40,7 +42,7 @@ export function RunningRow({ session, iteration, news }: RunningRowProps) {
       data-iteration={iteration}
       className="grid grid-cols-[44px_1fr] gap-x-3 border-b border-line bg-surface px-4 py-2"
     >
-      <span className={`text-right font-mono tabular-nums ${isWaiting ? "text-warn" : "pulse text-running"}`}>
+      <span className={`text-right font-mono tabular-nums ${isWaiting ? "text-warn" : "text-running"}`}>
         {iteration}
       </span>
       <span className="min-w-0">
@@ -57,11 +59,11 @@ export function RunningRow({ session, iteration, news }: RunningRowProps) {
         >
           {isWaiting ? (
             <span>
-              failed, tried again <Until at={retry_at} />
+              failed, retrying <Until at={retry_at} />
             </span>
           ) : (
             <span>
-              running{" "}
+              <LiveDot /> running{" "}
               {step_started_at !== null && (
                 <>
                   for <Age at={step_started_at} />
@@ -78,9 +80,9 @@ export function RunningRow({ session, iteration, news }: RunningRowProps) {
 
 const SHOWN = 5;
 
-/** The tools that were used last, the newest at the end. */
-const Tools = ({ names }: { names: string[] }) => (
-  <span className="mt-0.5 block font-mono text-[12px] text-muted wrap-anywhere" data-testid="running-tools">
+/** The last tools used, newest last. */
+export const Tools = ({ names, testId = "running-tools" }: { names: string[]; testId?: string }) => (
+  <span className="mt-0.5 block font-mono text-[12px] text-muted wrap-anywhere" data-testid={testId}>
     {names.length > SHOWN && "… → "}
     {names.slice(-SHOWN).join(" → ")}
   </span>

@@ -1,6 +1,6 @@
 import type { Action } from "../../data/queries.ts";
 
-/** Who said it: the person named in it or beside it, an agent that was listened to, a child that ended, or nobody in particular. */
+/** The sender: a person, an agent whose message was forwarded, or a child that ended. */
 export function senderOf(said: unknown, action: Action | undefined): string {
   const named = [said, action?.metadata].map(nameIn).find((name) => name !== null);
   return named ?? "someone through the API";

@@ -8,21 +8,25 @@ import { count, dollars, plural } from "../../ui/format.ts";
 import { Icon } from "../../ui/icon.tsx";
 import { Link } from "../../ui/link.tsx";
 import { Status } from "../../ui/status.tsx";
-import { Age, Time, Until } from "../../ui/time.tsx";
+import { Age, Until } from "../../ui/time.tsx";
 import { attempt } from "../../ui/toast.tsx";
-import { LimitDialog } from "../inbox/limit-dialog.tsx";
+import { ForkDialog } from "../fork/fork-dialog.tsx";
+import { ForkedBy } from "../graph/forked-by.tsx";
 import { isStoppedByLimit } from "../inbox/limit-form.tsx";
 import { DestroyDialog } from "./destroy-dialog.tsx";
 import { exportSession } from "./export-session.ts";
-import { ForkDialog } from "./fork-dialog.tsx";
-import { isHeld, PauseBanner } from "./pause-banner.tsx";
+import { isHeld } from "./pause-banner.tsx";
+import { StatusBanner } from "./status-banner.tsx";
 
-/** Errors of a model's provider that are waited out. */
-const PROVIDER_AWAY = /^(?:provider_down|rate_limited): /;
+type Open = "destroy" | "fork" | null;
 
-type Open = "destroy" | "fork" | "limit" | null;
+type SessionHeaderProps = {
+  session: Session;
+  /** Whether to show the status banners, which the first tab shows too. */
+  hasBanners: boolean;
+};
 
-export function SessionHeader({ session }: { session: Session }) {
+export function SessionHeader({ session, hasBanners }: SessionHeaderProps) {
   const [open, setOpen] = useState<Open>(null);
   const close = () => setOpen(null);
   return (
@@ -38,36 +42,20 @@ export function SessionHeader({ session }: { session: Session }) {
         </div>
       </div>
       <Facts session={session} />
-      {session.status === "error" && session.last_error && (
-        <p role="alert" className="mt-2 rounded-md bg-bad-soft px-3 py-1.5 text-bad wrap-anywhere">
-          {session.last_error}
-        </p>
+      {hasBanners && (
+        <div className="mt-2 empty:hidden">
+          <StatusBanner session={session} />
+        </div>
       )}
-      {session.status === "running" && session.retry_at !== null && session.last_error !== null && (
-        <p role="status" className="mt-2 rounded-md bg-warn-soft px-3 py-1.5 wrap-anywhere">
-          {PROVIDER_AWAY.test(session.last_error) ? "Waiting for the provider until" : "Trying again at"}{" "}
-          <Time at={session.retry_at} />: {session.last_error}
-        </p>
-      )}
-      {session.status === "paused" && session.step_started_at !== null && (
-        <p role="status" data-testid="finishing" className="mt-2 rounded-md bg-warn-soft px-3 py-1.5">
-          Step {session.iteration + 1}, which runs for <Age at={session.step_started_at} />, is finishing. None starts
-          after it until you resume.
-        </p>
-      )}
-      <div className="mt-2 empty:hidden">
-        <PauseBanner session={session} />
-      </div>
       {open === "destroy" && <DestroyDialog session={session} onClose={close} />}
       {open === "fork" && <ForkDialog session={session} iteration={session.iteration} onClose={close} />}
-      {open === "limit" && <LimitDialog session={session} onClose={close} />}
     </header>
   );
 }
 
 function Controls({ session, onOpen }: { session: Session; onOpen: (open: Open) => void }) {
   const { session_id, status } = session;
-  const isOver = status === "done" || status === "stopped" || status === "stopping";
+  const isOver = status === "done" || status === "stopping" || (status === "stopped" && !isStoppedByLimit(session));
   return (
     <>
       {(status === "running" || status === "waiting") && (
@@ -76,16 +64,11 @@ function Controls({ session, onOpen }: { session: Session; onOpen: (open: Open) 
           Pause
         </Button>
       )}
-      {/* One that is held has the button beside the reason. */}
+      {/* Held sessions have the button beside the reason. */}
       {(status === "paused" || status === "error") && !isHeld(session) && (
         <Button look="primary" onClick={() => void attempt(() => resume(session_id))}>
           <Icon name="play" className="size-3.5" />
           {status === "error" ? "Try again" : "Resume"}
-        </Button>
-      )}
-      {isStoppedByLimit(session) && (
-        <Button look="primary" onClick={() => onOpen("limit")}>
-          Extend…
         </Button>
       )}
       <Button disabled={session.iteration < 0} onClick={() => onOpen("fork")}>
@@ -108,11 +91,33 @@ function Controls({ session, onOpen }: { session: Session; onOpen: (open: Open) 
   );
 }
 
+/** How many of its steps are read from an archive, and how many are gone with theirs. */
+function Archived({ session: { archived } }: { session: Session }) {
+  if (!archived) return null;
+  return (
+    <>
+      {archived.steps > 0 && (
+        <span data-testid="archived" title="They are read from the archive; see System.">
+          {plural(archived.steps, "step")} from the archive
+        </span>
+      )}
+      {archived.dropped_steps > 0 && (
+        <span data-testid="dropped" className="text-warn" title="The archive that held them was deleted.">
+          {plural(archived.dropped_steps, "step")} deleted with their archive
+        </span>
+      )}
+    </>
+  );
+}
+
 function Facts({ session }: { session: Session }) {
   const { parent_session_id, conversation_id, spawned_by, pause_reason } = session;
   return (
     <div className="mt-1 flex flex-wrap items-center gap-x-4 gap-y-1 text-muted md:pl-8">
-      <CopyId id={session.session_id} label="session id" />
+      {/* On phones it is on the tab About. */}
+      <span className="max-md:hidden">
+        <CopyId id={session.session_id} label="session id" />
+      </span>
       <span>{session.moniker}</span>
       <span className="tabular-nums">{plural(session.iteration + 1, "step")}</span>
       <span className="tabular-nums">{count(session.tokens_used)} tokens</span>
@@ -120,6 +125,10 @@ function Facts({ session }: { session: Session }) {
       <span>
         started <Age at={session.created_at} /> ago
       </span>
+      <Archived session={session} />
+      {session.status === "paused" && session.step_started_at !== null && (
+        <span className="text-warn">finishing step {session.iteration + 1}</span>
+      )}
       {session.stop_reason && <span className="text-warn">stopped: {session.stop_reason}</span>}
       {session.status === "waiting" && session.wake_at !== null && (
         <span data-testid="wakes">
@@ -152,12 +161,16 @@ function Facts({ session }: { session: Session }) {
             href={sessionHref(parent_session_id, { step: session.parent_iteration })}
           >
             Forked at step {session.parent_iteration}
+            <ForkedBy session={session} />
           </Link>
           <Link className="text-accent hover:underline" href={href(["compare", parent_session_id, session.session_id])}>
             Compare with its parent
           </Link>
         </>
       )}
+      <Link className="text-accent hover:underline" href={href(["compare", session.session_id])}>
+        Compare…
+      </Link>
     </div>
   );
 }

@@ -4,10 +4,10 @@ import { plural } from "../../ui/format.ts";
 const MOST = 200;
 const LONGEST = 400;
 
-/** What a step changed in the state, place by place. */
+/** What a step changed in the state, path by path. */
 export function StateChanges({ before, after }: { before: unknown; after: unknown }) {
   const changes = changesBetween(before, after);
-  if (changes.length === 0) return <p className="text-muted">It left the state as it was.</p>;
+  if (changes.length === 0) return <p className="text-muted">No changes.</p>;
   return (
     <ul
       className="overflow-hidden rounded-md border border-line bg-surface font-mono text-[12px]"

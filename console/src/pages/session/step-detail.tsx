@@ -1,15 +1,18 @@
 import { type ReactNode, useState } from "react";
 import type { Step } from "../../../../src/domain/step.ts";
-import { type Action, type Session, useActions, useStepPair } from "../../data/queries.ts";
+import { useActionsOfStep } from "../../data/actions.ts";
+import { type Session, useStepPair } from "../../data/queries.ts";
 import { Button } from "../../ui/button.tsx";
 import { Empty, Failure } from "../../ui/empty.tsx";
-import { count, milliseconds, spoken } from "../../ui/format.ts";
+import { count, dollars, milliseconds, spoken } from "../../ui/format.ts";
 import { Icon } from "../../ui/icon.tsx";
-import { Json } from "../../ui/json.tsx";
+import { JsonTree } from "../../ui/json-tree.tsx";
 import { Markdown, RawSwitch } from "../../ui/markdown.tsx";
 import { Section } from "../../ui/section.tsx";
 import { Time } from "../../ui/time.tsx";
-import { ForkDialog } from "./fork-dialog.tsx";
+import { ForkDialog } from "../fork/fork-dialog.tsx";
+import { RerunButton } from "../rerun/rerun-button.tsx";
+import { Calls } from "./calls/calls.tsx";
 import { senderOf } from "./sender.ts";
 import { StateChanges } from "./state-changes.tsx";
 
@@ -27,7 +30,7 @@ export function StepDetail({ session, iteration, onIteration }: StepDetailProps)
   const failures = own.filter((row) => row.status === "error" && row !== step);
   return (
     <article className="flex flex-col gap-4 p-4" aria-label={`Step ${iteration}`} data-testid="step-detail">
-      <div className="flex items-center gap-1.5">
+      <div className="flex flex-wrap items-center gap-1.5">
         <h2 className="mr-auto text-[15px] font-semibold">Step {iteration}</h2>
         <Button aria-label="Previous step" disabled={iteration === 0} onClick={() => onIteration(iteration - 1)}>
           ↑
@@ -39,6 +42,7 @@ export function StepDetail({ session, iteration, onIteration }: StepDetailProps)
         >
           ↓
         </Button>
+        <RerunButton session={session} step={step} before={before} />
         <Button disabled={step.status === "error"} onClick={() => setForking(true)}>
           <Icon name="fork" className="size-3.5" />
           Fork from here…
@@ -49,7 +53,7 @@ export function StepDetail({ session, iteration, onIteration }: StepDetailProps)
       {failures.map((row) => (
         <ErrorBox key={row.id} error={`An earlier attempt failed: ${row.error}`} />
       ))}
-      <Guidance step={step} session_id={session.session_id} />
+      <Guidance step={step} />
       {step.text !== null && (
         <Section title="Text" aside={<RawSwitch />}>
           <div className="rounded-md border border-line bg-surface px-3 py-2">
@@ -57,14 +61,15 @@ export function StepDetail({ session, iteration, onIteration }: StepDetailProps)
           </div>
         </Section>
       )}
+      <Calls calls={step.calls} />
       {step.status === "ok" && (
-        <Section title="What it changed in the state">
+        <Section title="State changes">
           <StateChanges before={before?.state ?? {}} after={step.state} />
         </Section>
       )}
       {step.data !== null && (
         <Section title="Data">
-          <Json value={step.data} label="Data" />
+          <JsonTree value={step.data} label="Data" />
         </Section>
       )}
       {step.notes !== null && (
@@ -72,8 +77,8 @@ export function StepDetail({ session, iteration, onIteration }: StepDetailProps)
           <p className="whitespace-pre-wrap wrap-anywhere">{step.notes}</p>
         </Section>
       )}
-      <Section title="State after it">
-        <Json value={step.state} label="State after it" />
+      <Section title="State after this step">
+        <JsonTree value={step.state} label="State after this step" />
       </Section>
       {isForking && <ForkDialog session={session} iteration={iteration} onClose={() => setForking(false)} />}
     </article>
@@ -82,13 +87,15 @@ export function StepDetail({ session, iteration, onIteration }: StepDetailProps)
 
 function Figures({ step }: { step: Step }) {
   const figures: [string, ReactNode][] = [
-    ["This step → next", `${step.step_token} → ${step.next_step_token}`],
+    ["Step → next", `${step.step_token} → ${step.next_step_token}`],
     ["Latency", milliseconds(step.latency_ms)],
     ["Model tokens", count(step.tokens_used)],
+    ...(step.cost_usd > 0 ? [["Cost", dollars(step.cost_usd)] satisfies [string, ReactNode]] : []),
+    ...(step.attempts > 1 ? [["Attempts", count(step.attempts)] satisfies [string, ReactNode]] : []),
     ["Committed", <Time key="at" at={step.created_at} withDate />],
   ];
   return (
-    <dl className="panel grid grid-cols-2 gap-x-4 gap-y-2 px-3 py-2 lg:grid-cols-4">
+    <dl className="panel flex flex-wrap gap-x-8 gap-y-2 px-3 py-2">
       {figures.map(([name, value]) => (
         <div key={name} className="min-w-0">
           <dt className="text-[11px] text-muted">{name}</dt>
@@ -99,19 +106,18 @@ function Figures({ step }: { step: Step }) {
   );
 }
 
-/** What people told the step, and who they were. */
-function Guidance({ step, session_id }: { step: Step; session_id: string }) {
-  const actions = useActions(session_id).data ?? [];
+/** The guidance that the step consumed, and who sent it. */
+function Guidance({ step }: { step: Step }) {
+  const { data: actions } = useActionsOfStep(step.action_ids);
   if (step.guidance.length === 0) return null;
-  const byId = new Map<string, Action>(actions.map((action) => [action.action_id, action]));
   return (
-    <Section title="Guidance it consumed">
+    <Section title="Guidance">
       <ul className="flex flex-col gap-1.5">
         {step.guidance.map((said, index) => (
           <li key={step.action_ids[index] ?? index} className="border-l-2 border-accent pl-2.5" data-testid="consumed">
             <span className="whitespace-pre-wrap wrap-anywhere">{spoken(said)}</span>
             <span className="block text-[12px] text-muted">
-              by {senderOf(said, byId.get(step.action_ids[index] ?? ""))}
+              by {senderOf(said, actions?.get(step.action_ids[index] ?? ""))}
             </span>
           </li>
         ))}

@@ -18,7 +18,7 @@ export function StepRow({ step, session, isSelected, onSelect }: StepRowProps) {
       data-iteration={step.iteration}
       aria-pressed={isSelected}
       onClick={() => onSelect(step.iteration)}
-      className={`grid w-full grid-cols-[44px_1fr] gap-x-3 border-b border-line px-4 py-2 text-left -outline-offset-2 ${isSelected ? "bg-accent-soft" : "bg-surface hover:bg-sunken"}`}
+      className={`grid w-full grid-cols-[44px_1fr] gap-x-3 border-b border-line px-4 py-2 text-left leading-5 -outline-offset-2 ${isSelected ? "bg-accent-soft" : "bg-surface hover:bg-sunken"}`}
     >
       <span className={`text-right font-mono tabular-nums ${step.status === "error" ? "text-bad" : "text-muted"}`}>
         {step.iteration}
@@ -40,6 +40,8 @@ export function StepRow({ step, session, isSelected, onSelect }: StepRowProps) {
           <span>{milliseconds(step.latency_ms)}</span>
           {step.tokens_used > 0 && <span>{plural(step.tokens_used, "token")}</span>}
           {step.status === "error" && <span className="text-bad">failed</span>}
+          {step.attempts > 1 && <span className="text-warn">attempt {step.attempts}</span>}
+          {step.calls.length > 0 && <span className="truncate font-mono">{callNames(step)}</span>}
           {isParents && <span>from its parent</span>}
         </span>
       </span>
@@ -48,3 +50,11 @@ export function StepRow({ step, session, isSelected, onSelect }: StepRowProps) {
 }
 
 const dataText = ({ data, step_token }: SlimStep): string => (data === null ? `(${step_token})` : JSON.stringify(data));
+
+const NAMED = 3;
+
+/** Distinct names of its calls. */
+function callNames({ calls }: SlimStep): string {
+  const names = [...new Set(calls.map(({ name }) => name))];
+  return names.length > NAMED ? `${names.slice(0, NAMED).join(", ")}, …` : names.join(", ");
+}

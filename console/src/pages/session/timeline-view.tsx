@@ -1,11 +1,12 @@
-import { useEffect, useRef } from "react";
+import { useEffect, useMemo, useRef } from "react";
 import { VList, type VListHandle } from "virtua";
-import type { Session } from "../../data/queries.ts";
+import type { Session, SlimStep } from "../../data/queries.ts";
 import { useSignal } from "../../data/signal.ts";
 import type { Timeline } from "../../data/timeline.ts";
 import { Button } from "../../ui/button.tsx";
 import { Empty, Failure } from "../../ui/empty.tsx";
 import { count, plural } from "../../ui/format.ts";
+import { useFollowedEnd } from "../../ui/use-followed-end.ts";
 import { RunningRow, runningIteration } from "./running-row.tsx";
 import { StepRow } from "./step-row.tsx";
 
@@ -17,35 +18,36 @@ type TimelineViewProps = {
   onNewest: () => void;
 };
 
-const NEAR_END = 60;
+/** List item of the running step. */
+const RUNNING = "running" as const;
 const NEAR_START = 400;
 
 export function TimelineView({ timeline, session, selected, onSelect, onNewest }: TimelineViewProps) {
   const { steps, running, isLive, isLoading, isGrowingUp, error } = useSignal(timeline.state);
   const list = useRef<VListHandle>(null);
-  const isAtEnd = useRef(selected === null);
+  const { frame, isFollowing, scrolledTo } = useFollowedEnd(selected === null);
   const under = runningIteration(session, running);
-  // The step's row and the session's come one after the other.
+  // The step's row and the session's update arrive one after the other.
   const isRunning =
     isLive && under !== null && under > (steps.findLast(({ status }) => status === "ok")?.iteration ?? -1);
-  const rows = steps.length + (isRunning ? 1 : 0);
-
-  useEffect(() => {
-    if (isAtEnd.current && rows > 0) list.current?.scrollToIndex(rows - 1, { align: "end" });
-  }, [rows, running?.text.length]);
+  const items = useMemo(
+    (): (SlimStep | typeof RUNNING)[] => (isRunning ? [...steps, RUNNING] : steps),
+    [steps, isRunning],
+  );
+  const rows = items.length;
 
   useEffect(() => {
     const index = selected === null ? -1 : timeline.state.value.steps.findIndex((step) => step.iteration === selected);
     if (index < 0) return;
-    isAtEnd.current = false;
+    isFollowing.current = false;
     list.current?.scrollToIndex(index, { align: "nearest" });
-  }, [selected, timeline, isLoading]);
+  }, [selected, timeline, isLoading, isFollowing]);
 
   const look = (offset: number) => {
     const handle = list.current;
     if (!handle) return;
     const left = handle.scrollSize - offset - handle.viewportSize;
-    isAtEnd.current = left < NEAR_END;
+    scrolledTo(offset, left);
     if (offset < NEAR_START) void timeline.earlier();
     if (left < NEAR_START) void timeline.later();
   };
@@ -54,39 +56,41 @@ export function TimelineView({ timeline, session, selected, onSelect, onNewest }
       <ListBar timeline={timeline} session={session} onNewest={onNewest} />
       {error && <Failure error={error} />}
       {rows === 0 && !isLoading ? (
-        <Empty title="No step yet">
-          {session.status === "waiting"
-            ? "It waits to be told something: write to it below."
-            : "The first one is on its way."}
+        <Empty title="No steps yet">
+          {session.status === "waiting" ? "It is waiting for guidance: write below." : "The first step is running."}
         </Empty>
       ) : (
-        <VList
-          ref={list}
-          shift={isGrowingUp}
-          className="flex-1"
-          onScroll={look}
-          aria-label="Steps"
-          role="region"
-          tabIndex={0}
-        >
-          {steps.map((step) => (
-            <StepRow
-              key={step.id}
-              step={step}
-              isSelected={step.iteration === selected}
-              onSelect={onSelect}
-              session={session}
-            />
-          ))}
-          {isRunning ? (
-            <RunningRow
-              key="running"
-              session={session}
-              iteration={under}
-              news={running?.iteration === under ? running : null}
-            />
-          ) : null}
-        </VList>
+        <div ref={frame} className="flex min-h-0 flex-1 flex-col">
+          <VList
+            ref={list}
+            data={items}
+            shift={isGrowingUp}
+            className="flex-1"
+            onScroll={look}
+            aria-label="Steps"
+            role="region"
+            tabIndex={0}
+          >
+            {(step) =>
+              step === RUNNING ? (
+                <RunningRow
+                  key={RUNNING}
+                  session={session}
+                  iteration={under ?? 0}
+                  news={running?.iteration === under ? running : null}
+                />
+              ) : (
+                <StepRow
+                  key={step.id}
+                  step={step}
+                  isSelected={step.iteration === selected}
+                  onSelect={onSelect}
+                  session={session}
+                />
+              )
+            }
+          </VList>
+        </div>
       )}
     </>
   );
@@ -94,7 +98,7 @@ export function TimelineView({ timeline, session, selected, onSelect, onNewest }
 
 type ListBarProps = Pick<TimelineViewProps, "timeline" | "session" | "onNewest">;
 
-/** Holds the list still, says what waits meanwhile, and leads to its end. */
+/** Freezes the list, counts what waits, and jumps to its end. */
 function ListBar({ timeline, session, onNewest }: ListBarProps) {
   const { held, isPaused, isLive, isLoading } = useSignal(timeline.state);
   return (
@@ -115,7 +119,7 @@ function ListBar({ timeline, session, onNewest }: ListBarProps) {
       )}
       {!isLive && !isLoading && (
         <Button look="ghost" className="ml-auto h-6" onClick={onNewest}>
-          Jump to the newest of {count(session.iteration + 1)}
+          Jump to the newest of {count(session.iteration + 1)} steps
         </Button>
       )}
     </div>

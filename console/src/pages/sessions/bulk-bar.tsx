@@ -1,10 +1,11 @@
 import { useState } from "react";
+import { go, href } from "../../app/router.ts";
 import { get } from "../../data/api.ts";
 import { type SessionSummary, type Summaries, type SummaryQuery } from "../../data/queries.ts";
 import { Button } from "../../ui/button.tsx";
 import { plural } from "../../ui/format.ts";
 import { attempt } from "../../ui/toast.tsx";
-import { BulkDialog, type BulkVerb, canChange } from "./bulk-dialog.tsx";
+import { BulkDialog, type BulkVerb, canChange, PASSIVE } from "./bulk-dialog.tsx";
 
 type Selection = ReadonlyMap<string, SessionSummary>;
 type BulkBarProps = {
@@ -15,7 +16,7 @@ type BulkBarProps = {
   onClear: () => void;
 };
 
-/** What can be done with the rows that were selected. */
+/** Actions on the selected rows. */
 export function BulkBar({ selected, total, query, onSelect, onClear }: BulkBarProps) {
   const [verb, setVerb] = useState<BulkVerb | null>(null);
   if (selected.size === 0) return null;
@@ -31,10 +32,11 @@ export function BulkBar({ selected, total, query, onSelect, onClear }: BulkBarPr
       </span>
       {selected.size < total && (
         <Button look="ghost" onClick={() => void selectAll()}>
-          Select all {total.toLocaleString()} in this list
+          Select all {total.toLocaleString()}
         </Button>
       )}
       <span className="mr-auto" />
+      {selected.size === 2 && <Button onClick={() => go(href(["compare", ...selected.keys()]))}>Compare</Button>}
       {BUTTONS.map(([name, label]) => {
         const isOf = canChange(name, selected.values());
         return (
@@ -66,7 +68,6 @@ export function BulkBar({ selected, total, query, onSelect, onClear }: BulkBarPr
   );
 }
 
-const PASSIVE: Readonly<Record<BulkVerb, string>> = { pause: "paused", resume: "resumed", destroy: "destroyed" };
 const BUTTONS: [BulkVerb, string][] = [
   ["pause", "Pause"],
   ["resume", "Resume"],

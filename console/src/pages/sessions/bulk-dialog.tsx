@@ -1,9 +1,8 @@
 import { useState } from "react";
-import { get } from "../../data/api.ts";
 import { destroy, pause, resume } from "../../data/commands.ts";
-import type { SessionStatus, SessionSummary, Summaries } from "../../data/queries.ts";
-import { Button } from "../../ui/button.tsx";
+import { readSummaries, type SessionStatus, type SessionSummary } from "../../data/queries.ts";
 import { Dialog } from "../../ui/dialog.tsx";
+import { DialogButtons } from "../../ui/dialog-buttons.tsx";
 import { count, plural } from "../../ui/format.ts";
 import { Status } from "../../ui/status.tsx";
 import { tell } from "../../ui/toast.tsx";
@@ -17,15 +16,16 @@ const VERBS: Readonly<
   resume: { act: (id) => resume(id), from: ["paused", "error"], done: "Resumed" },
   destroy: { act: destroy, from: ["running", "waiting", "paused", "error"], done: "Destroyed" },
 };
+export const PASSIVE: Readonly<Record<BulkVerb, string>> = { pause: "paused", resume: "resumed", destroy: "destroyed" };
 const AT_ONCE = 8;
 
-/** Whether any of the sessions can be changed in this way. */
+/** Whether the verb applies to any of the sessions. */
 export const canChange = (verb: BulkVerb, sessions: Iterable<SessionSummary>): boolean =>
   [...sessions].some(({ status }) => VERBS[verb].from.includes(status));
 
 type BulkDialogProps = { verb: BulkVerb; sessions: SessionSummary[]; onClose: () => void; onDone: () => void };
 
-/** Says how many sessions it means, and how many it cannot change, before it does anything. */
+/** Says how many sessions are affected, and how many cannot change, before it does anything. */
 export function BulkDialog({ verb, sessions, onClose, onDone }: BulkDialogProps) {
   const { act, from, done } = VERBS[verb];
   const [progress, setProgress] = useState<number | null>(null);
@@ -34,7 +34,9 @@ export function BulkDialog({ verb, sessions, onClose, onDone }: BulkDialogProps)
   const run = async () => {
     setProgress(0);
     let failed = 0;
-    const waiting = (await stillThere(affected, from)).values();
+    // Statuses may have changed since the rows were selected.
+    const ids = affected.map(({ session_id }) => session_id);
+    const waiting = (await readSummaries(ids, from)).values();
     const work = async () => {
       for (const { session_id } of waiting) {
         await act(session_id).catch(() => failed++);
@@ -53,7 +55,7 @@ export function BulkDialog({ verb, sessions, onClose, onDone }: BulkDialogProps)
     <Dialog
       title={title}
       description={
-        verb === "destroy" ? "They end for good. Their history stays." : "Each gets the request through the queue."
+        verb === "destroy" ? "This cannot be undone. Their history stays." : "Each session gets its own request."
       }
       onClose={onClose}
     >
@@ -65,34 +67,22 @@ export function BulkDialog({ verb, sessions, onClose, onDone }: BulkDialogProps)
                 <Status status={status} />
               </td>
               <td className="py-1.5 text-right tabular-nums">{count(rows.length)}</td>
-              <td className="py-1.5 pl-4 text-muted">{from.includes(status) ? `will ${verb}` : "stay as they are"}</td>
+              <td className="py-1.5 pl-4 text-muted">
+                {from.includes(status) ? `will be ${PASSIVE[verb]}` : "does not change"}
+              </td>
             </tr>
           ))}
         </tbody>
       </table>
-      <div className="mt-4 flex items-center justify-end gap-2">
-        {progress !== null && (
-          <span className="mr-auto text-muted">{`${count(progress)} of ${count(affected.length)}`}</span>
-        )}
-        <Button onClick={onClose}>Cancel</Button>
-        <Button
-          look={verb === "destroy" ? "danger" : "primary"}
-          disabled={affected.length === 0 || progress !== null}
-          onClick={() => void run()}
-        >
-          {title.slice(0, -1)}
-        </Button>
-      </div>
+      <DialogButtons
+        label={title.slice(0, -1)}
+        isDangerous={verb === "destroy"}
+        isDisabled={affected.length === 0 || progress !== null}
+        onConfirm={() => void run()}
+        onClose={onClose}
+      >
+        {progress !== null && `${count(progress)} of ${count(affected.length)}`}
+      </DialogButtons>
     </Dialog>
   );
-}
-
-/** Statuses may have changed since the rows were selected: who is meant is looked up once more. */
-async function stillThere(rows: SessionSummary[], status: SessionStatus[]): Promise<SessionSummary[]> {
-  const found: SessionSummary[] = [];
-  for (let at = 0; at < rows.length; at += 100) {
-    const session_id = rows.slice(at, at + 100).map((row) => row.session_id);
-    found.push(...(await get<Summaries>("/api/session-summaries", { session_id, status, limit: 100 })).sessions);
-  }
-  return found;
 }

@@ -2,7 +2,11 @@ import { useEffect, useRef } from "react";
 import { VList, type VListHandle } from "virtua";
 import type { SessionSummary } from "../../data/queries.ts";
 import { useMedia } from "../../ui/use-media.ts";
-import { ROW_COLUMNS, SessionRow } from "./session-row.tsx";
+import { GroupHead } from "./group-head.tsx";
+import { ListHeads } from "./list-heads.tsx";
+import type { ListOrder } from "./list-order.ts";
+import { SessionRow } from "./session-row.tsx";
+import type { AgentGroup } from "./use-loaded-rows.ts";
 
 type SessionListProps = {
   total: number;
@@ -12,15 +16,21 @@ type SessionListProps = {
   onCursor: (index: number) => void;
   selected: ReadonlyMap<string, SessionSummary>;
   onToggle: (row: SessionSummary) => void;
+  order: ListOrder;
+  onOrder: (order: ListOrder) => void;
+  /** The group that starts with a row. */
+  groupAt: (index: number) => AgentGroup | undefined;
 };
 
-/** Heights of a row in pixels, as session-row.tsx has them. */
+/** Row heights in pixels, as in session-row.tsx. */
 const WIDE_ROW = 40;
 const NARROW_ROW = 62;
 
-export function SessionList({ total, rowAt, onRange, cursor, onCursor, selected, onToggle }: SessionListProps) {
+export function SessionList(props: SessionListProps) {
+  const { total, rowAt, onRange, cursor, onCursor, selected, onToggle, order, onOrder, groupAt } = props;
   const list = useRef<VListHandle>(null);
   const hasMoved = useRef(false);
+  const focused = useRef<number | null>(null);
   const rowHeight = useMedia("(max-width: 767px)") ? NARROW_ROW : WIDE_ROW;
   const look = () => {
     const handle = list.current;
@@ -31,43 +41,45 @@ export function SessionList({ total, rowAt, onRange, cursor, onCursor, selected,
     );
   };
   useEffect(() => {
-    // The first row is not scrolled to before the reader moves.
+    // Not before the reader moves.
     if (cursor > 0) hasMoved.current = true;
-    if (hasMoved.current) list.current?.scrollToIndex(cursor, { align: "nearest" });
+    // A focused row is in view already; scrolling under a pressed button would lose the click.
+    if (hasMoved.current && cursor !== focused.current) list.current?.scrollToIndex(cursor, { align: "nearest" });
+    focused.current = null;
   }, [cursor]);
   return (
     <div className="flex min-h-0 flex-1 flex-col">
-      <div aria-hidden className={`caption hidden border-b border-line bg-canvas px-4 py-1.5 md:grid ${ROW_COLUMNS}`}>
-        <span />
-        <span>Status</span>
-        <span>Agent</span>
-        <span>Moniker</span>
-        <span className="text-right">Steps</span>
-        <span>Last text</span>
-        <span className="text-right">Tokens</span>
-        <span className="text-right">Age</span>
-      </div>
+      <ListHeads order={order} onOrder={onOrder} />
       <VList
         ref={list}
         aria-label="Sessions"
         role="region"
         tabIndex={0}
+        data-scroll
         data={Array.from({ length: total }, (_, index) => index)}
         itemSize={rowHeight}
         onScroll={look}
         onResize={look}
         className="flex-1"
       >
-        {(index) => (
-          <SessionRow
-            key={index}
-            row={rowAt(index)}
-            isHere={index === cursor}
-            isSelected={selected.has(rowAt(index)?.session_id ?? "")}
-            onToggle={onToggle}
-            onFocus={() => onCursor(index)}
-          />
-        )}
+        {(index) => {
+          const group = groupAt(index);
+          return (
+            <div key={index}>
+              {group && <GroupHead group={group} />}
+              <SessionRow
+                row={rowAt(index)}
+                isHere={index === cursor}
+                isSelected={selected.has(rowAt(index)?.session_id ?? "")}
+                onToggle={onToggle}
+                onFocus={() => {
+                  focused.current = index;
+                  onCursor(index);
+                }}
+              />
+            </div>
+          );
+        }}
       </VList>
     </div>
   );

@@ -1,13 +1,14 @@
 import { sessionHref } from "../../app/router.ts";
 import type { SessionSummary } from "../../data/queries.ts";
-import { shortCount } from "../../ui/format.ts";
+import { dollars, shortCount } from "../../ui/format.ts";
 import { Link } from "../../ui/link.tsx";
+import { SessionName } from "../../ui/session-name.tsx";
 import { Status } from "../../ui/status.tsx";
 import { Age } from "../../ui/time.tsx";
 import { LastText } from "./last-text.tsx";
 
 export const ROW_COLUMNS =
-  "md:grid-cols-[18px_88px_minmax(120px,1.2fr)_92px_64px_minmax(160px,3fr)_64px_44px] md:gap-3";
+  "md:grid-cols-[18px_88px_minmax(120px,1.2fr)_92px_52px_minmax(120px,3fr)_64px_64px_80px_52px] md:gap-3";
 
 type SessionRowProps = {
   row: SessionSummary | undefined;
@@ -41,8 +42,7 @@ export function SessionRow({ row, isHere, isSelected, onToggle, onFocus }: Sessi
         title={session_id}
         className="truncate font-medium after:absolute after:inset-0 focus-visible:outline-none focus-visible:after:outline-2 focus-visible:after:-outline-offset-2 focus-visible:after:outline-accent"
       >
-        {agent_id}
-        <span className="ml-2 font-mono text-[11px] font-normal text-muted">{shortId(session_id)}</span>
+        <SessionName agent_id={agent_id} session_id={session_id} />
       </Link>
       <span className="hidden truncate text-muted md:block">{row.moniker}</span>
       <span className="hidden text-right text-muted tabular-nums md:block">{shortCount(row.iteration + 1)}</span>
@@ -52,12 +52,15 @@ export function SessionRow({ row, isHere, isSelected, onToggle, onFocus }: Sessi
       <span className="hidden text-right text-muted tabular-nums md:block">
         {row.tokens_used === 0 ? "–" : shortCount(row.tokens_used)}
       </span>
+      <span className="hidden text-right text-muted tabular-nums md:block" data-testid="cost">
+        {row.cost_usd === 0 ? "–" : dollars(row.cost_usd)}
+      </span>
+      <span className="hidden text-right text-muted tabular-nums md:block">
+        <Age at={row.updated_at} />
+      </span>
       <span className="text-right text-muted tabular-nums">
         <Age at={row.created_at} />
       </span>
     </div>
   );
 }
-
-/** The end of an id that we made tells sessions apart; one that a person chose is shown as it is. */
-const shortId = (id: string): string => (/^[0-9A-HJKMNP-TV-Z]{26}$/.test(id) ? id.slice(-5) : id);

@@ -1,13 +1,12 @@
 import type { ReactNode } from "react";
 import type { SessionStatus } from "../../data/queries.ts";
+import { STATUSES } from "../../data/statuses.ts";
 import { count } from "../../ui/format.ts";
 import { Status } from "../../ui/status.tsx";
 
-const ORDER: SessionStatus[] = ["running", "waiting", "paused", "stopping", "error", "done", "stopped"];
-
 type StatusFilterProps = {
   counts: Record<SessionStatus, number> | undefined;
-  /** False where there are at least so many. */
+  /** False: there are at least this many. */
   exact: boolean;
   chosen: string;
   onChoose: (status: string) => void;
@@ -15,12 +14,12 @@ type StatusFilterProps = {
   onAnyAgent: () => void;
 };
 
-/** How many there are of each status; a click shows only those. */
+/** Counts by status; a click filters. */
 export function StatusFilter({ counts, exact, chosen, onChoose, agent_id, onAnyAgent }: StatusFilterProps) {
   const total = counts ? Object.values(counts).reduce((sum, value) => sum + value, 0) : 0;
-  const shown = ORDER.filter((status) => (counts?.[status] ?? 0) > 0 || status === chosen);
+  const shown = STATUSES.filter((status) => (counts?.[status] ?? 0) > 0 || status === chosen);
   return (
-    <div role="group" aria-label="Status" className="-mx-1 flex gap-1 overflow-x-auto px-1 py-0.5">
+    <div role="group" aria-label="Status" className="-mx-1 flex max-w-full gap-1 overflow-x-auto px-1 py-0.5">
       <Chip isOn={chosen === ""} onClick={() => onChoose("")}>
         <span className="font-medium">All</span>
         <Figure value={total} exact={exact} />

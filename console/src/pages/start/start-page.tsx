@@ -1,22 +1,29 @@
-import { type FormEvent, useState } from "react";
+import { type FormEvent, useEffect, useRef, useState } from "react";
 import { go, sessionHref, useQueryState } from "../../app/router.ts";
-import { ApiError, post } from "../../data/api.ts";
+import { post } from "../../data/api.ts";
 import { type MonikerInfo, useMonikers } from "../../data/queries.ts";
 import { Button } from "../../ui/button.tsx";
 import { Failure } from "../../ui/empty.tsx";
 import { Field } from "../../ui/field.tsx";
+import { Page } from "../../ui/page.tsx";
+import { type Problems, SchemaFields } from "../../ui/schema-fields.tsx";
 import { Section } from "../../ui/section.tsx";
+import { problemsIn } from "./problems-in.ts";
 import { readFields } from "./read-fields.ts";
 
 const OPTIONS: [name: string, label: string, hint: string][] = [
-  ["max_steps", "Most steps", "It stops after so many."],
-  ["max_tokens", "Most tokens", "It stops once it used so many."],
-  ["max_cost_usd", "Most dollars", "It stops once its models cost so much, where their prices are known."],
-  ["max_runtime_s", "Longest time, in seconds", "Counted from its start."],
+  ["max_steps", "Maximum steps", "The session stops after this many."],
+  ["max_tokens", "Maximum tokens", "The session stops once it has used this many."],
+  [
+    "max_cost_usd",
+    "Maximum cost, in dollars",
+    "The session stops once its models have cost this much, where prices are known.",
+  ],
+  ["max_runtime_s", "Maximum time, in seconds", "Counted from its start."],
   ["step_interval_ms", "Pause between steps, in milliseconds", ""],
 ];
 
-/** A form made from the moniker's own parameters. */
+/** A form from the moniker's parameters. */
 export default function StartPage() {
   const { data: monikers, error } = useMonikers();
   const [search, change] = useQueryState();
@@ -24,13 +31,10 @@ export default function StartPage() {
   if (!monikers) return <p className="p-6 text-muted">Loading…</p>;
   const chosen = monikers.find(({ name }) => name === search.get("moniker"));
   return (
-    <div className="min-h-0 flex-1 overflow-y-auto">
-      <header className="flex h-[49px] shrink-0 items-center border-b border-line bg-surface px-4">
-        <h1 className="text-[16px] font-semibold">Start an agent</h1>
-      </header>
+    <Page title="Start an agent">
       <div className="mx-auto flex max-w-4xl flex-col gap-6 p-4 md:flex-row">
-        <fieldset className="flex flex-col gap-1.5 md:w-64 md:shrink-0">
-          <legend className="caption mb-1.5">What it should do</legend>
+        <fieldset className="flex flex-col gap-1.5 md:sticky md:top-4 md:max-h-[calc(100dvh-84px)] md:w-72 md:shrink-0 md:self-start md:overflow-y-auto md:pr-2">
+          <legend className="caption mb-1.5">Task</legend>
           {monikers.map((moniker) => (
             <MonikerChoice
               key={moniker.name}
@@ -43,10 +47,10 @@ export default function StartPage() {
         {chosen ? (
           <StartForm key={chosen.name} moniker={chosen} conversation_id={search.get("conversation")} />
         ) : (
-          <p className="py-8 text-muted">Choose a task; its own parameters show here.</p>
+          <p className="py-8 text-muted">Choose a task to see its parameters.</p>
         )}
       </div>
-    </div>
+    </Page>
   );
 }
 
@@ -59,14 +63,20 @@ function MonikerChoice({
   isChosen: boolean;
   onChoose: () => void;
 }) {
+  // One that a link names may be far down the list.
+  const label = useRef<HTMLLabelElement>(null);
+  useEffect(() => {
+    if (isChosen && matchMedia("(min-width: 768px)").matches) label.current?.scrollIntoView({ block: "nearest" });
+  }, [isChosen]);
   return (
     <label
+      ref={label}
       className={`panel flex cursor-pointer gap-2.5 px-3 py-2 has-focus-visible:outline-2 has-focus-visible:outline-accent ${isChosen ? "border-accent bg-accent-soft" : "hover:bg-sunken"}`}
     >
       <input type="radio" name="moniker" className="mt-1 self-start" checked={isChosen} onChange={onChoose} />
       <span>
-        <span className="font-medium">{moniker.name}</span>
-        <span className="ml-2 text-[12px] text-muted">{moniker.kind}</span>
+        <span className="font-medium">{moniker.name}</span>{" "}
+        <span className="ml-2 text-[12px] text-muted">{moniker.kind}</span>{" "}
         <span className="block text-[12px] text-muted">{moniker.description}</span>
       </span>
     </label>
@@ -76,9 +86,8 @@ function MonikerChoice({
 type StartFormProps = { moniker: MonikerInfo; conversation_id: string | null };
 
 function StartForm({ moniker, conversation_id }: StartFormProps) {
-  const [problems, setProblems] = useState<ReadonlyMap<string, string>>(new Map());
+  const [problems, setProblems] = useState<Problems>(new Map());
   const [isSending, setSending] = useState(false);
-  const { properties = {}, required = [] } = moniker.params_schema;
   const start = async (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault();
     const read = readFields(new FormData(event.currentTarget), moniker.params_schema);
@@ -102,24 +111,17 @@ function StartForm({ moniker, conversation_id }: StartFormProps) {
       )}
       <Field
         name="agent_id"
-        label="Agent's name"
-        schema={{ type: "string", description: "Sessions of the same name belong together.", default: moniker.name }}
+        label="Agent name"
+        schema={{ type: "string", description: "Sessions with the same name belong together.", default: moniker.name }}
         isRequired
         problem={problems.get("agent_id")}
       />
       <Section title={`Parameters of ${moniker.name}`}>
         <div className="flex flex-col gap-3.5">
-          {Object.entries(properties).map(([name, schema]) => (
-            <Field
-              key={name}
-              name={`params.${name}`}
-              label={name}
-              schema={schema}
-              isRequired={required.includes(name) && schema.default === undefined}
-              problem={problems.get(`params.${name}`)}
-            />
-          ))}
-          {Object.keys(properties).length === 0 && <p className="text-muted">It takes none.</p>}
+          <SchemaFields schema={moniker.params_schema} problems={problems} prefix="params." />
+          {Object.keys(moniker.params_schema.properties ?? {}).length === 0 && (
+            <p className="text-muted">This moniker takes no parameters.</p>
+          )}
         </div>
       </Section>
       <details>
@@ -128,7 +130,7 @@ function StartForm({ moniker, conversation_id }: StartFormProps) {
           <Field
             name="options.model"
             label="Model"
-            schema={{ type: "string", description: "provider/model; the server's own where it is empty." }}
+            schema={{ type: "string", description: "provider/model. Empty: the server's default." }}
             isRequired={false}
             problem={problems.get("options.model")}
           />
@@ -151,10 +153,4 @@ function StartForm({ moniker, conversation_id }: StartFormProps) {
       </div>
     </form>
   );
-}
-
-function problemsIn(error: unknown): Map<string, string> {
-  if (!(error instanceof ApiError)) return new Map([["", error instanceof Error ? error.message : String(error)]]);
-  const fields = error.errors.map(({ path, message }): [string, string] => [path, message]);
-  return new Map([["", error.message], ...fields]);
 }

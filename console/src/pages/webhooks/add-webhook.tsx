@@ -1,82 +1,60 @@
 import { type FormEvent, useState } from "react";
-import { ApiError } from "../../data/api.ts";
-import { putWebhook, type Webhook, type WebhookEvent } from "../../data/webhooks.ts";
-import { Button } from "../../ui/button.tsx";
+import type { JsonSchema } from "../../data/queries.ts";
+import { type NewWebhook, putWebhook, type Webhook, type WebhookEvent } from "../../data/webhooks.ts";
 import { Dialog } from "../../ui/dialog.tsx";
-import { Field } from "../../ui/field.tsx";
+import { DialogButtons } from "../../ui/dialog-buttons.tsx";
+import { readObject } from "../../ui/read-object.ts";
+import { type Problems, SchemaFields } from "../../ui/schema-fields.tsx";
+import { problemsIn } from "../start/problems-in.ts";
 
 const EVENTS: [WebhookEvent, string][] = [
-  ["session.asks", "asks something"],
-  ["session.ended", "ended"],
-  ["session.failed", "failed"],
+  ["session.asks", "asks a question"],
+  ["session.ended", "ends"],
+  ["session.failed", "fails"],
 ];
 
-const FIELDS = [
-  { name: "webhook_id", label: "Name", schema: { type: "string", minLength: 1, maxLength: 200 }, isRequired: true },
-  { name: "url", label: "Address", schema: { type: "string", format: "uri" }, isRequired: true },
-  {
-    name: "events",
-    label: "When a session",
-    schema: {
+const SCHEMA: JsonSchema = {
+  properties: {
+    webhook_id: { title: "Name", type: "string", description: "An existing webhook of this name is changed." },
+    url: { title: "Address", type: "string", format: "uri", description: "Events are posted here." },
+    events: {
+      title: "When a session",
       type: "array",
       items: { oneOf: EVENTS.map(([event, title]) => ({ const: event, title })) },
+      minItems: 1,
       default: EVENTS.map(([event]) => event),
     },
-    isRequired: true,
+    agent_id: { title: "Agent", type: "string", description: "Limits it to the sessions of this agent." },
   },
-  {
-    name: "agent_id",
-    label: "Agent",
-    schema: { type: "string", description: "Only of this agent's sessions." },
-    isRequired: false,
-  },
-];
+  required: ["webhook_id", "url", "events"],
+};
 
 type AddProps = { onAdded: (webhook: Webhook & { secret?: string }) => void; onClose: () => void };
 
 export function AddWebhook({ onAdded, onClose }: AddProps) {
-  const [problems, setProblems] = useState<Record<string, string>>({});
-  const [failure, setFailure] = useState<string | null>(null);
+  const [problems, setProblems] = useState<Problems>(new Map());
   const submit = async (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault();
-    const form = new FormData(event.currentTarget);
-    const text = (name: string): string => {
-      const value = form.get(name);
-      return typeof value === "string" ? value.trim() : "";
-    };
-    const missing = ["webhook_id", "url"].filter((name) => text(name) === "");
-    if (missing.length > 0) return setProblems(Object.fromEntries(missing.map((name) => [name, "This is required."])));
-    const agent_id = text("agent_id");
+    const read = readObject(new FormData(event.currentTarget), SCHEMA);
+    setProblems(read.problems);
+    if (read.problems.size > 0) return;
+    const { webhook_id, ...webhook } = read.value as NewWebhook & { webhook_id: string };
     try {
-      const events = form.getAll("events") as WebhookEvent[];
-      onAdded(await putWebhook(text("webhook_id"), { url: text("url"), events, ...(agent_id !== "" && { agent_id }) }));
+      onAdded(await putWebhook(webhook_id, webhook));
     } catch (error) {
-      const errors = error instanceof ApiError ? error.errors : [];
-      setProblems(Object.fromEntries(errors.map(({ path, message }) => [path, message])));
-      setFailure(errors.length === 0 && error instanceof Error ? error.message : null);
+      setProblems(problemsIn(error));
     }
   };
   return (
-    <Dialog
-      title="Add a webhook"
-      description="A name that is there already is changed, and keeps its secret."
-      onClose={onClose}
-    >
+    <Dialog title="Add a webhook" onClose={onClose}>
       <form noValidate onSubmit={(event) => void submit(event)} className="flex flex-col gap-3">
-        {FIELDS.map((field) => (
-          <Field key={field.name} {...field} problem={problems[field.name]} />
-        ))}
-        {failure !== null && (
+        <SchemaFields schema={SCHEMA} problems={problems} />
+        {problems.size === 1 && problems.has("") && (
           <p role="alert" className="text-bad">
-            {failure}
+            {problems.get("")}
           </p>
         )}
-        <div className="flex justify-end gap-2">
-          <Button onClick={onClose}>Cancel</Button>
-          <Button look="primary" type="submit">
-            Add
-          </Button>
-        </div>
+        <DialogButtons label="Add" onClose={onClose} />
       </form>
     </Dialog>
   );

@@ -1,89 +1,76 @@
 import { sessionHref } from "../../app/router.ts";
+import { useAgentNames } from "../../data/queries.ts";
 import { type Delivery, sendAgain, useDeliveries } from "../../data/webhooks.ts";
 import { Button } from "../../ui/button.tsx";
 import { Failure } from "../../ui/empty.tsx";
 import { Link } from "../../ui/link.tsx";
 import { Section } from "../../ui/section.tsx";
+import { SessionName } from "../../ui/session-name.tsx";
+import { ShowMore } from "../../ui/show-more.tsx";
+import { Cell, Row, Table } from "../../ui/table.tsx";
 import { Age, Until } from "../../ui/time.tsx";
 import { attempt } from "../../ui/toast.tsx";
 
 const STATUS = {
-  pending: { text: "on its way", color: "text-warn" },
+  pending: { text: "pending", color: "text-warn" },
   delivered: { text: "delivered", color: "text-good" },
   given_up: { text: "given up", color: "text-bad" },
 } as const;
-const HEADS = ["Event", "Session", "State", "Attempts", "Last answer", "When", ""];
+const HEADS = ["Event", "Session", "State", "Attempts", "Last answer", "When", "Actions"];
 
-/** What was sent to a webhook and what is on its way, newest first. */
+/** Deliveries to a webhook, newest first. */
 export function Deliveries({ webhook_id }: { webhook_id: string }) {
-  const { data, error, hasNextPage, isFetchingNextPage, fetchNextPage } = useDeliveries(webhook_id);
+  const pages = useDeliveries(webhook_id);
+  const { data, error } = pages;
   const deliveries = data?.pages.flatMap((page) => page.deliveries);
+  const agents = useAgentNames(deliveries?.map(({ session_id }) => session_id) ?? []);
   return (
     <div className="mx-auto max-w-6xl p-4">
       <Section title={`Deliveries to ${webhook_id}`}>
         {error && <Failure error={error} />}
-        {deliveries?.length === 0 && <p className="text-muted">Nothing was sent yet.</p>}
+        {deliveries?.length === 0 && <p className="text-muted">No deliveries yet.</p>}
         {deliveries && deliveries.length > 0 && (
-          <div className="panel overflow-x-auto" tabIndex={0} role="region" aria-label="Deliveries">
-            <table className="w-full text-left">
-              <thead>
-                <tr className="border-b border-line">
-                  {HEADS.map((head) => (
-                    <th key={head} className="caption px-3.5 py-2">
-                      {head === "" ? <span className="sr-only">What can be done</span> : head}
-                    </th>
-                  ))}
-                </tr>
-              </thead>
-              <tbody>
-                {deliveries.map((delivery) => (
-                  <DeliveryRow key={delivery.delivery_id} delivery={delivery} />
-                ))}
-              </tbody>
-            </table>
-          </div>
+          <Table label="Deliveries" heads={HEADS}>
+            {deliveries.map((delivery) => (
+              <DeliveryRow key={delivery.delivery_id} delivery={delivery} agent_id={agents.get(delivery.session_id)} />
+            ))}
+          </Table>
         )}
-        {hasNextPage && (
-          <div className="flex justify-center p-3">
-            <Button disabled={isFetchingNextPage} onClick={() => void fetchNextPage()}>
-              Show more
-            </Button>
-          </div>
-        )}
+        <ShowMore pages={pages} />
       </Section>
     </div>
   );
 }
 
-function DeliveryRow({ delivery }: { delivery: Delivery }) {
+function DeliveryRow({ delivery, agent_id }: { delivery: Delivery; agent_id: string | undefined }) {
   const { delivery_id, event, session_id, status, attempts, response_status, last_error, next_attempt_at } = delivery;
   const { text, color } = STATUS[status];
   return (
-    <tr data-testid="delivery" data-delivery={delivery_id} className="border-b border-line last:border-0">
-      <td className="px-3.5 py-2">{event}</td>
-      <td className="max-w-40 truncate px-3.5 py-2 font-mono text-[12px]">
+    <Row data-testid="delivery" data-delivery={delivery_id}>
+      <Cell>{event}</Cell>
+      <Cell className="max-w-56 truncate">
         <Link href={sessionHref(session_id)} className="text-accent hover:underline">
-          {session_id}
+          <SessionName agent_id={agent_id} session_id={session_id} />
         </Link>
-      </td>
-      <td className={`px-3.5 py-2 whitespace-nowrap ${color}`}>{text}</td>
-      <td className="px-3.5 py-2 tabular-nums">
+      </Cell>
+      <Cell className={`whitespace-nowrap ${color}`}>{text}</Cell>
+      <Cell className="tabular-nums">
         {attempts}
         {attempts > 0 && next_attempt_at !== null && (
           <span className="text-muted">
             , next <Until at={next_attempt_at} />
           </span>
         )}
-      </td>
-      <td className="px-3.5 py-2">{last_error ?? response_status ?? "–"}</td>
-      <td className="px-3.5 py-2 whitespace-nowrap text-muted">
+      </Cell>
+      <Cell className="min-w-48">{last_error ?? response_status ?? "–"}</Cell>
+      <Cell className="whitespace-nowrap text-muted">
         <Age at={delivery.created_at} />
-      </td>
-      <td className="px-3.5 py-2 text-right">
+      </Cell>
+      <Cell>
         <Button onClick={() => void attempt(() => sendAgain(delivery))}>
           {status === "pending" ? "Send now" : "Send again"}
         </Button>
-      </td>
-    </tr>
+      </Cell>
+    </Row>
   );
 }

@@ -4,7 +4,10 @@ import { removeWebhook, rotateSecret, useWebhooks, type Webhook } from "../../da
 import { Button } from "../../ui/button.tsx";
 import { CopyId } from "../../ui/copy.tsx";
 import { Dialog } from "../../ui/dialog.tsx";
+import { DialogButtons } from "../../ui/dialog-buttons.tsx";
 import { Empty, Failure } from "../../ui/empty.tsx";
+import { plural } from "../../ui/format.ts";
+import { Page } from "../../ui/page.tsx";
 import { attempt } from "../../ui/toast.tsx";
 import { AddWebhook } from "./add-webhook.tsx";
 import { Deliveries } from "./deliveries.tsx";
@@ -14,7 +17,7 @@ type Asked =
   | { kind: "secret"; webhook_id: string; secret: string }
   | { kind: "remove"; webhook_id: string };
 
-/** Where events are sent to, and what became of each. */
+/** Webhooks and their deliveries. */
 export default function WebhooksPage() {
   const { data: webhooks, error } = useWebhooks();
   const [query, change] = useQueryState();
@@ -23,17 +26,19 @@ export default function WebhooksPage() {
   const rotate = (webhook_id: string) =>
     void attempt(async () => ask({ kind: "secret", webhook_id, secret: (await rotateSecret(webhook_id)).secret }));
   return (
-    <div className="min-h-0 flex-1 overflow-y-auto">
-      <header className="flex h-[49px] shrink-0 items-center justify-between border-b border-line bg-surface px-4">
-        <h1 className="text-[16px] font-semibold">Webhooks</h1>
+    <Page
+      title="Webhooks"
+      note={webhooks && plural(webhooks.length, "webhook")}
+      aside={
         <Button look="primary" onClick={() => ask({ kind: "add" })}>
           Add a webhook
         </Button>
-      </header>
+      }
+    >
       {error && <Failure error={error} />}
       {webhooks?.length === 0 && (
-        <Empty title="Nobody is told of anything yet">
-          A webhook tells a program of yours when a session asks something, ended or failed.
+        <Empty title="No webhooks yet">
+          A webhook tells your program when a session asks a question, ends or fails.
         </Empty>
       )}
       <ul>
@@ -60,7 +65,7 @@ export default function WebhooksPage() {
       )}
       {asked?.kind === "secret" && <Secret {...asked} onClose={() => ask(null)} />}
       {asked?.kind === "remove" && <Removal webhook_id={asked.webhook_id} onClose={() => ask(null)} />}
-    </div>
+    </Page>
   );
 }
 
@@ -77,7 +82,7 @@ function WebhookRow({ webhook: { webhook_id, url, events, agent_id }, isShown, o
         type="button"
         aria-pressed={isShown}
         onClick={onShow}
-        className="min-w-0 flex-1 text-left hover:underline"
+        className="min-w-0 flex-1 basis-full text-left hover:underline sm:basis-0"
       >
         <span className="block truncate font-medium">{webhook_id}</span>
         <span className="block truncate font-mono text-[12px] text-muted">{url}</span>
@@ -99,8 +104,8 @@ function WebhookRow({ webhook: { webhook_id, url, events, agent_id }, isShown, o
 function Secret({ webhook_id, secret, onClose }: { webhook_id: string; secret: string; onClose: () => void }) {
   return (
     <Dialog
-      title={`The secret of ${webhook_id}`}
-      description="Deliveries are signed with it. It is shown this once: keep it where your program finds it."
+      title={`Secret of ${webhook_id}`}
+      description="Deliveries are signed with it. Copy it now: it is not shown again."
       onClose={onClose}
     >
       <p data-testid="secret" className="break-all">
@@ -108,7 +113,7 @@ function Secret({ webhook_id, secret, onClose }: { webhook_id: string; secret: s
       </p>
       <div className="mt-4 flex justify-end">
         <Button look="primary" onClick={onClose}>
-          I have it
+          Done
         </Button>
       </div>
     </Dialog>
@@ -119,15 +124,16 @@ function Removal({ webhook_id, onClose }: { webhook_id: string; onClose: () => v
   return (
     <Dialog
       title={`Remove ${webhook_id}?`}
-      description="Its deliveries go with it, those that are still on their way too."
+      description="Its deliveries are removed too, including pending ones."
       onClose={onClose}
     >
-      <div className="flex justify-end gap-2">
-        <Button onClick={onClose}>Keep it</Button>
-        <Button look="danger" onClick={() => void attempt(() => removeWebhook(webhook_id)).then(onClose)}>
-          Remove
-        </Button>
-      </div>
+      <DialogButtons
+        label="Remove"
+        isDangerous
+        onConfirm={() => void attempt(() => removeWebhook(webhook_id)).then(onClose)}
+        closeLabel="Keep it"
+        onClose={onClose}
+      />
     </Dialog>
   );
 }

@@ -1,25 +1,27 @@
-import { useEffect, useId, useState } from "react";
+import { useEffect, useState } from "react";
 import type { ForkChanges } from "../../data/commands.ts";
 import { type Session, useMonikers, useStateAfter } from "../../data/queries.ts";
 import { Failure } from "../../ui/empty.tsx";
 import { JsonField, type JsonText, useJsonText } from "../../ui/json-field.tsx";
+import { Labelled } from "../../ui/labelled.tsx";
+import { ModelField } from "../../ui/model-field.tsx";
 
 export const NO_CHANGES: ForkChanges = {};
 
 type ForkFieldsProps = {
   session: Session;
   iteration: number;
-  /** Null where something cannot be sent as it is. */
+  /** Null while something is invalid. */
   onChange: (changes: ForkChanges | null) => void;
   problemAt: (name: string) => string | undefined;
 };
 
-/** What a fork may have other than its parent. It is read when it is first looked at: a state may be large. */
+/** Values in which a fork may differ from its parent. The state may be large, so it is read when first opened. */
 export function ForkFields(props: ForkFieldsProps) {
   const [isOpen, setOpen] = useState(false);
   return (
     <details onToggle={(event) => event.currentTarget.open && setOpen(true)}>
-      <summary className="font-medium">Start it with other values</summary>
+      <summary className="font-medium">Change its model, state, parameters or options</summary>
       {isOpen && <LoadedFields {...props} />}
     </details>
   );
@@ -35,19 +37,31 @@ function LoadedFields(props: ForkFieldsProps) {
 
 function Fields({ session, state, onChange, problemAt }: ForkFieldsProps & { state: object }) {
   const [moniker, setMoniker] = useState(session.moniker);
+  const { model: parentModel = "", ...otherOptions } = session.options;
+  const [model, setModel] = useState(parentModel);
   const texts = {
     state: useJsonText(state),
     params: useJsonText(session.params),
-    options: useJsonText(session.options),
+    options: useJsonText(otherOptions),
   };
-  const sent = JSON.stringify(changesIn(texts, moniker === session.moniker ? undefined : moniker));
+  const chosen = {
+    ...(model.trim() !== parentModel && { model: model.trim() }),
+    ...(moniker !== session.moniker && { moniker }),
+  };
+  const sent = JSON.stringify(changesIn(texts, chosen, parentModel));
   useEffect(() => onChange(JSON.parse(sent) as ForkChanges | null), [sent, onChange]);
   return (
     <div className="mt-3 flex flex-col gap-3">
+      <ModelField
+        model={model}
+        onChange={setModel}
+        hint="Empty: the server's default."
+        problem={problemAt("options.model")}
+      />
       <JsonField
         label="State"
         json={texts.state}
-        hint="What its first step begins with."
+        hint="The state its first step starts with."
         problem={problemAt("state")}
       />
       <JsonField label="Parameters" json={texts.params} problem={problemAt("params")} />
@@ -57,39 +71,35 @@ function Fields({ session, state, onChange, problemAt }: ForkFieldsProps & { sta
   );
 }
 
-/** Only what differs from the parent is sent. */
-function changesIn(texts: Record<"state" | "params" | "options", JsonText>, moniker: string | undefined) {
+/** Only what differs from the parent. */
+function changesIn(
+  texts: Record<"state" | "params" | "options", JsonText>,
+  { model, moniker }: { model?: string; moniker?: string },
+  parentModel: string,
+) {
   const all = Object.entries(texts);
   if (all.some(([, { isWrong }]) => isWrong)) return null;
   const edited = all.filter(([, { isEdited }]) => isEdited).map(([name, { value }]) => [name, value] as const);
-  return { ...Object.fromEntries(edited), ...(moniker !== undefined && { moniker }) };
+  // The model is an option, and options replace those of the parent as a whole.
+  const named = model ?? parentModel;
+  const hasOptions = model !== undefined || texts.options.isEdited;
+  const options = { ...texts.options.value, ...(named !== "" && { model: named }) };
+  return { ...Object.fromEntries(edited), ...(hasOptions && { options }), ...(moniker !== undefined && { moniker }) };
 }
 
 type MonikerFieldProps = { chosen: string; onChoose: (name: string) => void; problem: string | undefined };
 
 function MonikerField({ chosen, onChoose, problem }: MonikerFieldProps) {
-  const id = useId();
   const names = new Set([chosen, ...(useMonikers().data ?? []).map(({ name }) => name)]);
   return (
-    <div>
-      <label htmlFor={id} className="mb-1 block font-medium">
-        Moniker
-      </label>
-      <select
-        id={id}
-        className="field"
-        value={chosen}
-        aria-describedby={`${id}-hint`}
-        aria-invalid={problem !== undefined}
-        onChange={(event) => onChoose(event.target.value)}
-      >
-        {[...names].map((name) => (
-          <option key={name}>{name}</option>
-        ))}
-      </select>
-      <p id={`${id}-hint`} className="text-[12px] text-bad">
-        {problem}
-      </p>
-    </div>
+    <Labelled label="Moniker" problem={problem}>
+      {(control) => (
+        <select {...control} className="field" value={chosen} onChange={(event) => onChoose(event.target.value)}>
+          {[...names].map((name) => (
+            <option key={name}>{name}</option>
+          ))}
+        </select>
+      )}
+    </Labelled>
   );
 }
