@@ -1,7 +1,7 @@
 import type { Figure } from "./figure.ts";
 
 export type BenchContext = {
-  /** An empty folder on the disk that is measured. */
+  /** An empty folder on the disk under test. */
   folder: string;
   /** Fewer and smaller runs, for a first look. */
   quick: boolean;

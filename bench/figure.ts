@@ -1,4 +1,4 @@
-/** What a figure must keep. A figure without a bar is there to explain another one. */
+/** The limit for a figure. A figure without a bar is there to explain another one. */
 export type Bar = { kind: "at_most" | "below" | "at_least"; value: number };
 
 export type Figure = { figure: string; measured: number; unit: string; bar: Bar | null };
@@ -7,7 +7,7 @@ export const atMost = (value: number): Bar => ({ kind: "at_most", value });
 export const below = (value: number): Bar => ({ kind: "below", value });
 export const atLeast = (value: number): Bar => ({ kind: "at_least", value });
 
-/** A figure that could not be measured (NaN) keeps no bar. */
+/** A figure that could not be measured (NaN) misses its bar. */
 export function keepsBar({ measured, bar }: Figure): boolean {
   if (bar === null) return true;
   switch (bar.kind) {

@@ -3,7 +3,7 @@ import type { Store, SummaryFilter } from "../src/store/store.ts";
 import { atMost, type Figure } from "./figure.ts";
 import { summarize } from "./stats.ts";
 
-/** Agents with many sessions; every other session's agent has no second one. */
+/** Agents with many sessions; all other agents have one session each. */
 export const LARGE_AGENTS = 4;
 export const MONIKERS = 4;
 
@@ -11,7 +11,7 @@ const TIMES = 100;
 const WARM_UPS = 10;
 const MOST_GROWTH = 2;
 
-/** Of session `n`: as many kinds of characters as in ids of ours, so that parts of them are as rare. */
+/** The id of session `n`, with as many different characters as real ids, so that parts of it are as rare. */
 export const sessionId = (n: number): string =>
   createHash("sha256")
     .update(`session ${n}`)
@@ -23,7 +23,7 @@ export const sessionId = (n: number): string =>
 
 export type Listed = { sessions: number; lists: readonly List[] };
 
-/** First pages of lists with as many rows at both sizes, asked for in turn. */
+/** First pages of lists that have the same number of rows at both sizes, read alternately. */
 export async function compareLists(few: Listed, many: Listed, most_ms: number): Promise<Figure[]> {
   const figures: Figure[] = [];
   for (const [at, { what }] of few.lists.entries()) {
@@ -37,7 +37,7 @@ export async function compareLists(few: Listed, many: Listed, most_ms: number): 
   return figures;
 }
 
-/** `rows`: how many the page must have, so that both sizes are asked for the same. */
+/** `rows`: the number of rows the page must have, so that both sizes do the same work. */
 export type List = { what: string; read: () => Promise<readonly unknown[]>; rows: number };
 
 async function inTurn(few: List, many: List): Promise<{ small: number; big: number }> {

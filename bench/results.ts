@@ -6,7 +6,7 @@ import { type Figure, keepsBar } from "./figure.ts";
 
 const RESULTS = fileURLToPath(new URL("results", import.meta.url));
 
-/** `load_before` and `load_after` tell how busy the machine was (the mean of a minute), so that a noisy run is known as one. */
+/** `load_before` and `load_after` are the load averages of a minute, so that a noisy run can be recognized. */
 export type Run = {
   bench: string;
   quick: boolean;
@@ -16,7 +16,7 @@ export type Run = {
   figures: Figure[];
 };
 
-/** Keeps a run for later comparison, and once more in `copy` where that is given. Answers the path. */
+/** Saves a run for later comparison, and also as `copy` if given. Resolves with the path. */
 export async function writeResults(run: Run, copy: string | undefined): Promise<string> {
   const date = new Date().toISOString();
   const machine = { node: process.version, cpu_count: availableParallelism(), cpu_model: cpus()[0]?.model ?? null };

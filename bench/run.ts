@@ -8,7 +8,7 @@ import { type Figure, keepsBar } from "./figure.ts";
 import { writeResults } from "./results.ts";
 import { figureTable } from "./table.ts";
 
-/** Only the one that is run is loaded: some load Node's test runner, whose hooks would make every promise of the others slow. */
+/** Loads only the selected bench: some load Node's test runner, whose hooks would slow down every promise of the others. */
 const BENCHES: Readonly<Record<string, () => Promise<Bench>>> = {
   store: async () => (await import("./store.ts")).storeBench,
   runtime: async () => (await import("./runtime.ts")).runtimeBench,
@@ -18,8 +18,10 @@ const BENCHES: Readonly<Record<string, () => Promise<Bench>>> = {
   remote: async () => (await import("./remote.ts")).remoteBench,
   matrix: async () => (await import("./matrix.ts")).matrixBench,
   cluster: async () => (await import("./cluster.ts")).clusterBench,
+  scaling: async () => (await import("./scaling.ts")).scalingBench,
   package: async () => (await import("./package.ts")).packageBench,
   peers: async () => (await import("./peers.ts")).peersBench,
+  console: async () => (await import("./console.ts")).consoleBench,
 };
 
 const USAGE = `npm run bench -- NAME [--quick] [--only PART[,PART]] [--folder FOLDER] [--json FILE]
@@ -29,7 +31,7 @@ const USAGE = `npm run bench -- NAME [--quick] [--only PART[,PART]] [--folder FO
   --folder   where the data goes while it runs; the system's temporary folder by default
   --json     a copy of the result, which is always kept in bench/results`;
 
-/** The number by which Linux tells a file system in memory. */
+/** The magic number of a Linux file system in memory. */
 const TMPFS = 0x01021994;
 
 class UsageError extends Error {}

@@ -1,6 +1,6 @@
 export type Summary = { p50: number; p99: number; max: number };
 
-/** Nearest rank. Without samples there is nothing to say, so every figure is NaN. */
+/** Nearest rank. All NaN if there are no samples. */
 export function summarize(samples: Float64Array | readonly number[]): Summary {
   const sorted = Float64Array.from(samples).sort();
   const rank = (share: number): number => sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)] ?? Number.NaN;
@@ -20,7 +20,7 @@ export function seededRandom(seed: number): () => number {
 
 const LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789 .";
 
-/** Text that hardly compresses, so that sizes on disk are not flattered. */
+/** Text that hardly compresses, so that sizes on disk are realistic. */
 export function randomText(random: () => number, length: number): string {
   let text = "";
   while (text.length < length) text += LETTERS[Math.floor(random() * LETTERS.length)];

@@ -1,4 +1,5 @@
 import type { Bench } from "./bench.ts";
+import { measureBackup } from "./store/backup.ts";
 import { measureCommits } from "./store/commits.ts";
 import { measureGrowth } from "./store/growth.ts";
 import { measureLists } from "./store/lists.ts";
@@ -18,6 +19,7 @@ export const storeBench: Bench = {
     lists: { measures: "first pages of the lists of 1,000 and 100,000 sessions", run: measureLists },
     growth: { measures: "bytes written and kept for a state that grows by 1 KB a step", run: measureGrowth },
     memory: { measures: "memory after 100,000 commits of 100 sessions", run: measureMemory },
+    backup: { measures: "commits while a store of 1 GB is backed up", run: measureBackup },
     upgrade: { measures: "a folder of 1,000,000 steps opened with one more column", run: measureUpgrade },
     reopen: { measures: "time until 10,000 live sessions are back in a fresh process", run: measureReopen },
   },

@@ -14,10 +14,10 @@ const CONNECT_AT_ONCE = 25;
 const STEP_MS = 20;
 const STATE_BYTES = 2000;
 const LOOK_EVERY_MS = 250;
-/** Nothing came for so long: what is missing is lost. */
+/** Milliseconds without an event after which missing ones count as lost. */
 const STALLED_AFTER_MS = 15_000;
 
-/** Each session is followed by ten readers; one more follows everything and never reads. */
+/** Ten readers follow each session; one more follows everything and never reads. */
 export async function measureEventStreams({ folder, quick }: BenchContext): Promise<Figure[]> {
   const steps = quick ? 100 : 500;
   await using server = await startEverstep(join(folder, "event-streams"), { EVERSTEP_SLOW_READER_S: "5" });
@@ -53,7 +53,7 @@ export async function measureEventStreams({ folder, quick }: BenchContext): Prom
 const sum = (readers: readonly StreamReader[], field: "faults"): number =>
   readers.reduce((total, reader) => total + reader[field], 0);
 
-/** Paused before its first step, so that every reader is there in time. */
+/** Paused before its first step, so that every reader connects in time. */
 async function create({ connection }: EverstepProcess, session_id: string, steps: number): Promise<void> {
   const params = { to: steps - 1, delay_ms: STEP_MS, payload_bytes: STATE_BYTES };
   const options = { hold_before: ["0"] };

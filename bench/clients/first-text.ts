@@ -9,7 +9,7 @@ import { summarize } from "../stats.ts";
 const WARM_UP = 20;
 const KEPT = { headers: { "X-Conversation-Id": "bench" } };
 
-/** The same answer by both ways, in one process: how much later its first text comes by `/v1`. */
+/** The same reply over both APIs, in one process: how much later its first text arrives over `/v1`. */
 export async function measureFirstText({ folder, quick }: BenchContext): Promise<Figure[]> {
   await using server = await startEverstep(join(folder, "first-text"));
   const client = new OpenAI({ baseURL: `http://127.0.0.1:${server.port}/v1`, apiKey: "none", maxRetries: 0 });

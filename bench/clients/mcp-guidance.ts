@@ -7,7 +7,7 @@ import { summarize } from "../stats.ts";
 
 const WARM_UP = 20;
 
-/** One tool call: the request, the step that uses the guidance, and the receipt in the answer. */
+/** One tool call: the request, the step that uses the guidance, and the receipt in the response. */
 export async function measureMcpGuidance({ folder, quick }: BenchContext): Promise<Figure[]> {
   await using server = await startEverstep(join(folder, "mcp"));
   const client = new Client({ name: "a bench", version: "1" }, { versionNegotiation: { mode: "auto" } });

@@ -6,7 +6,7 @@ const STEP = "event: agent_step\nid: ";
 /** Reads a session's server-sent events and counts its steps. */
 export class StreamReader implements Disposable {
   count = 0;
-  /** Steps that came twice, or not in their order. */
+  /** Steps that arrived twice or out of order. */
   faults = 0;
   readonly #request: ClientRequest;
   #rest = "";

@@ -33,7 +33,7 @@ export class Cluster implements AsyncDisposable {
     this.#hear = hear;
   }
 
-  /** `hear` is told of the workers' commits; without it they say nothing. */
+  /** `hear` receives the workers' commits; without it they send nothing. */
   static async open(
     url: string,
     folder: string,
@@ -67,7 +67,7 @@ export class Cluster implements AsyncDisposable {
         if (said.kind === "committed") this.#hear?.(pid, said);
       }
     } catch {
-      // It ended, as the bench wanted.
+      // It has ended, as intended.
     }
   }
 

@@ -11,10 +11,10 @@ const SESSIONS = 50;
 const STEP_MS = 50;
 const WORKERS = 2;
 
-/** One after the other, or all in the same turn of the event loop. */
+/** One after another, or all in the same turn of the event loop. */
 const ARRIVALS = { "one by one": 10, "all at once": 0 } as const;
 
-/** From the answer to a request in one process to the commit in another that took it in. */
+/** From the response to a request in one process to the commit in another that applied it. */
 export async function measureControl({ folder, quick }: BenchContext): Promise<Figure[]> {
   await using database = await BenchDatabase.start(folder);
   const effective = new Map<string, number>();

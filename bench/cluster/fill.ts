@@ -1,6 +1,6 @@
 import postgres from "postgres";
 
-/** Sessions of ten to an agent, with as many steps each, as a cluster that ran for a while leaves them. */
+/** Sessions with `steps` steps each, ten per agent, as in a cluster that has run for a while. */
 export async function fill(url: string, sessions: number, steps: number): Promise<void> {
   const client = postgres(url, { max: 1, onnotice: () => {} });
   try {

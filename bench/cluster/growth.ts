@@ -41,7 +41,7 @@ async function measure(database: BenchDatabase, steps: number): Promise<Costs> {
   const store = await openPostgresStore({ url });
   try {
     await fill(url, sessions, STEPS_PER_SESSION);
-    // Half of the sessions are owned, as in a cluster at work, whose tables are vacuumed now and then.
+    // Half of the sessions are owned, as in a busy cluster, whose tables are vacuumed now and then.
     await store.claimSessions({ worker: WORKER, limit: sessions / 2 });
     await database.query(`vacuum analyze grown_${steps}.agent_state`);
     return await measureCosts(store, sessions);
@@ -60,7 +60,7 @@ async function measureCosts(store: Store, sessions: number): Promise<Costs> {
   });
   let claimed: Action | null = null;
   costs["claim of an action"] = await timed(TIMES, async (time) => {
-    // The first is claimed as it is written; the second is looked for once the first has ended.
+    // The first is claimed when it is written; the second is looked up after the first has ended.
     const session_id = `session-${time % (sessions / 2)}`;
     const request = { action_type: "agent_pause", agent_id: "agent", session_id, payload: {} } as const;
     const [first, second] = [newAction(request), newAction(request)];
@@ -91,7 +91,10 @@ async function measureCosts(store: Store, sessions: number): Promise<Costs> {
   return costs;
 }
 
-async function commitStep(store: Store, owned: NonNullable<Awaited<ReturnType<Store["claimSession"]>>>): Promise<void> {
+export async function commitStep(
+  store: Store,
+  owned: NonNullable<Awaited<ReturnType<Store["claimSession"]>>>,
+): Promise<void> {
   const { session, owner } = owned;
   const iteration = session.iteration + 1;
   const created_at = new Date().toISOString();
@@ -122,14 +125,15 @@ async function commitStep(store: Store, owned: NonNullable<Awaited<ReturnType<St
         attempts: 1,
         calls: [],
         directives: null,
+        crashes: 0,
       },
     ],
   });
   if (outcome.kind !== "committed") throw new Error(`a commit was answered ${outcome.kind}`);
 }
 
-/** The median in milliseconds. What `prepare` answers with a function is not a part of it; the function is. */
-async function timed(times: number, prepare: (time: number) => Promise<unknown>): Promise<number> {
+/** The median in milliseconds of the functions that `prepare` returns; `prepare` itself is not measured. */
+export async function timed(times: number, prepare: (time: number) => Promise<unknown>): Promise<number> {
   const samples: number[] = [];
   for (let time = 0; time < times; time++) {
     let begun = performance.now();

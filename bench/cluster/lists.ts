@@ -16,14 +16,15 @@ export async function measureLists({ folder, quick }: BenchContext): Promise<Fig
   const database = resources.use(await BenchDatabase.start(folder));
   const few = await filled(database, SMALL, resources);
   const many = await filled(database, quick ? QUICK_LARGE : LARGE, resources);
-  // Awaited here: the database goes with this scope.
+  // Awaited here: the database is closed at the end of this scope.
   return await compareLists(few, many, MOST_MS);
 }
 
 async function filled(database: BenchDatabase, sessions: number, resources: AsyncDisposableStack): Promise<Listed> {
   await database.query(`create schema listed_${sessions}`);
   const url = `${database.url}?search_path=listed_${sessions}`;
-  // Not open while it is filled: its own upkeep would take the turn, and lists would be measured before their texts are indexed.
+  // Closed while it is filled: its upkeep would take its turn too early, and lists would be measured before their texts are
+  // indexed.
   await (await openPostgresStore({ url })).close();
   await fillLists(url, sessions);
   const store = await openPostgresStore({ url });

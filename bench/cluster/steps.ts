@@ -41,7 +41,7 @@ export async function measureSteps({ folder, quick }: BenchContext): Promise<Fig
   return figures;
 }
 
-/** From the first request to the last session's last commit. It is asked for now and then: following would cost as much as working. */
+/** From the first request to the last session's last commit. Polled at intervals: following would cost as much as the work. */
 async function runRound({ cluster, done }: Round): Promise<{ speed: number; done: number }> {
   const begun = performance.now();
   const ids = await cluster.createMany(SESSIONS, { to: STEPS - 1 });
@@ -54,7 +54,7 @@ async function runRound({ cluster, done }: Round): Promise<{ speed: number; done
 type Round = { cluster: Cluster; done: number };
 const LOOK_MS = 20;
 
-/** A round that lost or doubled a step would be quick for the wrong reason. */
+/** A round that lost or repeated a step would be fast for the wrong reason. */
 async function checkCounted({ store }: Cluster, session_id: string): Promise<void> {
   const rows = await store.listSteps({ session_id, limit: STEPS + 1, offset: 0 });
   const counted = rows.every(({ iteration, text }, index) => iteration === index && text === String(index));

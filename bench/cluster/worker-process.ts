@@ -9,7 +9,7 @@ export type WorkerSays =
   | { kind: "ready"; pid: number }
   | { kind: "committed"; at: number; sessions: string[]; actions: string[] };
 
-// `everstep worker` without the command line, with an ear at the store where the bench wants to hear of commits.
+// `everstep worker` without the command line; if the bench asks for it, commits are reported.
 const [url, workspace, tells] = process.argv.slice(2) as [string, string, "tells" | "silent"];
 const store = await openStore(url);
 const heard = tells === "tells" ? told(store) : store;
@@ -24,7 +24,7 @@ function tell(message: WorkerSays): void {
   say(message);
 }
 
-/** Says of each commit that was answered which sessions took a step and which actions ended. */
+/** Reports, after each commit, which sessions took a step and which actions were settled. */
 function told(real: Store): Store {
   return hear(real, ({ steps = [], actions = [] }) =>
     tell({

@@ -2,10 +2,10 @@ import { ClientEvent, createClient, RoomEvent, RoomMemberEvent, SyncState } from
 import { logger } from "matrix-js-sdk/lib/logger.js";
 import { say } from "../runtime/child.ts";
 
-/** It follows the homeserver. */
+/** It is following the homeserver. */
 export type BareBotMessage = { ready: true };
 
-/** The least that answers: the SDK's own client, which sends each message back. It keeps nothing. */
+/** The smallest bot that replies: the SDK's own client, which sends each message back and stores nothing. */
 const [baseUrl = "", userId = "", accessToken = "", deviceId = ""] = process.argv.slice(2);
 logger.info = logger.warn = console.debug = () => {};
 const client = createClient({ baseUrl, userId, accessToken, deviceId });

@@ -11,7 +11,7 @@ import { residentMegabytes, roundTripMs } from "./round-trip.ts";
 const WARM_UP = 10;
 const ROOMS = 20;
 
-/** The same person asks the same bot in turn in a plain room and in an encrypted one; then in twenty encrypted ones. */
+/** The same person writes to the same bot, alternating between a plain and an encrypted room; then in twenty encrypted rooms. */
 export async function measureEncryption({ folder, quick }: BenchContext): Promise<Figure[]> {
   await using synapse = await SynapseProcess.start();
   await using server = await startEverstep(join(folder, "encryption"));

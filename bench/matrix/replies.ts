@@ -11,7 +11,10 @@ import { residentMegabytes, roundTripMs } from "./round-trip.ts";
 
 const WARM_UP = 10;
 
-/** The same person asks three bots in turn, on the same homeserver: a bare script, the bot with a mock, the bot with an agent. */
+/**
+ * The same person writes to three bots in turn on the same homeserver: a bare script, the bot with a mock, the bot with an
+ * agent.
+ */
 export async function measureReplies({ folder, quick }: BenchContext): Promise<Figure[]> {
   await using synapse = await SynapseProcess.start();
   await using server = await startEverstep(join(folder, "replies"));

@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import type { Person } from "../../test/matrix/person.ts";
 
-/** From the moment that it is sent to the reply as the person's own client shows it. */
+/** From sending a message to the reply as shown by the person's own client. */
 export async function roundTripMs(person: Person, room_id: string, text: string): Promise<number> {
   const sent = performance.now();
   await person.ask(room_id, text, new RegExp(`You said: ${text}\\b`));

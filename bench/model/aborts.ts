@@ -15,7 +15,7 @@ export async function measureAborts({ folder, quick }: BenchContext): Promise<Fi
   const { session_id } = await sendChecked<{ session_id: string }>(connection, postRequest("/api/agents", create));
   const times = { waiting: [] as number[], writing: [] as number[] };
   for (let index = -WARM_UP; index < (quick ? 40 : 200); index++) {
-    // The step that was cut short runs again, so that each interrupt brings the next call.
+    // The interrupted step runs again, so each interrupt leads to another call.
     const call = await model.next();
     const writes = index % 2 === 0;
     if (writes) call.say('{"text": "Once upon a time');

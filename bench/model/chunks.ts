@@ -36,7 +36,7 @@ export async function measureChunks({ folder, quick }: BenchContext): Promise<Fi
   ];
 }
 
-/** When the next frame of a kind came. */
+/** When the next frame of a type arrived. */
 function framesOf(socket: WebSocket): { next(type: string): Promise<number> } {
   const came: { type: string; at: number }[] = [];
   let wake = (): void => {};

@@ -3,7 +3,7 @@ import { type EverstepProcess, startEverstep } from "../server/everstep-process.
 
 export type EverstepWithModel = AsyncDisposable & { everstep: EverstepProcess; model: ModelServer };
 
-/** `everstep serve` in a process of its own, its model here, so that both ends of the way are timed by one clock. */
+/** `everstep serve` in a separate process, its model in this one, so that one clock times both ends. */
 export async function startWithModel(folder: string): Promise<EverstepWithModel> {
   const model = await ModelServer.open();
   const everstep = await startEverstep(folder, { EVERSTEP_MODEL: "openai/bench", OPENAI_BASE_URL: model.url });

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
-import { buffer } from "node:stream/consumers";
+import { finished } from "node:stream/promises";
 import { safeToolName } from "../../src/monikers/llm/tool-names.ts";
 import { WIRE_FORMATS } from "../../test/llm/wire-formats.ts";
 import type { BenchContext } from "../bench.ts";
@@ -15,7 +15,7 @@ const WARM_UP = 10;
 const USAGE = { input: 100, output: 10 };
 
 /**
- * From the end of a model's reply to the next model call there are the rest of one `think`, a whole `act` with a tool that takes
+ * Between the end of a model's reply and the next model call are the rest of one `think`, a whole `act` with a tool that takes
  * no time, and the beginning of the next `think`: two steps.
  */
 export async function measureLoop({ folder, quick }: BenchContext): Promise<Figure[]> {
@@ -32,13 +32,14 @@ export async function measureLoop({ folder, quick }: BenchContext): Promise<Figu
   return figures;
 }
 
-/** A model that asks for a tool in every turn, until it has done so often enough. */
+/** A model that calls a tool in every turn, until it has done so `turns` times. */
 async function openModel(turns: number) {
   const times: { came: number; replied: number }[] = [];
   const done = Promise.withResolvers<void>();
   const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const came = performance.now();
-    await buffer(request);
+    // The request's content does not matter here, and keeping it would create garbage that delays the next timestamp.
+    await finished(request.resume(), { writable: false });
     const isLast = times.length >= turns;
     const call = { id: `call-${times.length}`, name: safeToolName("time/now"), args: "{}" };
     response.writeHead(200, { "content-type": "text/event-stream" });
@@ -61,7 +62,7 @@ async function openModel(turns: number) {
 
 async function overheads(folder: string, kb: number, turns: number): Promise<number[]> {
   await using model = await openModel(WARM_UP + turns);
-  // One of the names with a window that takes the larger state.
+  // A model name whose context window fits the larger state.
   await using everstep = await startEverstep(folder, { EVERSTEP_MODEL: "openai/gpt-4.1", OPENAI_BASE_URL: model.url });
   const { connection } = everstep;
   const params = { task: "x".repeat(Math.min(kb, 190) * 1024), tools: ["time/now"] };

@@ -3,16 +3,16 @@ import { ModelServer } from "../../test/llm/model-server.ts";
 import { askedToStop, say } from "../runtime/child.ts";
 import { randomText, seededRandom } from "../stats.ts";
 
-/** Where it listens, then for each call how long it took itself, in milliseconds. */
+/** The address it listens on, then for each call how long the model itself took, in milliseconds. */
 export type ModelMessage = { url: string } | { own_ms: number };
 
-/** About what one event of a provider's stream carries. */
+/** Roughly the size of one event in a provider's stream. */
 const PIECE = 64;
 const NOTE = 200;
 
 const [bytes = 0] = process.argv.slice(2).map(Number);
 
-/** A provider whose model returns a whole state of that size each time, of which a little changed. */
+/** A provider whose model returns a complete, slightly changed state of that size each time. */
 await using server = await ModelServer.open();
 const random = seededRandom(1);
 const notes = Array.from({ length: Math.ceil(bytes / NOTE) }, (_, id) => ({ id, note: randomText(random, NOTE - 24) }));

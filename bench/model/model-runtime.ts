@@ -19,11 +19,11 @@ const byModel = defineMoniker({
 });
 
 export type ModelRuntime = AsyncDisposable & {
-  /** Runs so many steps of one session and answers when each was heard to be committed. */
+  /** Runs this many steps of one session and resolves with the time of each commit. */
   run(steps: number): Promise<number[]>;
 };
 
-/** A runtime as `everstep serve` has it, with the model at that address. */
+/** A runtime set up as in `everstep serve`, with the model at that address. */
 export async function openModelRuntime(folder: string, url: string): Promise<ModelRuntime> {
   const models = new Models(readConfig({ EVERSTEP_MODEL: "openai/bench", OPENAI_BASE_URL: url }));
   const store = await openEmbeddedStore({ folder });

@@ -8,12 +8,12 @@ import { startWithModel } from "./everstep-with-model.ts";
 const SESSIONS = 100;
 const OUTAGE_S = 300;
 const QUICK_OUTAGE_S = 10;
-/** Seconds until every session has gone on: no wait is longer than a minute. */
+/** Seconds within which every session must have continued: no delay is longer than a minute. */
 const RECOVERY_S = 120;
 
 type Row = { session_id: string; status: string; iteration: number };
 
-/** A provider that is down for five minutes in the midst of a hundred sessions. */
+/** A provider that is down for five minutes while a hundred sessions run. */
 export async function measureOutage({ folder, quick }: BenchContext): Promise<Figure[]> {
   await using started = await startWithModel(join(folder, "model-outage"));
   const { everstep, model } = started;

@@ -14,7 +14,7 @@ const SIZES: { bytes: number; steps: number; bar: Bar | null }[] = [
   { bytes: 100 * KB, steps: 60, bar: null },
   { bytes: 200 * KB, steps: 40, bar: atMost(2500) },
 ];
-/** The first steps load what is loaded late, and the very first has no state yet. */
+/** The first steps load modules lazily, and the very first has no state yet. */
 const WARM_UP = 5;
 
 type Measured = { overheads: number[]; own: number[]; blocks: LoopBlocks };
@@ -42,7 +42,7 @@ async function measureSize(folder: string, bytes: number, steps: number): Promis
   const committed = await runtime.run(WARM_UP + steps);
   const blocks = stopProbe();
   const own = await ownTimes(model, WARM_UP + WARM_UP + steps);
-  // A step's time is that since the commit before it.
+  // A step's time is the time since the previous commit.
   const overheads = committed.map((at, index) => at - (committed[index - 1] ?? at) - (own[WARM_UP + index] ?? 0));
   await model.stop();
   return { overheads: overheads.slice(WARM_UP), own: own.slice(2 * WARM_UP), blocks };

@@ -1,12 +1,12 @@
 import { ModelServer } from "../../test/llm/model-server.ts";
 import { askedToStop, say } from "../runtime/child.ts";
 
-/** Where it listens, and then the body of each call that it was asked to tell. */
+/** The address it listens on, then the body of each call it was told to report. */
 export type TurnMessage = { url: string } | { body: string };
 
 const TEXT = "I shall look into that file first, and then tell you what I found in it. ".repeat(4);
 
-/** A provider whose model says a few sentences and asks for one tool, in whatever wire format it is asked. */
+/** A provider whose model writes a few sentences and calls one tool, in any wire format. */
 await using server = await ModelServer.open();
 server.otherwise((call) => {
   if (call.headers["x-bench"] === undefined && server.calls.length === 1) say({ body: JSON.stringify(call.body) });

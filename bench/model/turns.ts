@@ -17,7 +17,7 @@ const TOOL = {
   input_schema: { type: "object", properties: { path: { type: "string" } }, required: ["path"] },
 };
 
-/** One turn beside the same request by `fetch`, in turns, so that both meet the same machine. */
+/** Turns alternate with the same request by `fetch`, so that both run under the same conditions. */
 export async function measureTurns({ quick }: BenchContext): Promise<Figure[]> {
   const figures: Figure[] = [];
   for (const format of FORMATS)
@@ -39,7 +39,7 @@ async function measureFormat(format: WireFormatName, bytes: number, turns: numbe
   const request = { method: "POST", body: sent.body, headers: { ...headersOf(format), "x-bench": "1" } };
   const plain = async () => {
     const response = await fetch(urlOf(first.url, format), request);
-    // A refusal would be a faster yardstick than the reply.
+    // A refusal would be faster than the reply, and no fair comparison.
     if (!response.ok) throw new Error(`the yardstick of ${format} was answered ${response.status}`);
     return response.text();
   };
@@ -61,7 +61,7 @@ async function measureFormat(format: WireFormatName, bytes: number, turns: numbe
       bar: atMost(5),
     },
     {
-      // Not the difference of both p99: a slow moment of the yardstick would hide one of ours.
+      // Not the difference of the two p99: a slow moment of the baseline would hide one of ours.
       figure: `${name}: a turn, p99, beside fetch's p50`,
       measured: asked.p99 - fetched.p50,
       unit: "ms",
@@ -78,7 +78,7 @@ async function timed(work: () => Promise<unknown>): Promise<number> {
   return performance.now() - started;
 }
 
-/** So many bytes of turns that a session would have. */
+/** A conversation of this many bytes, in turns as a session would have them. */
 function conversation(bytes: number): ModelMessage[] {
   const messages: ModelMessage[] = [];
   const text = "We spoke about the notes, and what is in them. ".repeat(20);

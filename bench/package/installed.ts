@@ -18,7 +18,7 @@ export async function measureInstalled({ folder, quick }: BenchContext): Promise
   const project = join(folder, "project");
   await install(project, [tarball]);
   const installed = await bytesIn(join(project, "node_modules"));
-  // The first start compiles; later ones find what it compiled.
+  // The first start compiles; later ones use the cache.
   const first = await startOnce(project, join(folder, "first"));
   const later: number[] = [];
   for (let index = 0; index < (quick ? 2 : STARTS); index++)

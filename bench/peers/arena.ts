@@ -3,15 +3,15 @@ import { join } from "node:path";
 import postgres from "postgres";
 import { freePort } from "../../test/free-port.ts";
 import { BenchDatabase } from "../cluster/database.ts";
+import type { AgentWork } from "./agent/agent-peer.ts";
 import type { Contender } from "./contenders.ts";
 import { sizeOfFolder } from "./folder-size.ts";
 import type { Place } from "./peer.ts";
 import { PeerChild } from "./peer-child.ts";
 import { processorTime } from "./processor-time.ts";
-import type { PeerStart } from "./protocol.ts";
 import { RestateServer } from "./restate-server.ts";
 
-/** A fresh place for one contender: nobody meets what another left behind. */
+/** A fresh environment for one contender, so that none is affected by another's data. */
 export class Stand implements AsyncDisposable {
   readonly #contender: Contender;
   readonly #place: Place;
@@ -32,21 +32,28 @@ export class Stand implements AsyncDisposable {
     return this.#place.folder;
   }
 
-  /** A process of the contender on what earlier ones left in this place. */
+  /** Starts a process of the contender on the data that earlier ones left here. */
   open(trace: string | null = null): Promise<PeerChild> {
     const { program, variant } = this.#contender;
-    const start: PeerStart = { program, variant, place: this.#place, trace, life: ++this.#lives };
-    return PeerChild.open(start);
+    if (program === null) throw new Error("it has no steps");
+    return PeerChild.open({ program, variant, place: this.#place, trace, life: ++this.#lives });
   }
 
-  /** Milliseconds of processor time so far, of the process and of the servers that work for it. */
+  /** The same with agents instead of steps. */
+  openAgents(work: AgentWork): Promise<PeerChild> {
+    const { agents: program, variant } = this.#contender;
+    if (program === null) throw new Error("it has no agents");
+    return PeerChild.open({ program, variant, place: this.#place, trace: null, life: ++this.#lives, work });
+  }
+
+  /** Milliseconds of CPU time so far, of the process and of the servers that work for it. */
   async processorTime({ pid }: PeerChild): Promise<number> {
     const server = { files: null, postgres: this.#arena.database_pid, restate: this.#restate?.pid ?? null };
     const working = server[this.#contender.keeps];
     return (await processorTime(pid)) + (working === null ? 0 : await processorTime(working));
   }
 
-  /** Bytes that are kept now. */
+  /** Bytes stored now. */
   async bytes(): Promise<number> {
     switch (this.#contender.keeps) {
       case "files":

@@ -13,11 +13,11 @@ const NAMES = 210;
 const VALUES = 110;
 const ROW = 26;
 const TOP = 40;
-/** Colours that are told apart on white and on black; texts take a grey that is read on both. */
+/** Colors that can be distinguished on white and on black; texts use a gray that is readable on both. */
 const COLOURS = { everstep: "#2f9e6e", peer: "#5b8def", floor: "#9a9a9a" } as const;
 const TEXT = "#808080";
 
-/** Bars lie, one for each contender, the median with its range over it. */
+/** Horizontal bars, one for each contender: the median, with its range drawn over it. */
 export function barChart({ title, scale, unit, bars }: BarChart): string {
   const length = WIDTH - NAMES - VALUES;
   const most = Math.max(...bars.map((bar) => bar.most));

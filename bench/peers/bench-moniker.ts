@@ -2,7 +2,7 @@ import { z } from "zod";
 import { defineMoniker } from "../../src/monikers/moniker.ts";
 import type { StepFunction } from "./peer.ts";
 
-/** A moniker whose steps are the bench's. */
+/** A moniker whose steps call the bench. */
 export const benchMoniker = (step: StepFunction) =>
   defineMoniker({
     name: "bench",

@@ -5,13 +5,13 @@ import type { Measured } from "./rounds.ts";
 
 export type Spread = { median: number; least: number; most: number };
 
-/** Without values there is nothing to say, so all are NaN. */
+/** All NaN if there are no values. */
 export function spread(values: readonly number[]): Spread {
   if (values.length === 0) return { median: Number.NaN, least: Number.NaN, most: Number.NaN };
   return { median: summarize(values).p50, least: Math.min(...values), most: Math.max(...values) };
 }
 
-/** The best median among those of a role, `choose` being Math.max or Math.min. NaN where none of them ran. */
+/** The best median among the contenders of a role; `choose` is Math.max or Math.min. NaN if none of them ran. */
 export function best<Round>(
   measured: readonly Measured<Round>[],
   role: Contender["role"],
@@ -22,7 +22,7 @@ export function best<Round>(
   return ran.length === 0 ? Number.NaN : choose(...ran.map(({ rounds }) => spread(rounds.map(value)).median));
 }
 
-/** The figures of those that ran, and a line for each that could not: a missing Everstep is a missed bar. */
+/** The figures of the contenders that ran, and a line for each that could not: a missing Everstep is a missed bar. */
 export function allFigures<Round>(
   measured: readonly Measured<Round>[],
   figuresOf: (one: Measured<Round>) => Figure[],

@@ -4,22 +4,22 @@ import { seededRandom } from "../stats.ts";
 import type { Peer } from "./peer.ts";
 import type { StepRecord } from "./step-record.ts";
 
-/** Milliseconds, one for each session, and counts of steps. */
+/** Milliseconds, one for each session, and numbers of steps. */
 export type ControlRound = {
   accepted: number[];
-  /** From the request until the peer says that it is paused. */
+  /** From the request until the peer reports that it is paused. */
   effective: number[];
   resumed: number[];
-  /** Steps that started after the peer said that their session is paused. */
+  /** Steps that started after the peer reported their session as paused. */
   started_late: number;
-  /** Steps that were done to their end twice. */
+  /** Steps that were completed twice. */
   redone: number;
 };
 
 const STEP_MS = 50;
 const random = seededRandom(7);
 
-/** Pauses every session at some moment of its step, looks what still happens, and resumes them. */
+/** Pauses every session at some moment of its step, counts what still happens, and resumes them. */
 export async function controlRound(
   control: NonNullable<Peer["control"]>,
   record: StepRecord,
@@ -27,7 +27,7 @@ export async function controlRound(
   session_ids: readonly string[],
 ): Promise<ControlRound> {
   const pauses = await Promise.all(session_ids.map((id) => pauseOne(control, id)));
-  // A step that should not start would do so within the time that a few take.
+  // A step that should not start would do so within the time of a few steps.
   await wait(STEP_MS * 4);
   const late = pauses.flatMap(({ session_id, paused_at }) => record.startsAfter(session_id, paused_at));
   const resumed = await Promise.all(

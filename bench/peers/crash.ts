@@ -18,7 +18,7 @@ const LOOKED_AT_FOR_MS = 500;
 
 type Round = Crossing & { resume_ms: number };
 
-/** (c) A process is killed in the midst of its steps, and another one takes its place. Servers beside it live on. */
+/** (c) A process is killed while its steps run, and another one replaces it. Servers outside it keep running. */
 export async function measureCrash({ folder, quick }: BenchContext): Promise<Figure[]> {
   const measured = await inRounds(folder, contenders("without floors"), quick ? 1 : 3, runRound);
   if (!quick) await drawCrash(measured.map(({ contender, rounds }) => ({ contender, values: rounds.map(resumeOf) })));

@@ -1,18 +1,18 @@
 import { readFile, rm } from "node:fs/promises";
 
-/** What became of the steps of a process that was killed in the one after it. */
+/** What happened to the steps of a killed process in the one that replaced it. */
 export type Crossing = {
-  /** Steps that were never done, or whose session did not go on. */
+  /** Steps that were never run, or whose session did not continue. */
   lost: number;
-  /** Steps done again although they were complete: the step after them had started. */
+  /** Steps run again although they were complete: the next step had started. */
   redone: number;
-  /** Steps done again of which nobody but the peer can know whether they were complete. */
+  /** Steps run again that may or may not have been complete; only the peer can know. */
   repeated: number;
 };
 
 type Life = { first_started: number; last_started: number; done: Set<number> };
 
-/** Reads the lines `life started|ended session index` that both processes left, and takes the file away. */
+/** Reads the lines `life started|ended session index` that both processes left, and deletes the file. */
 export async function readCrossing(trace: string, session_ids: readonly string[]): Promise<Crossing> {
   const lives = new Map<string, Life>();
   for (const line of (await readFile(trace, "utf8")).split("\n").filter(Boolean)) {
@@ -34,7 +34,7 @@ export async function readCrossing(trace: string, session_ids: readonly string[]
       crossing.lost += before.last_started;
       continue;
     }
-    // A step whose next one had started was complete; going on beyond the step that was under way would skip it.
+    // A step was complete if the next one had started; continuing beyond the step in progress would skip it.
     crossing.lost += Math.max(
       0,
       after.first_started - before.last_started - (before.done.has(before.last_started) ? 1 : 0),

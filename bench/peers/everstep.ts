@@ -6,10 +6,10 @@ import { hear } from "../runtime/hear.ts";
 import { News } from "../runtime/news.ts";
 import type { OpenPeer, Task } from "./peer.ts";
 
-// As bin/everstep.js does.
+// As in bin/everstep.js.
 enableCompileCache(fileURLToPath(new URL("../../node_modules/.cache/everstep", import.meta.url)));
 
-/** Set up as `everstep serve` does it, without the surfaces. The variant is `embedded` or `postgres`. */
+/** Set up as in `everstep serve`, without the surfaces. The variant is `embedded` or `postgres`. */
 export const open: OpenPeer = async (place, step, variant) => {
   const url = variant === "postgres" ? place.database_url : `lancedb:${join(place.folder, "store")}`;
   const news = new News();
@@ -46,7 +46,7 @@ export const open: OpenPeer = async (place, step, variant) => {
       await Promise.all(session_ids.map((id) => create(id, task)));
       await news.until("every session is done", () => session_ids.every((id) => done.has(id)), 600_000);
     },
-    // Nothing is to be said: a runtime takes up the sessions that it finds.
+    // Nothing to do: a runtime continues the sessions it finds.
     recover: async () => {},
     control: {
       async pause(session_id, accepted) {

@@ -3,7 +3,7 @@ import type { StepFunction, Task } from "./peer.ts";
 export type StepRow = { session_id: string; index: number; piece: string };
 export type WriteStep = (row: StepRow) => Promise<void>;
 
-/** Every session is a plain loop: do a step, write it. */
+/** Every session is a plain loop: run a step, write it. */
 export async function runLoops(
   session_ids: readonly string[],
   task: Task,
@@ -17,7 +17,7 @@ export async function runLoops(
   await Promise.all(session_ids.map(loop));
 }
 
-/** What arrives while a write is under way, or in the same turn of the event loop, is written as one. */
+/** Rows that arrive during a write, or in the same turn of the event loop, are written together. */
 export function groupWrites(writeAll: (rows: readonly StepRow[]) => Promise<void>): WriteStep {
   let waiting: { row: StepRow; written: () => void; failed: (error: unknown) => void }[] = [];
   let busy = false;
@@ -31,7 +31,7 @@ export function groupWrites(writeAll: (rows: readonly StepRow[]) => Promise<void
       } catch (error) {
         for (const { failed } of group) failed(error);
       }
-      // Those who were answered add their next step before the next write begins.
+      // Sessions whose write is done add their next step before the next write begins.
       await new Promise(setImmediate);
     }
     busy = false;

@@ -11,7 +11,7 @@ const LENGTHS = [50, 200, 500];
 const PIECE_BYTES = 1_024;
 const ROUNDS = 3;
 
-/** (d) Every step adds 1 KB to its session's state: bytes kept for each byte of it. */
+/** (d) Every step adds 1 KB to its session's state: bytes stored per byte of state. */
 export async function measureGrowth({ folder, quick }: BenchContext): Promise<Figure[]> {
   const figures: Figure[] = [];
   for (const steps of LENGTHS) {
@@ -32,7 +32,7 @@ export async function measureGrowth({ folder, quick }: BenchContext): Promise<Fi
 }
 
 async function runRound(stand: Stand, steps: number): Promise<number> {
-  // What an empty peer takes for its tables and its files is not growth, nor what it takes only while it runs.
+  // Excludes what an empty peer needs for its tables and files, and what it needs only while it runs.
   await runAlone(stand, "first", { steps: 1, step_ms: 0, piece_bytes: 0 });
   const before = await stand.bytes();
   await runAlone(stand, "grows", { steps, step_ms: 0, piece_bytes: PIECE_BYTES });

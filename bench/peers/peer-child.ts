@@ -1,12 +1,13 @@
-import { type ChildProcess, fork } from "node:child_process";
+import { type ChildProcess, type ForkOptions, fork } from "node:child_process";
 import { on, once } from "node:events";
 import { fileURLToPath } from "node:url";
 import type { Order, PeerStart, Reply } from "./protocol.ts";
 
-const PROGRAM = fileURLToPath(new URL("peer-process.ts", import.meta.url));
+const STEPS = fileURLToPath(new URL("peer-process.ts", import.meta.url));
+const AGENTS = fileURLToPath(new URL("agent/agent-process.ts", import.meta.url));
 const STALLED_AFTER_MS = 120_000;
 
-/** A peer's process, seen from the bench. It ends with its scope. */
+/** A peer's process as the bench sees it, with the server that it may have started. They end with its scope. */
 export class PeerChild implements AsyncDisposable {
   readonly #process: ChildProcess;
   readonly #replies: AsyncIterator<[Reply]>;
@@ -14,8 +15,9 @@ export class PeerChild implements AsyncDisposable {
   #said = "";
 
   private constructor(start: PeerStart) {
-    // Each prints what it likes, which is only of interest when it fails.
-    this.#process = fork(PROGRAM, [JSON.stringify(start)], { stdio: ["ignore", "pipe", "pipe", "ipc"] });
+    // Their output is shown only if they fail.
+    const options = { stdio: ["ignore", "pipe", "pipe", "ipc"], detached: true } satisfies ForkOptions;
+    this.#process = fork(start.work ? AGENTS : STEPS, [JSON.stringify(start)], options);
     for (const stream of [this.#process.stdout, this.#process.stderr])
       stream?.on("data", (text) => (this.#said = (this.#said + String(text)).slice(-2_000)));
     this.#exit = once(this.#process, "exit");
@@ -43,15 +45,24 @@ export class PeerChild implements AsyncDisposable {
     return this.#reply(kind);
   }
 
-  /** Lets it write what it has to, then ends it: some libraries fail in a process that ends by itself. */
+  /** Lets it finish its writes, then kills it: some libraries fail in a process that exits normally. */
   async close(): Promise<void> {
     await this.order({ kind: "close" }, "closed");
     await this.kill();
   }
 
   async kill(): Promise<void> {
-    this.#process.kill("SIGKILL");
+    this.#killAll();
     await this.#exit;
+  }
+
+  /** Kills the whole process group: a server that it started must not outlive it. */
+  #killAll(): void {
+    try {
+      process.kill(-this.pid, "SIGKILL");
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
+    }
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -59,7 +70,7 @@ export class PeerChild implements AsyncDisposable {
   }
 
   async #reply<Kind extends Reply["kind"]>(kind: Kind): Promise<Extract<Reply, { kind: Kind }>> {
-    const stalled = setTimeout(() => this.#process.kill("SIGKILL"), STALLED_AFTER_MS);
+    const stalled = setTimeout(() => this.#killAll(), STALLED_AFTER_MS);
     const { value, done } = (await this.#replies.next()) as IteratorResult<[Reply], undefined>;
     clearTimeout(stalled);
     if (done) throw new Error(`it ended without a reply: ${reasonOf(this.#said)}`);
@@ -70,7 +81,7 @@ export class PeerChild implements AsyncDisposable {
   }
 }
 
-/** The line that names the error and what follows it, without where in the code that was. */
+/** The line with the error and what follows it, without the stack. */
 function reasonOf(said: string): string {
   const from = said.search(/^\w*Error\b/m);
   const lines = (from < 0 ? said : said.slice(from)).split("\n").filter((line) => !/^\s+at /.test(line));

@@ -4,14 +4,14 @@ import { News } from "../runtime/news.ts";
 import { randomText, seededRandom } from "../stats.ts";
 import { controlRound } from "./control-round.ts";
 import type { OpenPeer, StepFunction } from "./peer.ts";
-import type { Order, PeerStart, Reply } from "./protocol.ts";
+import type { PeerStart, Reply, StepOrder } from "./protocol.ts";
 import { StepRecord } from "./step-record.ts";
 
-// One peer in a process of its own, which does what the bench orders, one order after the other.
+// Runs one peer in a separate process, which executes the bench's orders one after another.
 const { program, variant, place, trace, life } = JSON.parse(process.argv[2] as string) as PeerStart;
 const news = new News();
 const record = new StepRecord(news);
-// Written with one call a line, so that a killed process leaves whole lines.
+// One write per line, so that a killed process leaves only whole lines.
 const traced = trace === null ? null : openSync(trace, "a");
 const random = seededRandom(5);
 const PIECES = Array.from({ length: 512 }, () => randomText(random, 1_024));
@@ -28,7 +28,7 @@ const step: StepFunction = async (session_id, index, { step_ms, piece_bytes }) =
 const { open } = (await import(program)) as { open: OpenPeer };
 const peer = await open(place, step, variant);
 
-async function follow(order: Order): Promise<Reply> {
+async function follow(order: StepOrder): Promise<Reply> {
   switch (order.kind) {
     case "run": {
       record.clear();
@@ -39,7 +39,7 @@ async function follow(order: Order): Promise<Reply> {
     case "start":
     case "recover": {
       const begun = peer[order.kind === "start" ? "run" : "recover"]?.(order.session_ids, order.task);
-      // What is paused or killed on purpose need not end well.
+      // A run that is paused or killed on purpose may fail.
       begun?.catch(() => {});
       await news.until("every session has started a step", () => order.session_ids.every((id) => record.has(id)));
       return { kind: "running", at: performance.timeOrigin + performance.now() };
@@ -55,7 +55,7 @@ async function follow(order: Order): Promise<Reply> {
 }
 
 const reply = (message: Reply): void => void process.send?.(message);
-process.on("message", (order: Order) => {
+process.on("message", (order: StepOrder) => {
   const failed = (error: unknown): void => reply({ kind: "failed", message: (error as Error).message });
   follow(order).then(reply, failed).catch(failed);
 });

@@ -30,6 +30,10 @@ export async function drawGrowth(measured: readonly Values[]): Promise<void> {
   await draw("peers-growth.svg", "Bytes kept per byte of state after 500 steps of 1 KB", "log", "", measured);
 }
 
+export async function drawAgent(measured: readonly Values[]): Promise<void> {
+  await draw("peers-agent.svg", "Per call of an agent, beside model and tool, p50", "log", "ms", measured);
+}
+
 async function draw(
   file: string,
   title: string,

@@ -2,7 +2,7 @@ import postgres from "postgres";
 import { groupWrites, runLoops, type StepRow } from "./floor.ts";
 import type { OpenPeer } from "./peer.ts";
 
-/** The least that durable steps in PostgreSQL cost: an insert by a prepared statement. The variant is `single` or `grouped`. */
+/** The lower bound for durable steps in PostgreSQL: an insert by a prepared statement. The variant is `single` or `grouped`. */
 export const open: OpenPeer = async ({ database_url }, step, variant) => {
   const sql = postgres(database_url, { max: 10, onnotice: () => {} });
   await sql`create table if not exists steps (session_id text, step integer, piece text, primary key (session_id, step))`;

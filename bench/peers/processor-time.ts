@@ -1,11 +1,14 @@
 import { readdir, readFile } from "node:fs/promises";
 
-/** Linux counts in hundredths of a second, whatever the kernel's own clock does. */
+/** Linux counts in hundredths of a second, whatever the kernel's own clock rate. */
 const TICK_MS = 10;
 
 type Times = { parent: number; ticks: number };
 
-/** Milliseconds that a process and its descendants used, those that ended and were waited for included. NaN where there is no /proc. */
+/**
+ * CPU time in milliseconds of a process and its descendants, including those that have ended and were waited for. NaN if there
+ * is no /proc.
+ */
 export async function processorTime(pid: number): Promise<number> {
   const all = new Map<number, Times>();
   for (const name of await readdir("/proc").catch(() => [])) {
@@ -25,7 +28,7 @@ function descends(id: number, pid: number, all: ReadonlyMap<number, Times>): boo
   return false;
 }
 
-/** The name stands in parentheses and may contain anything, so the fields are counted from its end. */
+/** The name is in parentheses and may contain anything, so the fields are counted from its end. */
 function timesOf(text: string): Times {
   const fields = text.slice(text.lastIndexOf(")") + 2).split(" ");
   const ticks = fields.slice(11, 15).reduce((sum, field) => sum + Number(field), 0);

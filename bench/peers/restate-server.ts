@@ -10,7 +10,7 @@ import { sizeOfFolder } from "./folder-size.ts";
 const STARTS_WITHIN_MS = 30_000;
 const STOPS_WITHIN_MS = 5_000;
 
-/** The server as its package brings it, with its defaults; only ports and folder are ours (docs.restate.dev/server/networking). */
+/** The packaged server with its defaults; only ports and folder are set (docs.restate.dev/server/networking). */
 export class RestateServer implements AsyncDisposable {
   readonly #process: ChildProcess;
   readonly #folder: string;

@@ -2,10 +2,10 @@ import { rm } from "node:fs/promises";
 import { Arena, type Stand } from "./arena.ts";
 import type { Contender } from "./contenders.ts";
 
-/** What the rounds brought, contender by contender; one that could not run has none. */
+/** The results of the rounds by contender; one that could not run has none. */
 export type Measured<Round> = { contender: Contender; rounds: Round[] };
 
-/** Measures all contenders in turn, round after round, so that a slow minute of the machine hits all alike. */
+/** Measures all contenders in turn, round after round, so that a slow minute of the machine affects all alike. */
 export async function inRounds<Round>(
   folder: string,
   contenders: readonly Contender[],

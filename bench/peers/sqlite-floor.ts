@@ -4,7 +4,9 @@ import { DatabaseSync } from "node:sqlite";
 import { groupWrites, runLoops, type StepRow } from "./floor.ts";
 import type { OpenPeer } from "./peer.ts";
 
-/** The least that durable steps in SQLite cost: an insert that is on disk when it returns. The variant is `single` or `grouped`. */
+/**
+ * The lower bound for durable steps in SQLite: an insert that is on disk when it returns. The variant is `single` or `grouped`.
+ */
 export const open: OpenPeer = async ({ folder }, step, variant) => {
   mkdirSync(folder, { recursive: true });
   const database = new DatabaseSync(join(folder, "floor.sqlite"));

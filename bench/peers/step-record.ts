@@ -2,7 +2,7 @@ import type { News } from "../runtime/news.ts";
 
 type Start = { index: number; at: number };
 
-/** Which steps this process did, and when. */
+/** Which steps this process ran, and when. */
 export class StepRecord {
   readonly #news: News;
   readonly #starts = new Map<string, Start[]>();
@@ -38,12 +38,12 @@ export class StepRecord {
     return this.#ends.size;
   }
 
-  /** Steps that were done to their end more than once. */
+  /** Steps that were completed more than once. */
   redone(): number {
     return [...this.#ends.values()].filter((times) => times > 1).length;
   }
 
-  /** Milliseconds from a session's step to its next, all sessions together. */
+  /** Milliseconds from each step to the next of the same session, over all sessions. */
   gaps(): number[] {
     return [...this.#starts.values()].flatMap((starts) =>
       starts.slice(1).map(({ at }, index) => at - (starts[index] as Start).at),

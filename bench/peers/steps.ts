@@ -1,5 +1,5 @@
 import type { BenchContext } from "../bench.ts";
-import { atLeast, type Figure } from "../figure.ts";
+import { atLeast, atMost, type Figure } from "../figure.ts";
 import { summarize } from "../stats.ts";
 import type { Stand } from "./arena.ts";
 import { allFigures, best, spread } from "./compare.ts";
@@ -11,21 +11,44 @@ import { inRounds, type Measured } from "./rounds.ts";
 const SESSIONS = 100;
 const STEPS = 20;
 const LONE_STEPS = 200;
-/** The same work before it is measured, as long for everyone: these are programs that run for days. */
+/** The same work runs before it is measured, equally long for each contender: such programs run for days. */
 const WARM_UP_MS = 2_000;
-/** How often the work is measured in each round. */
+/** How many times the work is measured in each round. */
 const RUNS = 3;
-/** How many times the best peer's speed Everstep must reach. */
-const TIMES = 5;
+const ROUNDS = 5;
+/**
+ * How many times faster than the best peer Everstep must be, and how many times as long as a bare synced insert a lone step may
+ * take.
+ */
+const TIMES = 10;
+const LONE_TIMES = 3;
 
 type Round = { speed: number; lone: number[]; cpu_ms: number; bytes: number };
 
-/** (a) Trivial steps: how many a second, how long one takes alone, what it costs. */
+/** (a) Trivial steps: how many a second, how long a lone one takes, and what it costs. */
 export async function measureSteps({ folder, quick }: BenchContext): Promise<Figure[]> {
-  const measured = await inRounds(folder, contenders("with floors"), quick ? 1 : 3, runRound);
+  const measured = await inRounds(folder, contenders("with floors"), quick ? 1 : ROUNDS, runRound);
   if (!quick) await drawSteps(measured.map(({ contender, rounds }) => ({ contender, values: rounds.map(speedOf) })));
   const peer = best(measured, "peer", speedOf, Math.max);
-  return allFigures(measured, (one) => figuresOf(one, peer));
+  return allFigures(measured, (one) => [...figuresOf(one, peer), ...loneFigures(one, measured)]);
+}
+
+/** A lone step compared with an insert into the same kind of store, one at a time and on disk when it returns. */
+function loneFigures({ contender, rounds }: Measured<Round>, all: readonly Measured<Round>[]): Figure[] {
+  if (contender.role !== "everstep") return [];
+  const floor = all.find(
+    ({ contender: { role, variant, keeps } }) => role === "floor" && variant === "single" && keeps === contender.keeps,
+  );
+  const p50 = (from: readonly Round[]): number => summarize(from.flatMap(({ lone }) => lone)).p50;
+  const measured = p50(rounds) / p50(floor?.rounds ?? []);
+  return [
+    {
+      figure: `${contender.name}: a step alone, times a bare synced insert`,
+      measured,
+      unit: "x",
+      bar: atMost(LONE_TIMES),
+    },
+  ];
 }
 
 const speedOf = ({ speed }: Round): number => speed;

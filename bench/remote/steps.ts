@@ -18,7 +18,7 @@ const STEPS = 200;
 /** The first steps open connections and start processes. */
 const WARM_UP = 10;
 
-/** What the worker in Python does, in Everstep's own process. */
+/** The same work as the worker in Python, in Everstep's own process. */
 const inProcess = defineMoniker({
   name: "local",
   kind: "finite",
@@ -32,7 +32,7 @@ const inProcess = defineMoniker({
   },
 });
 
-/** Rounds of the three in turn, so that what else the machine does meets each of them. */
+/** The three take turns in each round, so that other load on the machine affects all of them. */
 export async function measureRemoteSteps({ folder, quick }: BenchContext): Promise<Figure[]> {
   await using worker = await PythonWorker.start(PROGRAM, { EVERSTEP_REMOTE_SECRET: SECRET });
   const http = new HttpRemote(worker.url, SECRET);
@@ -62,7 +62,7 @@ export async function measureRemoteSteps({ folder, quick }: BenchContext): Promi
   ];
 }
 
-/** Milliseconds that each step took by itself, and that a step took from commit to commit on average. */
+/** Milliseconds of each step by itself, and of a step from commit to commit on average. */
 type Round = { latencies: number[]; whole: number };
 type RoundSummary = Summary & { whole: number };
 
@@ -85,7 +85,7 @@ function addedFigures(over: string, remote: RoundSummary, local: RoundSummary, b
   ];
 }
 
-/** The moniker that counts, under another name. */
+/** The counting moniker under another name. */
 async function countOf(remote: Remote, name: string): Promise<Moniker> {
   const { monikers } = await remote.describe(AbortSignal.timeout(30_000));
   const count = monikers.find((described) => described.name === "py-count");

@@ -2,7 +2,7 @@ import { type ChildProcess, fork } from "node:child_process";
 import { on, once } from "node:events";
 import { fileURLToPath } from "node:url";
 
-/** A file of this folder in a process of its own, which ends with its scope. */
+/** Runs a file of this folder in a separate process, which ends with its scope. */
 export class Child<Message> implements AsyncDisposable {
   readonly #file: string;
   readonly #process: ChildProcess;
@@ -16,14 +16,14 @@ export class Child<Message> implements AsyncDisposable {
     this.#messages = on(this.#process, "message", { close: ["disconnect"] }) as AsyncIterator<[Message]>;
   }
 
-  /** The next thing that it says. */
+  /** The next message from it. */
   async next(): Promise<Message> {
     const { value, done } = (await this.#messages.next()) as IteratorResult<[Message], undefined>;
     if (done) throw new Error(`${this.#file} ended early, with ${await this.#ending()}`);
     return value[0];
   }
 
-  /** Asks it to end by itself, which it must do without an error. */
+  /** Asks it to exit, which it must do without an error. */
   async stop(): Promise<void> {
     if (this.#process.connected) this.#process.send("stop");
     const ending = await this.#ending();
@@ -45,13 +45,13 @@ export class Child<Message> implements AsyncDisposable {
   }
 }
 
-/** The other side of it: says something to the bench. */
+/** The child's side: sends a message to the bench. */
 export function say(message: object): void {
   if (!process.send) throw new Error("this file is started by the bench, not by hand");
   process.send(message);
 }
 
-/** Resolves when the bench asks for the end. A process whose bench is gone ends at once. */
+/** Resolves when the bench asks the process to stop. Exits at once if the bench is gone. */
 export async function askedToStop(): Promise<void> {
   process.once("disconnect", () => process.exit(1));
   await once(process, "message");

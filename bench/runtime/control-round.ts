@@ -7,12 +7,15 @@ export const STEP_MS = 50;
 
 /** Milliseconds; `started_late` counts the steps that started after the pause was accepted. */
 type Pause = { answered: number; effective: number; started_late: number };
-/** `resumes`: milliseconds to the next step's start; `lost`: steps that were under way and never committed. */
+/** `resumes`: milliseconds to the next step's start; `lost`: steps that had started and were never committed. */
 export type Round = { pauses: Pause[]; resumes: number[]; lost: number };
 
 const random = seededRandom(7);
 
-/** Pauses every session, looks what still happens, and resumes them. Requests come at random moments `within_ms`; 0 is all in one turn. */
+/**
+ * Pauses every session, counts what still happens, and resumes them. Requests are sent at random moments within `within_ms`; 0
+ * sends all in one turn.
+ */
 export async function runRound(
   runtime: OpenRuntime,
   watch: ControlWatch,
@@ -22,15 +25,15 @@ export async function runRound(
 ): Promise<Round> {
   const begun = performance.now();
   await watch.news.until("every session runs", () => ids.every((id) => watch.startsAfter(id, begun) > 0));
-  // The sessions' steps tend to go together, so the moment within a step is drawn anew for each round.
+  // The sessions' steps tend to align, so each round pauses at another moment of a step.
   await wait(random() * STEP_MS);
   const delay = () => random() * within_ms;
   const paused = await Promise.all(ids.map((id) => send(runtime, "agent_pause", id, delay())));
   await watch.news.until("every pause is effective", () => paused.every((sent) => watch.effectiveAt(sent.action_id)));
   const isQuiet = () => ids.every((id) => watch.underWay(id) === 0);
-  // What is still under way after this time is counted as lost.
+  // Steps still in progress after this time count as lost.
   await watch.news.until("steps under way are committed", isQuiet, 5_000).catch(() => {});
-  // A step that should not start would do so within the time that a step takes.
+  // A step that should not start would do so within the time of one step.
   await wait(STEP_MS * 2);
   whilePaused();
   const pauses = paused.map(({ session_id, action_id, submitted, accepted }) => ({

@@ -6,7 +6,7 @@ import type { Watch } from "./open-runtime.ts";
 
 type Track = { starts: number[]; committed: number };
 
-/** When each step of each session started, by the clock that requests are timed with, and when actions were settled. */
+/** When each step of each session started, by the clock that times the requests, and when actions were settled. */
 export class ControlWatch implements Watch {
   readonly news = new News();
   readonly moniker: Moniker;
@@ -38,7 +38,7 @@ export class ControlWatch implements Watch {
     return this.#effective.get(action_id);
   }
 
-  /** Steps that started and are not committed. */
+  /** Steps that have started and are not committed. */
   underWay(session_id: string): number {
     const { starts, committed } = this.#track(session_id);
     return starts.length - committed;

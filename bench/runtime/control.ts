@@ -8,10 +8,10 @@ import { ControlWatch } from "./control-watch.ts";
 import { openRuntime } from "./open-runtime.ts";
 
 const SESSIONS = 50;
-/** More than a machine of this size serves with ease: the times are bad, and still no step may start late. */
+/** More than this machine can handle comfortably: the times are bad, but still no step may start late. */
 const CROWD = 400;
 
-/** One after the other at any moment of a step, or all in the same turn of the event loop. */
+/** One after another at any moment of a step, or all in the same turn of the event loop. */
 const ARRIVALS = { "one by one": STEP_MS, "all at once": 0 } as const;
 
 export async function measureControl({ folder, quick }: BenchContext): Promise<Figure[]> {

@@ -1,6 +1,6 @@
 import type { Batch, Store } from "../../src/store/store.ts";
 
-/** The store's own promises are handed on, so that listening delays no answer and changes no order. */
+/** Returns the store's own promises, so that listening delays no result and changes no order. */
 export function hear<Heard extends Store>(store: Heard, onCommitted: (batch: Batch) => void): Heard {
   const commit: Store["commit"] = (batch) => {
     const answer = store.commit(batch);

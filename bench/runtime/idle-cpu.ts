@@ -1,6 +1,6 @@
 import { setTimeout as wait } from "node:timers/promises";
 
-/** The share of one processor that the process uses while it has nothing to do for so many milliseconds. */
+/** The share of one CPU that the process uses while idle for this many milliseconds. */
 export async function idleCpu(milliseconds: number): Promise<number> {
   const cpu = process.cpuUsage();
   const from = performance.now();

@@ -1,7 +1,7 @@
 /** Bytes. The heap is that of the main thread, `resident` is the whole process. */
 export type Memory = { heap: number; resident: number };
 
-/** What is in use once the garbage is gone. */
+/** Memory in use after a garbage collection. */
 export function memoryNow(): Memory {
   if (!globalThis.gc) throw new Error("this process needs --expose-gc");
   for (let times = 0; times < 3; times++) globalThis.gc();

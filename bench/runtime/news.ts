@@ -1,15 +1,15 @@
 const STALLED_AFTER_MS = 60_000;
 
-/** Waits for what events make true. */
+/** Waits for conditions that events make true. */
 export class News {
   readonly #waiting = new Set<() => void>();
 
-  /** Something happened: those who wait look again. */
+  /** Lets every waiter check its condition again. */
   tell(): void {
     for (const look of this.#waiting) look();
   }
 
-  /** A runtime that stands still would be waited for without end, so that is an error. */
+  /** Fails after `limit_ms`, so that a stalled runtime does not hang the bench. */
   async until(what: string, isTrue: () => boolean, limit_ms = STALLED_AFTER_MS): Promise<void> {
     if (isTrue()) return;
     const { promise, resolve, reject } = Promise.withResolvers<void>();

@@ -10,22 +10,22 @@ import { hear } from "./hear.ts";
 
 export type OpenRuntime = AsyncDisposable & {
   store: EmbeddedStore;
-  /** Milliseconds since the process began. */
+  /** Milliseconds since the process started. */
   store_open_at: number;
-  /** Sessions that came back. */
+  /** Sessions that were rehydrated. */
   rehydrated: number;
   submit(request: SubmitRequest): Promise<Accepted>;
 };
 type Accepted = Extract<SubmitOutcome, { kind: "accepted" }>;
 
 export type Watch = {
-  /** In place of a built-in moniker of the same name, or beside them. */
+  /** Added to the built-in monikers; replaces one of the same name. */
   moniker?: Moniker;
-  /** Called when a commit was answered. */
+  /** Called when a commit has been acknowledged. */
   onCommitted?: (batch: Batch) => void;
 };
 
-/** A runtime as `everstep serve` has it, with an ear at the store. */
+/** A runtime set up as in `everstep serve`, whose commits can be observed. */
 export async function openRuntime(folder: string, watch: Watch = {}): Promise<OpenRuntime> {
   const store = await openEmbeddedStore({ folder });
   const store_open_at = performance.now();

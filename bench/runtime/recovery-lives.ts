@@ -5,7 +5,7 @@ import type { Step } from "../../src/domain/step.ts";
 import { openEmbeddedStore } from "../../src/store/embedded/embedded-store.ts";
 import type { Store } from "../../src/store/store.ts";
 
-/** What two lives of the same sessions left behind, in numbers of sessions and steps. */
+/** What two processes running the same sessions left behind, in numbers of sessions and steps. */
 export type Lives = {
   committed_before: number;
   committed_after: number;
@@ -16,7 +16,7 @@ export type Lives = {
   uncommitted_again: number;
 };
 
-/** Compares the rows with the files that the processes wrote beside the store. */
+/** Compares the rows with the files that the processes wrote outside the store. */
 export async function readLives(folder: string, session_ids: readonly string[]): Promise<Lives> {
   const lives: Lives = {
     committed_before: 0,
@@ -27,7 +27,7 @@ export async function readLives(folder: string, session_ids: readonly string[]):
     committed_again: 0,
     uncommitted_again: 0,
   };
-  /** The life that committed each step, by `session iteration`. */
+  /** Which process, first or second, committed each step, by `session iteration`. */
   const committedIn = new Map<string, number>();
   const store = await openEmbeddedStore({ folder: join(folder, "store") });
   try {

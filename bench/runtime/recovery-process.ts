@@ -7,7 +7,7 @@ import { askedToStop, say, sharedClock } from "./child.ts";
 import { News } from "./news.ts";
 import { openRuntime } from "./open-runtime.ts";
 
-/** Every session has started a step. Times are of the shared clock. */
+/** Sent when every session has started a step. Times are of the shared clock. */
 export type RunningMessage = { sessions: string[]; store_open_at: number; running_at: number };
 
 const STEP_MS = 20;
@@ -16,13 +16,13 @@ const [folder, life, sessions] = process.argv.slice(2);
 if (!folder || !life || !sessions) throw new Error("a folder, the number of this life and of sessions are needed");
 
 const stopped = askedToStop();
-// Written with one call a line, so that a killed process leaves whole lines.
+// One write per line, so that a killed process leaves only whole lines.
 const executed = openSync(join(folder, "executed.log"), "a");
 const acknowledged = openSync(join(folder, "acknowledged.log"), "a");
 const started = new Set<string>();
 const news = new News();
 
-/** Leaves a trace of every execution outside the store, and says in its row which process it was. */
+/** Records every execution outside the store, and the process that ran it in the step's row. */
 const traced = defineMoniker({
   name: "traced",
   kind: "continuous",

@@ -30,7 +30,7 @@ async function killAndRestart(folder: string, kill_after_ms: number): Promise<Ro
   });
   const restarted = sharedClock();
   const second = await live(folder, 2, async (child) => {
-    // Steps of the second life that would repeat one of the first come within the time of a few.
+    // If the second process repeated a step of the first, it would do so within the time of a few steps.
     await wait(300);
     await child.stop();
   });

@@ -10,7 +10,7 @@ import { type OpenRuntime, openRuntime } from "./open-runtime.ts";
 
 const SESSIONS = 100;
 const STEPS = 20;
-/** Long enough that rows move into LanceDB many times meanwhile. */
+/** Long enough that rows are archived in LanceDB many times. */
 const SUSTAINED_STEPS = 500;
 
 type Round = { steps_per_second: number; cpu_ms_per_step: number; gaps: number[] };
@@ -69,7 +69,7 @@ function sustainedFigures({ steps_per_second, gaps, cpu_ms_per_step }: Round, st
   ];
 }
 
-/** What the disk and the machine allow at this moment: the store with nothing before it. */
+/** What the disk and the machine currently allow: the store without a runtime. */
 async function storeAlone({ store }: OpenRuntime, loads: readonly LoadSession[]): Promise<number> {
   const { commits, seconds } = await drive(store, loads, { commits: SESSIONS * STEPS, limit_seconds: 60 });
   return commits / seconds;
@@ -92,7 +92,7 @@ async function runRound(runtime: OpenRuntime, watch: StepWatch, steps: number): 
 
 const countTo = (to: number) => ({ moniker: "count", params: { to } });
 
-/** A round that lost or doubled a step would be quick for the wrong reason. */
+/** A round that lost or repeated a step would be fast for the wrong reason. */
 async function checkCounted({ store }: OpenRuntime, session_id: string, steps: number): Promise<void> {
   const session = await store.getSession(session_id);
   const rows = await store.listSteps({ session_id, limit: steps + 1, offset: 0 });
@@ -105,7 +105,7 @@ async function checkCounted({ store }: OpenRuntime, session_id: string, steps: n
 class StepWatch {
   readonly news = new News();
   done = 0;
-  /** Milliseconds from the answer to a step's commit to the answer to the next one's, all sessions together. */
+  /** Milliseconds from the end of each step's commit to the end of the next one's, over all sessions. */
   gaps: number[] = [];
   readonly #last = new Map<string, number>();
 

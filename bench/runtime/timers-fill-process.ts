@@ -2,7 +2,7 @@ import { newSession } from "../../src/actions/new-session.ts";
 import { newId } from "../../src/domain/ids.ts";
 import type { Session } from "../../src/domain/session.ts";
 import { loadCatalog } from "../../src/monikers/catalog.ts";
-import { nothingSpent } from "../../src/sessions/spending.ts";
+import { noSpending } from "../../src/sessions/spending.ts";
 import { stepCommit } from "../../src/sessions/step-commit.ts";
 import { openEmbeddedStore } from "../../src/store/embedded/embedded-store.ts";
 import type { Batch } from "../../src/store/store.ts";
@@ -27,7 +27,7 @@ const commit = async (batch: Batch): Promise<void> => {
   if (kind !== "committed") throw new Error(`a commit of the bench was answered ${kind}`);
 };
 
-/** A session as its first step leaves it: it waits until some day of the coming month. */
+/** A session as its first step leaves it: waiting until some day of the next month. */
 function waiting(session: Session) {
   const until = new Date(Date.now() + DAY_MS * (1 + 29 * Math.random())).toISOString();
   const frame = { step: "0", next_step: "1", state: { n: 1 }, text: "I wait.", done: false, wait: { until } };
@@ -36,7 +36,7 @@ function waiting(session: Session) {
     frame,
     slice,
     latency_ms: 1,
-    spent: nothingSpent(),
+    spent: noSpending(),
     attempts: 1,
   });
 }

@@ -8,11 +8,11 @@ import { below, type Figure } from "../figure.ts";
 import { summarize } from "../stats.ts";
 
 const TIMERS = 1000;
-/** Milliseconds over which their times are spread, after all of them wait. */
+/** Milliseconds over which the due times are spread, once all sessions wait. */
 const SPREAD_MS = 10_000;
 const SETTLE_MS = 5000;
 
-/** Waits until its time, and tells how late it was. */
+/** Waits until its time, and reports how late it was woken. */
 const sleeper = (told: (late_ms: number) => void) =>
   defineMoniker<{ until: string }>({
     name: "sleeper",

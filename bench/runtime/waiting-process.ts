@@ -5,12 +5,12 @@ import { News } from "./news.ts";
 import { type OpenRuntime, openRuntime } from "./open-runtime.ts";
 
 export type WaitingMessage = {
-  /** As it was just started, as it was once that many sessions had come and gone, and with all of them waiting. */
+  /** Just after the start, after that many sessions came and went, and with all of them waiting. */
   fresh: Memory;
   empty: Memory;
   full: Memory;
   created_ms: number;
-  /** Share of one processor. */
+  /** Share of one CPU. */
   idle_cpu: number;
   /** Milliseconds, one for each echo. */
   latencies: number[];
@@ -35,7 +35,7 @@ await using runtime = await openRuntime(folder, {
   },
 });
 const fresh = memoryNow();
-// What the program takes for itself when it first works as hard as this is not what a waiting session costs.
+// Warm-up: memory that the program takes when it is first this busy is not the cost of a waiting session.
 await createSessions(runtime, Number(sessions), { moniker: "count", params: { to: 0 } });
 await news.until("every session that counts is done", () => committed === Number(sessions));
 await runtime.store.checkpoint();
@@ -43,7 +43,7 @@ const empty = memoryNow();
 const begun = performance.now();
 const ids = await createSessions(runtime, Number(sessions), { moniker: "echo" });
 const created_ms = performance.now() - begun;
-// What is still to be moved would be moved later, so that the idle time would not be idle.
+// Otherwise rows would be archived later, during the idle time.
 await runtime.store.checkpoint();
 const full = memoryNow();
 const idle_cpu = await idleCpu(Number(idle_ms));
@@ -72,7 +72,7 @@ async function createSessions(
   return created;
 }
 
-/** From the request to the answer's commit, one session after the other. */
+/** From the request to the commit of the reply, one session after another. */
 async function measureEchoes(target: OpenRuntime, session_ids: readonly string[], count: number): Promise<number[]> {
   const taken: number[] = [];
   for (let index = 0; index < count; index++) {

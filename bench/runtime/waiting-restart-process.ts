@@ -3,12 +3,12 @@ import { idleCpu } from "./idle-cpu.ts";
 import { type Memory, memoryNow } from "./memory.ts";
 import { openRuntime } from "./open-runtime.ts";
 
-/** `up_at` is of the shared clock. */
+/** `up_at` is a time of the shared clock. */
 export type RestartedMessage = {
   memory: Memory;
   sessions: number;
   up_at: number;
-  /** Share of one processor. */
+  /** Share of one CPU. */
   idle_cpu: number;
 };
 

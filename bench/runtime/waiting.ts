@@ -21,7 +21,7 @@ export async function measureWaiting({ folder, quick }: BenchContext): Promise<F
   return [...waitingFigures(created), ...restartFigures(nothing, restarted), ...timers];
 }
 
-/** Sessions that each wait until a time of its own, in a process that was just started. */
+/** Sessions that each wait until a different time, in a process that has just started. */
 async function measureTimers(folder: string, nothing: RestartedMessage, quick: boolean): Promise<Figure[]> {
   const sessions = quick ? TIMERS / 10 : TIMERS;
   await using filling = new Child<FilledMessage>("timers-fill-process.ts", [folder, String(sessions)]);

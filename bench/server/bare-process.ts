@@ -10,10 +10,10 @@ import { idParams, iterationQuery, pageQuery } from "../../src/surfaces/http/sch
 import { askedToStop, say } from "../runtime/child.ts";
 import { newLoadSession, nextStep } from "../store/load.ts";
 
-/** It listens. */
+/** Sent when it listens. */
 export type BareMessage = { port: number };
 
-/** What the same requests cost where nothing is kept: the same checks of what comes in, the same shape of what goes out. */
+/** What the same requests cost if nothing is stored: the same validation of requests, the same shape of responses. */
 const stopped = askedToStop();
 const app = fastify().withTypeProvider<ZodTypeProvider>();
 app.setValidatorCompiler(validatorCompiler);

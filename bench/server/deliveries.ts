@@ -3,14 +3,14 @@ import type { Step } from "../../src/domain/step.ts";
 import type { Follower } from "./follower.ts";
 
 const LOOK_EVERY_MS = 500;
-/** Nothing came for so long: what is missing is lost. */
+/** Milliseconds without a row after which missing ones count as lost. */
 const STALLED_AFTER_MS = 10_000;
 
-/** What reached each socket. */
+/** What each socket received. */
 export class Deliveries {
-  /** From a step's `created_at` to its arrival, in milliseconds; both are times of the same clock. */
+  /** From a step's `created_at` to its arrival, in milliseconds; both by the same clock. */
   readonly latencies: number[] = [];
-  /** Of each session. */
+  /** Per session. */
   readonly steps: number;
   readonly #arrivals: Uint8Array[] = [];
   #outOfOrder = 0;
@@ -33,7 +33,7 @@ export class Deliveries {
     });
   }
 
-  /** Resolves when every row came to every socket that follows it, or when no more come. Calls `meanwhile` now and then. */
+  /** Resolves when every row has reached every socket that follows it, or when no more arrive. Calls `meanwhile` now and then. */
   async complete(meanwhile: () => Promise<void>): Promise<void> {
     let before = -1;
     let since = performance.now();

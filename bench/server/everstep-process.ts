@@ -10,23 +10,23 @@ const PROGRAM = fileURLToPath(new URL("../../bin/everstep.js", import.meta.url))
 const LOOK_EVERY_MS = 5;
 const READY_WITHIN_MS = 60_000;
 
-/** Processor time in seconds since an unknown moment, resident memory in bytes. */
+/** CPU time in seconds since an arbitrary moment, resident memory in bytes. */
 type Usage = { processor: number; resident: number };
 
 export type EverstepProcess = AsyncDisposable & {
   port: number;
-  /** From the start of the process to the first good answer of `/health`, in milliseconds. */
+  /** From the start of the process to the first successful response of `/health`, in milliseconds. */
   ready_ms: number;
-  /** For what the bench asks beside the load. */
+  /** For the bench's own requests, separate from the load. */
   connection: KeptConnection;
-  /** Resolves when every action is handled, so that what is measured next does not share the machine with it. */
+  /** Resolves when every action is settled, so that leftover work does not disturb the next measurement. */
   settled(): Promise<void>;
   usage(): Promise<Usage>;
-  /** A figure of `/metrics` by its whole name. */
+  /** A value of `/metrics` by its full name. */
   metric(name: string): Promise<number>;
 };
 
-/** `everstep serve` in a process of its own, its store in `folder`, set up by `more` as well. It ends with its scope. */
+/** `everstep serve` in a separate process with its store in `folder`; `more` adds to its environment. It ends with its scope. */
 export async function startEverstep(folder: string, more: Record<string, string> = {}): Promise<EverstepProcess> {
   const port = await freePort();
   const begun = performance.now();
@@ -52,7 +52,7 @@ export async function startEverstep(folder: string, more: Record<string, string>
   }
 }
 
-/** What the caller's shell says about another Everstep is not for this one. */
+/** Without the settings that the caller's shell has for another Everstep. */
 function environment(folder: string, port: number): NodeJS.ProcessEnv {
   const others = Object.entries(process.env).filter(([name]) => !name.startsWith("EVERSTEP_"));
   return {

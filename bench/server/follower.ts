@@ -26,7 +26,7 @@ export class Follower implements Disposable {
     if (!answer.ok) throw new Error(`a subscription was answered ${JSON.stringify(answer)}`);
   }
 
-  /** When the first news of the action that is meant came, by `performance.now()`. */
+  /** When the first event of the matching action arrived, by `performance.now()`. */
   nextAction(isMeant: (action: Action) => boolean): Promise<number> {
     const { promise, resolve, reject } = Promise.withResolvers<number>();
     const timer = setTimeout(() => reject(new Error(`waited ${WITHIN_MS / 1_000} s in vain for an action`)), WITHIN_MS);

@@ -27,7 +27,7 @@ export async function measureGuidance({ folder, quick }: BenchContext): Promise<
   return figures(tries);
 }
 
-/** From the request to the word that a step used it, as the one who sent it gets it. */
+/** From the request to the receipt that a step used it, as received by the sender. */
 async function guide(
   connection: KeptConnection,
   follower: Follower,

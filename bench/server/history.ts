@@ -6,7 +6,7 @@ export type History = { session_ids: string[]; steps_per_session: number };
 const SESSIONS = 40;
 const STEPS_PER_SESSION = 500;
 
-/** Sessions that are done, with their steps in LanceDB as those of a store are that has been in use for a while. */
+/** Sessions that are done, their steps archived in LanceDB as in a store that has been in use for a while. */
 export async function writeHistory(folder: string): Promise<History> {
   const store = await openEmbeddedStore({ folder });
   try {

@@ -7,8 +7,8 @@ const HEAD_END = "\r\n\r\n";
 const NOTHING: Buffer = Buffer.alloc(0);
 
 /**
- * One HTTP/1.1 connection that is kept, with one request at a time on it. Node's own client takes four times the
- * processor for a request, so that the load would be measured rather than the server.
+ * A persistent HTTP/1.1 connection with one request at a time. Node's own client uses four times the CPU per request, so the
+ * bench would measure the load generator rather than the server.
  */
 export class KeptConnection implements Disposable {
   readonly #socket: Socket;
@@ -52,7 +52,7 @@ export class KeptConnection implements Disposable {
   }
 }
 
-/** A number of them, which end with their scope. */
+/** `count` connections, closed with their scope. */
 export async function openConnections(port: number, count: number): Promise<KeptConnection[] & Disposable> {
   const connections = await Promise.all(Array.from({ length: count }, () => KeptConnection.open(port)));
   return Object.assign(connections, {
@@ -71,7 +71,7 @@ export function postRequest(path: string, body: unknown): string {
   return `${head}${HEAD_END}${text}`;
 }
 
-/** The body of an answer that must be a good one. */
+/** The body of the response; fails unless the response is successful. */
 export async function sendChecked<Body>(connection: KeptConnection, request: string): Promise<Body> {
   const { status, body } = await connection.send(request);
   if (status >= 300) throw new Error(`a request of the bench was answered ${status}: ${body.toString()}`);

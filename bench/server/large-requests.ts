@@ -6,19 +6,19 @@ import { type EverstepProcess, startEverstep } from "./everstep-process.ts";
 import { postRequest, sendChecked } from "./kept-connection.ts";
 
 const MEBIBYTE = 1024 * 1024;
-/** What else is in the body besides the guidance or the text. */
+/** Room in the body for everything but the guidance or the text. */
 const ROOM = 2000;
 const LAG = "nodejs_eventloop_lag_max_seconds";
 const MOST_MS = 200;
 const ROUNDS = 3;
-/** Characters that a message may have. */
+/** The most characters in a message. */
 const LONGEST_TEXT = 500_000;
 
 const filled = (text: string): string =>
   text.repeat(Math.floor((MEBIBYTE - ROOM) / (Buffer.byteLength(JSON.stringify(text)) - 2)));
 const many = (item: string): unknown => JSON.parse(`[${filled(`${item},`).slice(0, -1)}]`);
 
-/** Values of a mebibyte that are hard on somebody: the parser, the checks, the words of the search, a moniker. */
+/** Values of one mebibyte that are hard on the parser, the checks, the search's word splitting, or a moniker. */
 const GUIDANCE: Readonly<Record<string, unknown>> = {
   "one long word": filled("x"),
   "short words": filled("a b "),
@@ -35,7 +35,7 @@ const GUIDANCE: Readonly<Record<string, unknown>> = {
   "keys that collide": Object.fromEntries(Array.from({ length: 60_000 }, (_, index) => [String(index * 65_536), 0])),
 };
 
-/** How long the event loop stands still for one request of a mebibyte, and for all that follows from it. */
+/** How long the event loop is blocked by one request of a mebibyte, including everything that follows from it. */
 export async function measureLargeRequests({ folder, quick }: BenchContext): Promise<Figure[]> {
   await using server = await startEverstep(join(folder, "large-requests"));
   for (const moniker of ["echo", "chat", "joke"])
@@ -63,7 +63,7 @@ export async function measureLargeRequests({ folder, quick }: BenchContext): Pro
   return figures;
 }
 
-/** The shortest of several tries: what else the machine does is not what is measured. */
+/** The shortest of several tries, to exclude other load on the machine. */
 async function longestStill(server: EverstepProcess, request: string, rounds: number): Promise<number> {
   const tries: number[] = [];
   for (let round = 0; round < rounds; round += 1) {

@@ -3,11 +3,11 @@ import { openEmbeddedStore } from "../../src/store/embedded/embedded-store.ts";
 import { commitOrThrow, createSessions, newLoadSession } from "../store/load.ts";
 
 export type LoneCommits = AsyncDisposable & {
-  /** Commits what a submitted action commits, with nothing beside it. Answers the milliseconds that it took. */
+  /** Commits what a submitted action commits, and nothing else. Resolves with the milliseconds it took. */
   commit(): Promise<number>;
 };
 
-/** The yardstick of every request that writes. */
+/** The baseline of every request that writes. */
 export async function openLoneCommits(folder: string): Promise<LoneCommits> {
   const store = await openEmbeddedStore({ folder });
   const load = newLoadSession();

@@ -7,7 +7,7 @@ export function pairFigures({ kind, count, everstep, bare, processor, settled }:
   const each = (processor * 1_000) / everstep.requests;
   return [
     ...loadFigures(name, "", everstep),
-    // The bench's own questions would be a large part of a short block.
+    // The bench's own requests would be a large part of a short block.
     ...(count > 1
       ? [{ figure: `${name}: server's processor time for each`, measured: each, unit: "ms", bar: null }]
       : []),
@@ -30,7 +30,7 @@ function settledFigures(name: string, settled: readonly number[]): Figure[] {
   return [{ figure: `${name}: ${what}`, measured: summarize(settled).p50, unit: "ms", bar: null }];
 }
 
-/** A submitted action needs the route and one commit; what is beyond that is ours. */
+/** A submitted action needs the route and one commit; the rest is our overhead. */
 export function commitFigures(pairs: readonly Pair[], commits: readonly number[]): Figure[] {
   const { p50, p99 } = summarize(commits);
   const figures: Figure[] = [

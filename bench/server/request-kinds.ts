@@ -4,23 +4,23 @@ import type { EverstepProcess } from "./everstep-process.ts";
 import type { History } from "./history.ts";
 import { type Answer, getRequest, openConnections, postRequest, sendChecked } from "./kept-connection.ts";
 
-/** With one connection a request has the server to itself; with many it shares it. */
+/** With one connection a request has the server to itself; with many they compete. */
 export const CONNECTION_COUNTS = [1, 32] as const;
 export type ConnectionCount = (typeof CONNECTION_COUNTS)[number];
 
-/** One sort of request, which the server and the bare routes are asked alike. */
+/** One kind of request, sent to both the server and the bare routes. */
 export type RequestKind = {
   name: string;
-  /** How many are sent in one block, by the number of connections. Short blocks take turns more often. */
+  /** Requests per block, by the number of connections. Shorter blocks alternate more often. */
   block: Readonly<Record<ConnectionCount, number>>;
-  /** What it costs at least beside the route: a commit, and for an action its handling, which comes after the answer. */
+  /** The minimum cost besides the route: a commit, and for an action its handling, which happens after the response. */
   needs: "nothing" | "a commit" | "a commit and its handling";
   next(): string;
-  /** Whether an answer is the one that a request deserves; asked of the last of each block. */
+  /** Whether a response is correct; checks the last one of each block. */
   isRight(answer: Answer): boolean;
 };
 
-/** Guidance that a paused session is given stays with it, so it is spread over many: a session's row must not grow large. */
+/** A paused session keeps its guidance, so guidance is spread over many: a session's row must not grow large. */
 const PAUSED_SESSIONS = 2_000;
 const PAGE = 100;
 

@@ -2,7 +2,7 @@ import { type Summary, summarize } from "../stats.ts";
 import type { Answer, KeptConnection } from "./kept-connection.ts";
 import type { ConnectionCount, RequestKind } from "./request-kinds.ts";
 
-/** What some connections got out of one server with one kind of request, over all blocks. */
+/** The results of some connections to one server with one kind of request, over all blocks. */
 export class RequestLoad {
   readonly #kind: RequestKind;
   readonly #connections: readonly KeptConnection[];
@@ -33,7 +33,7 @@ export class RequestLoad {
     this.#seconds = 0;
   }
 
-  /** Each connection sends the next request as soon as the last one was answered. */
+  /** Each connection sends the next request as soon as it has the response to the last one. */
   async runBlock(): Promise<void> {
     const { name } = this.#kind;
     let left = this.#block;
@@ -55,14 +55,14 @@ export class RequestLoad {
   }
 }
 
-/** The same requests to both. */
+/** The same requests to both servers. */
 export type Pair = {
   kind: RequestKind;
   count: ConnectionCount;
   everstep: RequestLoad;
   bare: RequestLoad;
-  /** Everstep's, in seconds, with what its requests left to be done after their answers. */
+  /** Everstep's CPU time in seconds, including work that follows its responses. */
   processor: number;
-  /** Milliseconds from the last answer of a block to the end of the last action, one for each block. */
+  /** Milliseconds from the last response of a block to the end of the last action, for each block. */
   settled: number[];
 };

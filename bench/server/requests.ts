@@ -14,7 +14,7 @@ import { type Pair, RequestLoad } from "./request-load.ts";
 const COMMITS_IN_BLOCK = 25;
 const WARM_UP_ROUNDS = 5;
 
-/** The server, the bare routes and the store take turns, so that a busy moment of the machine meets them all. */
+/** The server, the bare routes and the store take turns, so that a busy moment of the machine affects all of them. */
 export async function measureRequests({ folder, quick }: BenchContext): Promise<Figure[]> {
   const store = join(folder, "requests");
   const history = await writeHistory(store);
@@ -48,7 +48,7 @@ function pairUp(
   );
 }
 
-/** Answers how long the lone commits took, in milliseconds. */
+/** Resolves with the durations of the lone commits, in milliseconds. */
 async function runRounds(
   pairs: readonly Pair[],
   server: EverstepProcess,

@@ -16,7 +16,7 @@ const CONNECT_AT_ONCE = 25;
 const LOOK_EVERY_MS = 250;
 const STEPS = 'everstep_step_duration_seconds_count{status="ok"}';
 
-/** What many clients that do nothing cost while others work. Those who are dropped because they do not read come again at once. */
+/** What many idle clients cost while others work. Those dropped because they do not read reconnect at once. */
 export async function measureSilentClients({ folder, quick }: BenchContext): Promise<Figure[]> {
   const seconds = quick ? 20 : 90;
   await using server = await startEverstep(join(folder, "silent-clients"));

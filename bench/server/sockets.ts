@@ -13,10 +13,10 @@ const SOCKETS = 500;
 const STEP_MS = 20;
 const CONNECT_AT_ONCE = 25;
 
-/** Processor times in seconds, `peak` in bytes. */
+/** CPU times in seconds, `peak` in bytes. */
 type Load = { seconds: number; server_processor: number; bench_processor: number; peak: number };
 
-/** Each session is followed by ten sockets from before its first step to after its last. */
+/** Ten sockets follow each session from before its first step until after its last. */
 export async function measureSockets({ folder, quick }: BenchContext): Promise<Figure[]> {
   const steps = quick ? 100 : 500;
   await using server = await startEverstep(join(folder, "sockets"));

@@ -1,6 +1,6 @@
 import { DatabaseSync } from "node:sqlite";
 
-/** The least that a durable write can cost: one insert into SQLite, on disk when it returns. */
+/** The lower bound for a durable write: one insert into SQLite, on disk when it returns. */
 export function openBareInsert(path: string): { insert(text: string): void; close(): void } {
   const database = new DatabaseSync(path);
   database.exec(

@@ -17,7 +17,7 @@ import {
 type Bars = { commits_per_second?: Bar; p99?: Bar; longest_block?: Bar; checkpoints?: Bar };
 type Level = { sessions: number; commits: number; quick_commits: number; bars: Bars; is_steered?: boolean };
 
-/** Enough commits that the store moves rows into LanceDB several times meanwhile: without that the figures would flatter it. */
+/** Enough commits that the store archives rows in LanceDB several times: otherwise the figures would be too good. */
 const LEVELS: Level[] = [
   { sessions: 1, commits: 10_000, quick_commits: 3_000, bars: {} },
   { sessions: 10, commits: 40_000, quick_commits: 8_000, bars: {} },
@@ -39,14 +39,14 @@ export async function measureCommits({ folder, quick }: BenchContext): Promise<F
   return figures;
 }
 
-/** How fast the load could go if a commit cost nothing; the store's figures can only be below it. */
+/** How fast the load would be if commits cost nothing: an upper bound for the store's figures. */
 async function loadAlone(): Promise<Figure> {
   const nothing = { commit: () => Promise.resolve({ kind: "committed" as const }) };
   const driven = await drive(nothing, someSessions(100), { commits: 100_000, limit_seconds: 10 });
   return { figure: "the load alone", measured: driven.commits / driven.seconds, unit: "commits/s", bar: null };
 }
 
-/** A commit and a bare insert of the same bytes in turn, so that both meet the same disk in the same mood. */
+/** A commit and a bare insert of the same bytes alternate, so that both see the same conditions of the disk. */
 async function loneCommit(folder: string, rounds: number): Promise<Figure[]> {
   const store = await openEmbeddedStore({ folder });
   const bare = openBareInsert(`${folder}-bare.sqlite`);

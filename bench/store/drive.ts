@@ -5,7 +5,7 @@ import { type LoopBlocks, watchEventLoop } from "./loop-probe.ts";
 export type Driven = {
   commits: number;
   seconds: number;
-  /** Milliseconds from the call of `commit` to its answer, one for each commit. */
+  /** Duration of each commit in milliseconds. */
   latencies: Float64Array;
   blocks: LoopBlocks;
 };
@@ -14,7 +14,7 @@ type DriveOptions = { commits: number; limit_seconds: number; next?: (load: Load
 
 const STALLED_AFTER_MS = 30_000;
 
-/** Every session commits one step after the other, all sessions at once, until there are enough commits or the time is over. */
+/** Every session commits one step after another, all sessions at once, until there are enough commits or the time is over. */
 export async function drive(
   store: Pick<Store, "commit">,
   loads: readonly LoadSession[],
@@ -45,7 +45,7 @@ export async function drive(
   return { commits: done, seconds, latencies: latencies.subarray(0, done), blocks: stopProbe() };
 }
 
-/** A store that answers nothing would not close either, so the bench ends here instead of waiting for ever. */
+/** A store that does not respond would not close either, so the bench ends here instead of waiting forever. */
 function watchForStall(done: () => number): () => void {
   let before = -1;
   const timer = setInterval(() => {

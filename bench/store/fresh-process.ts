@@ -2,10 +2,10 @@ import { fork } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 
-/** How the process ends after it answered: by itself, or killed in the middle of its life. */
+/** How the process ends after it has responded: by itself, or killed. */
 export type Ending = "by itself" | "killed";
 
-/** Runs a file of this folder in a process of its own and answers what it sends. */
+/** Runs a file of this folder in a separate process and resolves with the message it sends. */
 export async function runInFreshProcess<Answer>(
   file: string,
   args: readonly string[],
@@ -24,7 +24,7 @@ export async function runInFreshProcess<Answer>(
   return first.message;
 }
 
-/** The other side of it. */
+/** The child's side. */
 export function answer(message: Record<string, number>): void {
   if (!process.send) throw new Error("this file is started by the bench, not by hand");
   process.send(message);

@@ -13,7 +13,7 @@ const ADDED = 1_024;
 const random = seededRandom(3);
 const PIECES = Array.from({ length: STEPS }, () => randomText(random, ADDED));
 
-/** The state after each number of steps, by the way in which it grows. */
+/** The state after each number of steps, for each way of growing. */
 const VARIANTS: Record<string, (steps: number) => JsonObject> = {
   "a text grows": (steps) => ({ text: PIECES.slice(0, steps).join("") }),
   "a list grows": (steps) => ({ list: PIECES.slice(0, steps) }),
@@ -71,14 +71,14 @@ async function measureVariant(
   ];
 }
 
-/** Answers the bytes given to the journal after each number of steps. */
+/** Resolves with the bytes written to the journal after each number of steps. */
 async function grow(store: EmbeddedStore, stateAfter: (steps: number) => JsonObject) {
   const load = newLoadSession();
   await createSessions(store, [load]);
   const start = (await store.stats()).journal_bytes;
   const journalled = [0];
   for (let steps = 1; steps <= STEPS; steps++) {
-    // No text of its own, and no result in the session: the state alone is measured.
+    // No text, and no result in the session, so that only the state is measured.
     const step = { ...nextStep(load, [], stateAfter(steps)), text: null, data: null };
     load.session = { ...load.session, result: null };
     const owner = ownerAfter(load.session);

@@ -1,7 +1,7 @@
 import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { NOTHING_HAPPENED, SESSION_STATUSES, type Session } from "../../src/domain/session.ts";
+import { NEW_SESSION_HISTORY, SESSION_STATUSES, type Session } from "../../src/domain/session.ts";
 import { type EmbeddedStore, openEmbeddedStore } from "../../src/store/embedded/embedded-store.ts";
 import type { Store } from "../../src/store/store.ts";
 import type { BenchContext } from "../bench.ts";
@@ -66,7 +66,7 @@ async function indexed(store: EmbeddedStore): Promise<void> {
   while ((await store.stats()).unindexed_texts !== 0) await sleep(10);
 }
 
-/** The same sessions as the shared store is measured with (`cluster/fill-lists.ts`); the first has some children. */
+/** The same sessions that the shared store is measured with (`cluster/fill-lists.ts`); the first has some children. */
 async function fill(store: EmbeddedStore, sessions: number): Promise<void> {
   for (let start = 0; start < sessions; start += 500) {
     const some = Array.from({ length: Math.min(500, sessions - start) }, (_, at) => aSession(start + at, sessions));
@@ -96,7 +96,7 @@ function aSession(n: number, sessions: number): Session {
     result: `This is what session ${n} said last. ${tenth}${hundredth}${sessionId(-n)}`,
     created_at: at,
     updated_at: at,
-    ...NOTHING_HAPPENED,
+    ...NEW_SESSION_HISTORY,
     pause_reason: status === "paused" ? { kind: "breakpoint", step_token: "3" } : null,
     question: isAsking(n, status) ? { ...QUESTION, question_id: sessionId(n), asked_at: at } : null,
     spawned_by: n > 0 && n <= CHILDREN ? { session_id: sessionId(0), iteration: 0 } : null,

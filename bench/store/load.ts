@@ -1,14 +1,14 @@
 import type { Action } from "../../src/domain/action.ts";
 import type { Message } from "../../src/domain/conversation.ts";
 import type { JsonObject } from "../../src/domain/json.ts";
-import { NOTHING_HAPPENED, type Session } from "../../src/domain/session.ts";
+import { NEW_SESSION_HISTORY, type Session } from "../../src/domain/session.ts";
 import type { Step } from "../../src/domain/step.ts";
 import type { Batch, Ownership, Store } from "../../src/store/store.ts";
 import { randomText, seededRandom } from "../stats.ts";
 
 /**
- * The load shares the event loop with the store's front, so it must cost next to nothing: texts are built once,
- * ids are a counter, and the time is formatted once per millisecond.
+ * The load shares the event loop with the store's front end, so it must cost next to nothing: texts are built once, ids are a
+ * counter, and the time is formatted once per millisecond.
  */
 const random = seededRandom(1);
 const TEXTS = Array.from({ length: 256 }, () => randomText(random, 230));
@@ -19,7 +19,7 @@ const EMPTY: JsonObject = {};
 const NOTHING: never[] = [];
 
 const WORKER = "bench";
-/** Each step is one write of its session, and the first is 0. */
+/** Each step is one write of its session, so the revision equals the iteration. */
 export const ownerAfter = ({ iteration }: Session): Ownership => ({ worker: WORKER, epoch: 1, revision: iteration });
 
 export type LoadSession = { session: Session };
@@ -65,12 +65,12 @@ export function newLoadSession(): LoadSession {
       created_action_id: `action-${session_id}`,
       created_at,
       updated_at: created_at,
-      ...NOTHING_HAPPENED,
+      ...NEW_SESSION_HISTORY,
     },
   };
 }
 
-/** The sessions and their conversations, a few hundred to a commit. */
+/** Creates the sessions and their conversations, a few hundred per commit. */
 export async function createSessions(store: Store, loads: readonly LoadSession[]): Promise<void> {
   for (let start = 0; start < loads.length; start += 500) {
     const some = loads.slice(start, start + 500).map((load) => load.session);
@@ -91,12 +91,12 @@ export async function createSessions(store: Store, loads: readonly LoadSession[]
   }
 }
 
-/** What a session of a conversation commits in one step: the step, the session, its message. */
+/** The rows of one step of a session in a conversation: the step, the session, its message. */
 export function nextCommit(load: LoadSession): Batch {
   return commitOf(load, nextStep(load, NOTHING));
 }
 
-/** The same of a step that someone steered: it consumes an action, which is settled with it. */
+/** The same for a step that received guidance: it consumes an action, which is settled with it. */
 export function nextSteeredCommit(load: LoadSession): Batch {
   const action_id = nextId();
   const step = nextStep(load, [action_id]);
@@ -109,13 +109,13 @@ const commitOf = ({ session }: LoadSession, step: Step): Batch => ({
   messages: [messageOf(step, session.conversation_id as string)],
 });
 
-/** One step of each of these sessions and nothing beside it: the quick way to a long history. */
+/** One step of each of these sessions and nothing else: the fast way to a long history. */
 export function nextSteps(loads: readonly LoadSession[]): Batch {
   const steps = loads.map((load) => nextStep(load, NOTHING));
   return { steps, sessions: loads.map(({ session }) => ({ kind: "update", session, owner: ownerAfter(session) })) };
 }
 
-/** Rows are made anew each time: the store may keep what it was given. */
+/** Rows are created anew each time, since the store may keep them. */
 export function nextStep(load: LoadSession, action_ids: string[], state?: JsonObject): Step {
   const { session } = load;
   const iteration = session.iteration + 1;
@@ -146,6 +146,7 @@ export function nextStep(load: LoadSession, action_ids: string[], state?: JsonOb
     attempts: 1,
     calls: [],
     directives: null,
+    crashes: 0,
   };
   const { step_token } = step;
   load.session = { ...session, iteration, step_token, next_step_token, result: text, context, updated_at: created_at };

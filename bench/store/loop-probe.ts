@@ -4,8 +4,8 @@ export type LoopBlocks = { longest: number; longest_work: number };
 const EVERY_MS = 1;
 
 /**
- * Watches the event loop from now on; the returned function ends that and answers.
- * Where the longest block is far above the longest work, the thread waited: for the disk, or for a busy machine's processor.
+ * Watches the event loop until the returned function is called, which returns the result. If the longest block is far above the
+ * longest work, the thread was waiting: for the disk, or for a CPU of a busy machine.
  */
 export function watchEventLoop(): () => LoopBlocks {
   let longest = 0;

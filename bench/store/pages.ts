@@ -21,7 +21,7 @@ type History = {
   by_offset: number[];
 };
 
-/** Sessions are equally long at every size, so that only the size of the store differs. */
+/** Sessions have the same length at every size, so that only the size of the store differs. */
 export async function measurePages({ folder, quick }: BenchContext): Promise<Figure[]> {
   const histories: History[] = [];
   try {
@@ -37,7 +37,7 @@ export async function measurePages({ folder, quick }: BenchContext): Promise<Fig
   }
 }
 
-/** All sessions advance side by side, as live ones do, so that a session's steps lie far apart. */
+/** All sessions advance concurrently, as live ones do, so that a session's steps lie far apart. */
 export async function build({ steps, store, loads }: Pick<History, "steps" | "store" | "loads">): Promise<void> {
   loads.push(...Array.from({ length: steps / STEPS_PER_SESSION }, newLoadSession));
   await createSessions(store, loads);
@@ -52,7 +52,7 @@ export async function build({ steps, store, loads }: Pick<History, "steps" | "st
   await store.compact();
 }
 
-/** The sizes take turns, so that a busy moment of the machine meets them all. */
+/** The sizes take turns, so that a busy moment of the machine affects all of them. */
 async function readPages(histories: readonly History[]): Promise<void> {
   const random = seededRandom(2);
   for (let read = -WARM_UP; read < READS; read++) {

@@ -1,6 +1,6 @@
 const shown = new Map<string, number>();
 
-/** A line on stderr for every tenth that is done. */
+/** Prints a line to stderr for every tenth that is done. */
 export function progress(what: string, done: number, total: number): void {
   const tenth = Math.floor((done / total) * 10);
   if (shown.get(what) === tenth) return;

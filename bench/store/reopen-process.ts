@@ -1,7 +1,7 @@
 import { openEmbeddedStore } from "../../src/store/embedded/embedded-store.ts";
 import { answer } from "./fresh-process.ts";
 
-/** Milliseconds since the process began, the loading of the program included. */
+/** Milliseconds since the process started, including loading the program. */
 export type ReopenAnswer = { opened: number; claimed: number; sessions_claimed: number };
 
 const [folder] = process.argv.slice(2);

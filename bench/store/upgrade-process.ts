@@ -2,7 +2,7 @@ import { openEmbeddedStore } from "../../src/store/embedded/embedded-store.ts";
 import { SCHEMA } from "../../src/store/schema.ts";
 import { answer } from "./fresh-process.ts";
 
-/** Milliseconds that the folder took to open, and how many migrations ran. */
+/** Milliseconds to open the folder, and how many migrations ran. */
 export type UpgradeAnswer = { opened: number; upgrades: number };
 
 const [folder, how] = process.argv.slice(2);

@@ -6,7 +6,7 @@ import { runInFreshProcess } from "./fresh-process.ts";
 import { build } from "./pages.ts";
 import type { UpgradeAnswer } from "./upgrade-process.ts";
 
-/** The yardstick is an open of the same folder as it is, in a fresh process as well. */
+/** The baseline is opening the same folder without an upgrade, also in a fresh process. */
 export async function measureUpgrade({ folder: parent, quick }: BenchContext): Promise<Figure[]> {
   const folder = join(parent, "upgrade");
   const steps = quick ? 100_000 : 1_000_000;

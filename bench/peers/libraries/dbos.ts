@@ -1,9 +1,10 @@
 import { DBOS } from "@dbos-inc/dbos-sdk";
 import type { OpenPeer, Task } from "../peer.ts";
 
-// Read in: docs.dbos.dev/typescript/programming-guide (setConfig, launch; workflows of steps, started with an id),
+// Sources: docs.dbos.dev/typescript/programming-guide (setConfig, launch; workflows of steps, started with an id),
 // docs.dbos.dev/typescript/tutorials/workflow-tutorial (a restarted program recovers its workflows by itself at launch) and
-// docs.dbos.dev/typescript/tutorials/workflow-management (cancel stops before the next step, resume goes on after the last one).
+// docs.dbos.dev/typescript/tutorials/workflow-management (cancel stops before the next step, resume continues after the last
+// one).
 export const open: OpenPeer = async ({ database_url }, step) => {
   DBOS.setConfig({ name: "bench", systemDatabaseUrl: database_url, logLevel: "error" });
   const session = DBOS.registerWorkflow(

@@ -5,9 +5,10 @@ import { PostgresSaver } from "@langchain/langgraph-checkpoint-postgres";
 import { SqliteSaver } from "@langchain/langgraph-checkpoint-sqlite";
 import type { OpenPeer, Task } from "../peer.ts";
 
-// Read in: docs.langchain.com/oss/javascript/langgraph/persistence (a checkpointer and a thread_id; PostgresSaver.setup() first),
-// docs.langchain.com/oss/javascript/langgraph/durable-execution (durability "sync": written before the next step starts; go on
-// with null as the input), and RunControl in the package's own reference (stops at the next step, the checkpoint is saved).
+// Sources: docs.langchain.com/oss/javascript/langgraph/persistence (a checkpointer and a thread_id; PostgresSaver.setup()
+// first), docs.langchain.com/oss/javascript/langgraph/durable-execution (durability "sync": written before the next step
+// starts; null as the input continues), and RunControl in the package's own reference (stops at the next step, the checkpoint
+// is saved).
 
 const State = Annotation.Root({
   n: Annotation<number>,
@@ -31,7 +32,7 @@ export const open: OpenPeer = async (place, step, variant) => {
     .compile({ checkpointer: (sqlite ?? postgres)! });
 
   const runs = new Map<string, { control: RunControl; ended: Promise<void> }>();
-  /** Without a task it goes on from the last checkpoint. */
+  /** Without a task it continues from the last checkpoint. */
   const invoke = (thread_id: string, task: Task | null): Promise<void> => {
     const control = new RunControl();
     const input = task && { n: 0, task, pieces: [] };
@@ -48,7 +49,7 @@ export const open: OpenPeer = async (place, step, variant) => {
   const report = (error: unknown): void => console.error(error);
   return {
     run: async (session_ids, task) => void (await Promise.all(session_ids.map((id) => invoke(id, task)))),
-    // LangGraph keeps no list of what was running; an application has its own, as the bench has here.
+    // LangGraph does not list what was running; an application keeps its own list, as the bench does here.
     recover: async (session_ids) => {
       for (const id of session_ids) invoke(id, null).catch(report);
     },

@@ -4,9 +4,9 @@ import { createEndpointHandler, type WorkflowContext, workflow } from "@restated
 import { connect } from "@restatedev/restate-sdk-clients";
 import type { OpenPeer, Task } from "../peer.ts";
 
-// Read in: docs.restate.dev/tour/workflows (a workflow of durable steps, `ctx.run`, submitted and attached to by its id),
+// Sources: docs.restate.dev/tour/workflows (a workflow of durable steps, `ctx.run`, submitted and attached to by its id),
 // docs.restate.dev/services/invocation/managing-invocations (pause and resume over the admin API) and
-// docs.restate.dev/references/sql-introspection (an invocation's status). The server, as it comes, is the bench's to start.
+// docs.restate.dev/references/sql-introspection (an invocation's status). The bench starts the server with its defaults.
 export const open: OpenPeer = async ({ restate }, step) => {
   const session = workflow({
     name: "session",
@@ -29,7 +29,7 @@ export const open: OpenPeer = async ({ restate }, step) => {
   await admin("POST", "/deployments", { uri: `http://127.0.0.1:${restate.service_port}`, force: true });
   const client = connect({ url: restate.ingress });
   const invocations = new Map<string, string>();
-  // One look for all who wait, so that asking does not keep the server from pausing.
+  // One query for all waiting callers, so that polling does not keep the server from pausing.
   const pausing = new Map<string, () => void>();
   const lookForPaused = async (): Promise<void> => {
     while (pausing.size > 0) {
