@@ -2,11 +2,11 @@ import { setTimeout as wait } from "node:timers/promises";
 import type { Fault, Timed } from "./plan/plan.ts";
 import type { Stage } from "./stage/stage.ts";
 
-/** Does to the stage what the plan says, when it says so. Resolves when every fault is over and every process is back. */
+/** Inflicts each planned fault on the stage at its time. Resolves when every fault is over and every process is back. */
 export async function breakThings(stage: Stage, faults: Timed<Fault>[], begun: number): Promise<Map<string, number>> {
   const counts = new Map<string, number>();
   const under_way: Promise<void>[] = [];
-  // One disk and one database: what is planned for them happens one after the other.
+  // There is one disk and one database, so their faults run one after another.
   let turn: Promise<void> = Promise.resolve();
   for (const { at_ms, what } of faults) {
     await wait(Math.max(0, begun + at_ms - performance.now()));
@@ -20,13 +20,16 @@ export async function breakThings(stage: Stage, faults: Timed<Fault>[], begun: n
   return counts;
 }
 
-async function strike({ members, disk, database }: Stage, fault: Fault): Promise<void> {
+async function strike({ members, disk, database, changeCode }: Stage, fault: Fault): Promise<void> {
   const member = "member" in fault ? members[fault.member % members.length] : undefined;
   switch (fault.kind) {
     case "kill":
       return member?.kill();
     case "terminate":
       return member?.terminate();
+    case "reload":
+      await changeCode();
+      return member?.reload();
     case "freeze":
       return member?.freeze(fault.for_ms);
     case "fill_disk":

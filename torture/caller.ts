@@ -1,10 +1,10 @@
 import type { JsonObject } from "../src/domain/json.ts";
 import type { Random } from "../test/store/random.ts";
 
-/** `lost`: it was sent and nobody knows what became of it. `unsent`: it certainly was not. */
+/** `lost`: sent, but its outcome is unknown. `unsent`: certainly not sent. */
 export type Called = { kind: "answered"; status: number; text: string } | { kind: "lost" } | { kind: "unsent" };
 
-/** A frozen process answers nothing; a client gives up sooner than it thaws. */
+/** A frozen process does not respond; a client gives up before it thaws. */
 const PATIENCE_MS = 4000;
 
 /** Sends requests to any of the servers. */

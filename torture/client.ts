@@ -1,6 +1,7 @@
 import { setTimeout as wait } from "node:timers/promises";
 import { isDeepStrictEqual } from "node:util";
 import type { JsonObject } from "../src/domain/json.ts";
+import type { Session } from "../src/domain/session.ts";
 import { pathOf } from "../test/server/api.ts";
 import type { Caller } from "./caller.ts";
 import type { Followers } from "./followers.ts";
@@ -9,14 +10,14 @@ import type { Operation, Timed } from "./plan/plan.ts";
 import type { Violations } from "./violations.ts";
 
 const RETRY_MS = 50;
-/** Long after every fault has ended. */
+/** Far longer than any fault lasts. */
 const LONGEST_MS = 180_000;
 
 type Request = { method: string; path: string; body?: JsonObject };
-/** `insist`: it carries an id of the client's, so it may be asked again until it is answered. */
+/** `insist`: the request carries an id chosen by the client, so it can be retried until it is answered. */
 type Manner = { request: Request; insist: boolean; allowed: readonly number[] };
 
-/** Does its part of the plan, one operation after the other, and writes down what it was told. */
+/** Carries out its part of the plan, one operation after another, and records the responses. */
 export class Client {
   readonly #caller: Caller;
   readonly #ledger: Ledger;
@@ -41,7 +42,25 @@ export class Client {
 
   async do(operation: Operation): Promise<void> {
     if (operation.kind === "cut") return this.#followers.cut(operation.follower);
-    const { request, insist, allowed } = mannerOf(operation);
+    if (operation.kind === "answer") return this.#answer(operation);
+    await this.#ask(operation, mannerOf(operation));
+  }
+
+  /** Reads the session's question and answers it. */
+  async #answer(operation: Extract<Operation, { kind: "answer" }>): Promise<void> {
+    const called = await this.#caller.call("GET", pathOf("sessions", operation.session_id));
+    if (called.kind !== "answered" || called.status !== 200) return;
+    const { question } = JSON.parse(called.text) as Session;
+    if (!question?.choices) return;
+    const answer = question.choices[operation.choice % question.choices.length]?.value ?? null;
+    const body = { question_id: question.question_id, answer, user_id: "bob" };
+    const path = pathOf("sessions", operation.session_id, "answer");
+    // 409: answered meanwhile, or the question has changed.
+    await this.#ask(operation, { request: { method: "POST", path, body }, insist: false, allowed: [202, 409] });
+  }
+
+  async #ask(operation: Exclude<Operation, { kind: "cut" }>, manner: Manner): Promise<void> {
+    const { request, insist, allowed } = manner;
     const wasKnown = this.#isKnown(operation);
     const until = performance.now() + LONGEST_MS;
     let doubtful = false;
@@ -84,7 +103,7 @@ export class Client {
   }
 }
 
-function mannerOf(operation: Exclude<Operation, { kind: "cut" }>): Manner {
+function mannerOf(operation: Exclude<Operation, { kind: "cut" | "answer" }>): Manner {
   const post = (path: string, body: object): Request => ({ method: "POST", path, body: body as JsonObject });
   switch (operation.kind) {
     case "create":
@@ -92,7 +111,7 @@ function mannerOf(operation: Exclude<Operation, { kind: "cut" }>): Manner {
     case "fork": {
       const { session_id, iteration, fork_id, word } = operation;
       const body = { iteration, session_id: fork_id, ...(word === null ? {} : { guidance: word }) };
-      // 400: the parent has not come that far.
+      // 400: the parent has not reached that iteration.
       return { request: post(pathOf("sessions", session_id, "fork"), body), insist: true, allowed: [202, 400, 404] };
     }
     case "say": {

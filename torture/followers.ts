@@ -10,10 +10,10 @@ export type Followed = { session_id: string } | { conversation_id: string };
 const RETRY_MS = 100;
 const CONNECT_MS = 3000;
 
-/** Someone who follows one thing from its beginning, over as many connections as it takes, from where the last one broke. */
+/** Follows one session or conversation from its beginning, reconnecting from where the last connection broke. */
 export class Follower {
   readonly topic: Followed;
-  /** What each connection was told. */
+  /** What each connection received. */
   readonly connections: { steps: Step[]; messages: Message[] }[] = [];
   readonly #urls: readonly string[];
   readonly #random: Random;
@@ -28,7 +28,7 @@ export class Follower {
     this.#ended = this.#follow();
   }
 
-  /** Every row that came, in the order it came. */
+  /** Every row received, in order of arrival. */
   get steps(): Step[] {
     return this.connections.flatMap(({ steps }) => steps);
   }
@@ -89,7 +89,7 @@ export class Followers {
     this.all.push(new Follower(topic, this.#urls, this.#random));
   }
 
-  /** Any number names one of them. */
+  /** Any number selects a follower. */
   cut(number: number): void {
     this.all[number % this.all.length]?.cut();
   }

@@ -1,18 +1,18 @@
 import type { JsonObject } from "../src/domain/json.ts";
 import type { Operation } from "./plan/plan.ts";
 
-/** What became of one operation, as the client saw it. */
+/** The outcome of one operation, as the client saw it. */
 export type Entry = {
   operation: Operation;
-  /** The body of its 2xx answer. */
+  /** The body of the 2xx response. */
   answer: JsonObject | null;
-  /** The status of an answer that refused it. */
+  /** The status of the response that refused it. */
   refused: number | null;
-  /** At least one attempt broke off, or was answered that the store is out of reach: it may have had its effect. */
+  /** An attempt broke off, or the response said that the store is unreachable: it may have taken effect. */
   doubtful: boolean;
 };
 
-/** What clients were told: the promises that are checked in the end. */
+/** The responses that clients received, checked at the end as promises. */
 export class Ledger {
   readonly entries: Entry[] = [];
   readonly #known = new Set<string>();
@@ -24,7 +24,7 @@ export class Ledger {
     if (entry.operation.kind === "fork") this.#known.add(entry.operation.fork_id);
   }
 
-  /** Whether the session was acknowledged, so that nobody may call it unknown any more. */
+  /** Whether the session's creation was acknowledged, so that a 404 is wrong from then on. */
   knows(session_id: string): boolean {
     return this.#known.has(session_id);
   }

@@ -9,7 +9,7 @@ import { openStore } from "../src/store/open-store.ts";
 import { Api, pathOf, SHAPES } from "../test/server/api.ts";
 import { readPages } from "../test/store/read-session.ts";
 
-/** Everything there is, by session and by conversation where there is much of it. */
+/** All rows; the numerous ones by session or conversation. */
 export type Rows = {
   sessions: Map<string, Session>;
   steps: Map<string, Step[]>;
@@ -28,7 +28,7 @@ type Reader = {
   messages(conversation_id: string): Promise<Message[]>;
 };
 
-/** As everyone sees them. */
+/** The rows as the API shows them. */
 export function readOverHttp(url: string): Promise<Rows> {
   const api = new Api(url);
   return read({
@@ -44,7 +44,7 @@ export function readOverHttp(url: string): Promise<Rows> {
   });
 }
 
-/** As they are in the store once every process has ended. */
+/** The rows in the store after every process has ended. */
 export async function readFromStore(store_url: string): Promise<Rows> {
   const store = await openStore(store_url);
   try {
@@ -79,7 +79,7 @@ async function read(reader: Reader): Promise<Rows> {
   };
 }
 
-/** A large state's filler is kept as what tells it from another: thousands of them would not fit into memory. */
+/** Replaces a large state's filler by a digest: thousands of them would not fit into memory. */
 export function digested(state: JsonObject): JsonObject {
   const { filler, ...rest } = state;
   if (typeof filler !== "string") return state;
@@ -98,7 +98,7 @@ async function each<Row>(ids: Iterable<string>, readOne: (id: string) => Promise
   return map;
 }
 
-/** One line for each row that the one has and the other has not, or has otherwise. */
+/** One line for each row that only one side has or that differs. */
 export function differences(one: Rows, other: Rows): string[] {
   return (Object.keys(one) as (keyof Rows)[]).flatMap((table) => {
     const [a, b]: Map<string, unknown>[] = [one[table], other[table]];

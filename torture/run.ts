@@ -60,6 +60,7 @@ async function main(): Promise<number> {
   }
   await writeFile(`${name}-violations.txt`, `${report.violations.join("\n")}\n`);
   await writeFile(`${name}-log.txt`, report.log);
+  await writeFile(`${name}-rows.json`, report.evidence());
   console.error(`${report.violations.length} promises were broken; the same plan again: ${replay}`);
   return 1;
 }

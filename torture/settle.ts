@@ -4,12 +4,15 @@ import { Api, pathOf, SHAPES } from "../test/server/api.ts";
 import type { Violations } from "./violations.ts";
 
 const LOOK_MS = 500;
-/** Without any change for so long, what is left is stuck. */
-const PATIENCE_MS = 60_000;
-/** Quiet means that nothing was left to do so many times in a row. */
+/**
+ * Milliseconds without a change after which what is left is stuck. A step whose model failed is retried after at most a
+ * minute.
+ */
+const PATIENCE_MS = 100_000;
+/** Quiet means that this many looks in a row found nothing left to do. */
 const QUIET_LOOKS = 3;
 
-/** Lets every session come to its end or to rest, and ends those that never would. */
+/** Waits until every session has ended or rests, and destroys those that never would. */
 export async function settle(url: string, violations: Violations): Promise<void> {
   const api = new Api(url);
   let before = "";
@@ -38,11 +41,21 @@ export async function settle(url: string, violations: Violations): Promise<void>
   }
 }
 
-const rests = ({ status, pending_guidance }: Session): boolean =>
-  status === "done" || status === "stopped" || (status === "waiting" && pending_guidance.length === 0);
+const rests = ({ status, pending_guidance, question, wake_at }: Session): boolean =>
+  status === "done" ||
+  status === "stopped" ||
+  (status === "waiting" && pending_guidance.length === 0 && question === null && wake_at === null);
 
-async function urge(api: Api, { session_id, status, moniker }: Session): Promise<void> {
-  const verb = status === "paused" ? "resume" : status === "error" || moniker === "joke" ? "destroy" : null;
+/** Monikers whose sessions never end by themselves. */
+const ENDLESS = new Set(["joke", "schedule"]);
+
+async function urge(api: Api, { session_id, status, moniker, question }: Session): Promise<void> {
+  if (question?.choices && status === "waiting") {
+    const { question_id, choices } = question;
+    await api.post(pathOf("sessions", session_id, "answer"), { question_id, answer: choices[0]?.value ?? null });
+    return;
+  }
+  const verb = status === "paused" ? "resume" : status === "error" || ENDLESS.has(moniker) ? "destroy" : null;
   if (verb !== null) await api.post(pathOf("sessions", session_id, verb));
 }
 

@@ -3,12 +3,12 @@ import { sendMalformedFrames, sendMalformedRequests } from "../test/server/malfo
 import type { Random } from "../test/store/random.ts";
 import type { Violations } from "./violations.ts";
 
-/** At a time, to one of the servers. */
+/** Requests per round, to one of the servers. */
 const REQUESTS = 200;
 const FRAMES = 50;
 const PAUSE_MS = 1000;
 
-/** Somebody who sends malformed requests, upgrades and frames all the while. That a process ends by it is noticed by who runs it. */
+/** Keeps sending malformed requests, upgrades and frames. A process that dies of one is noticed by its supervisor. */
 export async function disturb(
   urls: readonly string[],
   random: Random,
@@ -19,7 +19,7 @@ export async function disturb(
   while (!signal.aborted) {
     const target = { url: random.pick(urls) };
     const statuses = await sendMalformedRequests(target, random, REQUESTS);
-    // 503 is said while the store is out of reach.
+    // 503 is expected while the store is unreachable.
     if (statuses.has(500)) violations.add(`a malformed request was answered 500 by ${target.url}`);
     await sendMalformedFrames(target, random, FRAMES);
     sent.requests += REQUESTS;

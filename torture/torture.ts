@@ -1,7 +1,9 @@
+import type { JsonObject } from "../src/domain/json.ts";
+import { Api } from "../test/server/api.ts";
 import { randomFrom } from "../test/store/random.ts";
 import { breakThings } from "./break-things.ts";
 import { Caller } from "./caller.ts";
-import { check } from "./check.ts";
+import { check, type Witnesses } from "./check.ts";
 import { checkFollowers } from "./checks/followers.ts";
 import { Client } from "./client.ts";
 import { Followers } from "./followers.ts";
@@ -13,6 +15,8 @@ import { openEmbeddedStage } from "./stage/embedded-stage.ts";
 import { openSharedStage } from "./stage/shared-stage.ts";
 import type { Stage, Stages } from "./stage/stage.ts";
 import { disturb } from "./stranger.ts";
+import { GUESTS, Guests } from "./surroundings/guests.ts";
+import { openSurroundings, type Surroundings } from "./surroundings/surroundings.ts";
 import { Violations } from "./violations.ts";
 
 const STAGES: Stages = { lancedb: openEmbeddedStage, postgres: openSharedStage };
@@ -21,40 +25,75 @@ export type Report = {
   violations: string[];
   faults: Map<string, number>;
   counts: Record<string, number>;
-  /** Of all processes. */
+  /** The logs of all processes. */
   log: string;
+  /** All rows and what outside parties saw, as JSON. */
+  evidence: () => string;
 };
 
-/** Carries out the plan, lets everything come to rest, and looks at what is left. */
+/** Carries out the plan, waits until everything is at rest, and checks what is left. */
 export async function torture(plan: Plan): Promise<Report> {
   const violations = new Violations();
-  await using stage = await STAGES[plan.store](violations);
+  await using surroundings = await openSurroundings(randomFrom(plan.seed));
+  await using stage = await STAGES[plan.store](violations, surroundings);
   const caller = new Caller(stage.urls, randomFrom(plan.seed));
   const followers = new Followers(stage.urls, randomFrom(plan.seed));
   const ledger = new Ledger();
   const client = new Client(caller, ledger, followers, violations);
-  await prepare(plan, caller, client, followers);
+  const guests = new Guests(stage.urls, randomFrom(plan.seed));
+  await prepare(plan, { caller, client, followers, surroundings });
   const over = new AbortController();
   const disturbing = disturb(stage.urls, randomFrom(plan.seed), violations, over.signal);
+  const visiting = guests.run(over.signal);
   const faults = await load(plan, stage, client);
   over.abort();
+  await visiting;
+  surroundings.beGood();
   const { requests: malformed_requests, frames: malformed_frames } = await disturbing;
   console.log(`the plan is carried out: ${ledger.entries.length} operations; all comes to rest`);
   const [url] = stage.urls as [string];
   await settle(url, violations);
+  await surroundings.receiver.settle(new Api(url));
   const seen = await readOverHttp(url);
-  violations.add(...check(seen, ledger, plan));
+  const { receiver, office, provider } = surroundings;
+  const witnesses = { payments: await office.payments(), delivered: receiver.delivered, guests: guests.answers };
+  violations.add(...check(seen, ledger, plan, witnesses));
   violations.add(...(await checkFollowers(followers.all, seen)));
   await followers.stop();
   await Promise.all(stage.members.map((member) => member.stop()));
   const kept = await readFromStore(stage.store_url);
-  violations.add(...differences(seen, kept), ...check(kept, ledger, plan));
-  const counts = { ...caller.counts, ...countsOf(kept, followers), malformed_requests, malformed_frames };
-  return { violations: violations.all, faults, counts, log: stage.members.map(({ said }) => said).join("\n\n") };
+  violations.add(...differences(seen, kept), ...check(kept, ledger, plan, witnesses));
+  const counts = {
+    ...caller.counts,
+    ...countsOf(kept, followers),
+    malformed_requests,
+    malformed_frames,
+    payments: witnesses.payments.length,
+    deliveries: witnesses.delivered.length,
+    model_calls: [...provider.counts.values()].reduce((sum, count) => sum + count, 0),
+    ...guests.counts,
+  };
+  const log = stage.members.map(({ said }) => said).join("\n\n");
+  return { violations: violations.all, faults, counts, log, evidence: () => evidenceOf(kept, witnesses) };
 }
 
-/** The conversations and their agents are there before anything goes wrong. */
-async function prepare(plan: Plan, caller: Caller, client: Client, followers: Followers): Promise<void> {
+const evidenceOf = (rows: Rows, witnesses: Witnesses): string =>
+  JSON.stringify({ ...rows, witnesses }, (_, value: unknown) =>
+    value instanceof Map ? (Object.fromEntries(value) as JsonObject) : value,
+  );
+
+type Cast = { caller: Caller; client: Client; followers: Followers; surroundings: Surroundings };
+
+/** Creates the conversations, their agents, the webhook and the guests' agent before the first fault. */
+async function prepare(plan: Plan, { caller, client, followers, surroundings }: Cast): Promise<void> {
+  const webhook = surroundings.receiver.request;
+  for (const [place, config] of [
+    [webhook.path, webhook.body],
+    [`/api/agents/${GUESTS}/config`, { moniker: "echo" }],
+  ] as const) {
+    const called = await caller.call("PUT", place, config as JsonObject);
+    if (called.kind !== "answered" || called.status >= 300) throw new Error(`${place}: ${JSON.stringify(called)}`);
+  }
   for (const conversation_id of plan.conversations) {
     for (const id of [conversation_id, `${conversation_id} at work`]) {
       const called = await caller.call("POST", "/api/conversations", { conversation_id: id });
@@ -71,7 +110,7 @@ async function load(plan: Plan, stage: Stage, client: Client): Promise<Map<strin
   const late = new AbortController();
   const clients = plan.clients.map((operations) => client.run(operations, begun, late.signal));
   const faults = await breakThings(stage, plan.faults, begun);
-  // A client whom faults held up leaves the rest of its part undone.
+  // A client that was held up by faults skips the rest of its part.
   const patience = setTimeout(() => late.abort(), Math.max(0, begun + plan.minutes * 60_000 - performance.now()));
   await Promise.all(clients);
   clearTimeout(patience);
@@ -81,8 +120,13 @@ async function load(plan: Plan, stage: Stage, client: Client): Promise<Map<strin
 function countsOf({ sessions, steps, actions, messages }: Rows, followers: Followers): Record<string, number> {
   const sum = (lists: Map<string, unknown[]>): number =>
     [...lists.values()].reduce((total, { length }) => total + length, 0);
+  const all = [...steps.values()].flat();
   return {
     sessions: sessions.size,
+    children: [...sessions.values()].filter(({ spawned_by }) => spawned_by !== null).length,
+    answers: [...actions.values()].filter(({ action_type }) => action_type === "agent_answer").length,
+    calls_in_doubt: all.filter(({ directives }) => directives?.ask?.choices?.[0]?.value === "again").length,
+    waits: all.filter(({ directives }) => directives?.wait?.until !== undefined).length,
     steps: sum(steps),
     actions: actions.size,
     messages: sum(messages),

@@ -1,4 +1,4 @@
-/** What was found wrong. Kept in order, each once. */
+/** The violations found, in order and without duplicates. */
 export class Violations {
   readonly #found = new Set<string>();
 

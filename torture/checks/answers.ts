@@ -3,9 +3,10 @@ import type { JsonObject } from "../../src/domain/json.ts";
 import type { Entry, Ledger } from "../ledger.ts";
 import type { Plan } from "../plan/plan.ts";
 import type { Rows } from "../rows.ts";
+import { GUESTS } from "../surroundings/guests.ts";
 import { heardOf } from "./guidance.ts";
 
-/** Invariant 1: what was answered 2xx has its effect once, what was refused has none, what is in doubt at most one. */
+/** Invariant 1: a request answered 2xx took effect once, a refused one never, one in doubt at most once. */
 export function checkAnswers(rows: Rows, ledger: Ledger, plan: Plan): string[] {
   return [
     ...checkBirths(rows, ledger, plan),
@@ -40,26 +41,30 @@ function checkBirths({ sessions, actions }: Rows, ledger: Ledger, plan: Plan): s
       found.push(`${session_id} is of ${session.agent_id} and ${session.moniker}`);
   }
   const ours = new Set([...wanted.keys(), ...plan.agents.map(({ session_id }) => session_id)]);
-  for (const id of sessions.keys()) if (!ours.has(id) && !isOneChat(id)) found.push(`nobody asked for session ${id}`);
+  for (const { session_id, spawned_by, agent_id } of sessions.values())
+    if (!ours.has(session_id) && !isOneChat(session_id) && agent_id !== GUESTS && spawned_by === null)
+      found.push(`nobody asked for session ${session_id}`);
   return found;
 }
 
 function checkControls({ actions }: Rows, ledger: Ledger): string[] {
   const ids = new Set<string>();
-  return [...ledger.of("control"), ...ledger.of("interrupt")].flatMap(({ operation, answer }) => {
-    if (!answer) return [];
-    const action_id = idIn(answer);
-    const action = actions.get(action_id);
-    const type = operation.kind === "control" ? `agent_${operation.verb}` : "agent_interrupt";
-    if (ids.has(action_id)) return [`${action_id} was answered to two requests`];
-    ids.add(action_id);
-    return action?.action_type === type && action.session_id === operation.session_id
-      ? []
-      : [`${type} of ${operation.session_id} was accepted as ${action_id}, which is ${JSON.stringify(action)}`];
-  });
+  return [...ledger.of("control"), ...ledger.of("interrupt"), ...ledger.of("answer")].flatMap(
+    ({ operation, answer }) => {
+      if (!answer) return [];
+      const action_id = idIn(answer);
+      const action = actions.get(action_id);
+      const type = `agent_${operation.kind === "control" ? operation.verb : operation.kind}`;
+      if (ids.has(action_id)) return [`${action_id} was answered to two requests`];
+      ids.add(action_id);
+      return action?.action_type === type && action.session_id === operation.session_id
+        ? []
+        : [`${type} of ${operation.session_id} was accepted as ${action_id}, which is ${JSON.stringify(action)}`];
+    },
+  );
 }
 
-/** Each word is sent once, so it is in the queue at most once, and at most once in a step. */
+/** Each text is sent once, so it is in the queue at most once, and in at most one step. */
 function checkWords({ actions, steps }: Rows, ledger: Ledger): string[] {
   const sent = Map.groupBy(actions.values(), ({ payload }) => JSON.stringify(payload["guidance"]));
   const heard = heardOf(steps);
@@ -103,7 +108,7 @@ function checkMessages({ messages, actions, steps }: Rows, ledger: Ledger): stri
   return found;
 }
 
-/** The last name that was answered, or one whose request broke off and came through late. */
+/** The title is the last acknowledged one, or one whose request broke off and arrived late. */
 function checkTitles({ conversations }: Rows, ledger: Ledger): string[] {
   const entries = Map.groupBy(ledger.of("rename"), ({ operation }) => operation.conversation_id);
   return [...entries].flatMap(([id, renames]) => {
@@ -117,5 +122,5 @@ function checkTitles({ conversations }: Rows, ledger: Ledger): string[] {
 const idIn = (answer: JsonObject): string => answer["action_id"] as string;
 const describe = (action: Action | undefined): string => JSON.stringify(action satisfies JsonObject | undefined);
 
-/** The chat of /agent_ws/, which whoever connects there opens: the stranger does. */
+/** The chat of /agent_ws/ is created by the first connection, here the stranger's. */
 const isOneChat = (session_id: string): boolean => session_id.startsWith("default-");

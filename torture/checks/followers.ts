@@ -7,7 +7,7 @@ import type { Rows } from "../rows.ts";
 const PATIENCE_MS = 30_000;
 const LOOK_MS = 50;
 
-/** Whoever followed something from its beginning, over however many connections, got each row once and in order. */
+/** A follower from the beginning received each row once and in order, over any number of connections. */
 export async function checkFollowers(followers: readonly Follower[], rows: Rows): Promise<string[]> {
   const until = performance.now() + PATIENCE_MS;
   const late = () => followers.some((follower) => count(follower) < due(follower, rows));
@@ -34,7 +34,7 @@ function check(follower: Follower, { steps, messages }: Rows): string[] {
     return compare(follower.messages, messages.get(topic.conversation_id) ?? [], (row) => row.message_id);
   const expected = steps.get(topic.session_id) ?? [];
   const found = compare(follower.steps.filter(ok), expected.filter(ok), ({ iteration }) => String(iteration));
-  // A step that failed uses up no iteration, so a new connection tells it again; within one it comes once.
+  // A failed step uses up no iteration, so a new connection sends it again; one connection sends it once.
   const failed = expected.filter((step) => !ok(step)).map(({ id }) => id);
   const told = new Set(follower.steps.map(({ id }) => id));
   found.push(...failed.filter((id) => !told.has(id)).map((id) => `missed the failed step ${id}`));

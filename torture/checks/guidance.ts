@@ -7,7 +7,7 @@ import type { Rows } from "../rows.ts";
 
 type Use = { step: Step; guidance: JsonValue | undefined };
 
-/** Invariants 3 and 4: every action ends, and what it said is in exactly the step that its receipt names, or in none. */
+/** Invariants 3 and 4: every action settles, and its guidance is in exactly the step that its receipt names, or in none. */
 export function checkGuidance({ actions, steps, sessions }: Rows): string[] {
   const uses = usesOf(steps);
   const found = [...actions.values()].flatMap((action) => [
@@ -21,7 +21,7 @@ export function checkGuidance({ actions, steps, sessions }: Rows): string[] {
   return found;
 }
 
-/** A fork lists its parent's steps too; a step counts once. */
+/** A fork also lists its parent's steps; each step counts once. */
 function usesOf(steps: Rows["steps"]): Map<string, Use[]> {
   const uses = new Map<string, Use[]>();
   for (const [session_id, rows] of steps)
@@ -50,17 +50,28 @@ function checkUse(action: Action, uses: Use[]): string[] {
   if (!use) return [`${name} was consumed at ${consumed_iteration}, where it is not`];
   if (use.step.iteration !== consumed_iteration || use.step.session_id !== session_id || use.step.status !== "ok")
     return [`${name} is in ${use.step.session_id} ${use.step.iteration}, its receipt says ${consumed_iteration}`];
-  const sent = action.action_type === "agent_interrupt" ? action.payload["guidance"] : action.payload;
-  return isDeepStrictEqual(use.guidance, sent) ? [] : [`${name} reached the step as ${JSON.stringify(use.guidance)}`];
+  return isDeepStrictEqual(use.guidance, sentBy(action))
+    ? []
+    : [`${name} reached the step as ${JSON.stringify(use.guidance)}`];
 }
 
-/** How often each word and each message reached a step. */
+/** The guidance that an action becomes: a text, a message as stored, an answer and who gave it, or the report of an end. */
+function sentBy({ action_type, payload, metadata }: Action): JsonValue | undefined {
+  const { user_id } = metadata;
+  if (action_type === "agent_answer") return { ...payload, ...(user_id === undefined ? {} : { user_id }) };
+  return "guidance" in payload ? payload["guidance"] : payload;
+}
+
+/** How many steps received each text and each message. */
 export function heardOf(steps: Rows["steps"]): Map<string, number> {
   const heard = new Map<string, number>();
   for (const [session_id, rows] of steps)
     for (const step of rows.filter((row) => row.session_id === session_id))
       for (const said of step.guidance) {
-        const key = typeof said === "string" ? said : `${session_id} ${(said as { message_id: string }).message_id}`;
+        const { message_id } = Object(said) as { message_id?: string };
+        // Answers and reports have no unique text; `usesOf` checks by action that each is in one step.
+        if (typeof said !== "string" && message_id === undefined) continue;
+        const key = typeof said === "string" ? said : `${session_id} ${message_id}`;
         heard.set(key, (heard.get(key) ?? 0) + 1);
       }
   return heard;

@@ -3,7 +3,7 @@ import type { Rows } from "../rows.ts";
 
 const ENDS_PAUSE = new Set(["agent_resume", "agent_destroy"]);
 
-/** A pause lets the step that runs finish and no other start: at most one step between it and the next resume. */
+/** A pause lets the running step finish and starts no other: at most one step is committed before the next resume. */
 export function checkPauses({ sessions, steps, actions }: Rows): string[] {
   const controls = Map.groupBy(
     [...actions.values()].filter(({ outcome }) => outcome === "ok"),

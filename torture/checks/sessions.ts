@@ -3,7 +3,10 @@ import type { Session } from "../../src/domain/session.ts";
 import type { Step } from "../../src/domain/step.ts";
 import type { Rows } from "../rows.ts";
 
-/** Invariants 2, 6 and 7: iterations are dense, each step goes on where the one before ended, and the session stands at the last. */
+/**
+ * Invariants 2, 6 and 7: iterations are dense, each step continues from the previous one, and the session's row matches the
+ * last.
+ */
 export function checkSessions({ sessions, steps }: Rows): string[] {
   return [...sessions.values()].flatMap((session) => {
     const own = steps.get(session.session_id) ?? [];
@@ -37,7 +40,7 @@ function checkChain(session: Session, steps: Step[]): string[] {
   return found;
 }
 
-/** What the built-in monikers must have said, step by step. */
+/** Checks what the built-in monikers wrote, step by step. */
 function checkMeaning({ moniker, params, status, parent_iteration }: Session, steps: Step[]): string[] {
   if (moniker !== "count" && moniker !== "script") return [];
   const ok = steps.filter((step) => step.status === "ok");
@@ -47,7 +50,7 @@ function checkMeaning({ moniker, params, status, parent_iteration }: Session, st
   const wrong = ok.find((step) => step.text !== due(step));
   if (wrong) return [`said ${wrong.text} at iteration ${wrong.iteration}`];
   const length = moniker === "count" ? Number(params["to"]) + 1 : frames.length;
-  // A fork of the last step takes one more before it finds that it is done.
+  // A fork of the last step needs one more step to notice that it is done.
   const expected = Math.max(length, (parent_iteration ?? -1) + 2);
   return status === "done" && ok.length !== expected ? [`is done after ${ok.length} steps, not ${expected}`] : [];
 }

@@ -4,7 +4,7 @@ import type { Fault, StoreKind, Timed } from "./plan.ts";
 type Kind = Fault["kind"];
 
 const KINDS: Readonly<Record<StoreKind, readonly Kind[]>> = {
-  lancedb: ["kill", "kill", "kill", "freeze", "terminate", "fill_disk", "fill_disk"],
+  lancedb: ["kill", "kill", "kill", "freeze", "terminate", "reload", "fill_disk", "fill_disk"],
   postgres: [
     "kill",
     "kill",
@@ -12,6 +12,8 @@ const KINDS: Readonly<Record<StoreKind, readonly Kind[]>> = {
     "freeze",
     "freeze",
     "terminate",
+    "reload",
+    "fill_disk",
     "restart_database",
     "end_connections",
     "cancel_statements",
@@ -24,11 +26,11 @@ const KINDS: Readonly<Record<StoreKind, readonly Kind[]>> = {
     "limit_statements",
   ],
 };
-/** From one fault to the next. They overlap where one lasts longer than that. */
+/** Time between faults, in milliseconds. One that lasts longer overlaps the next. */
 const GAP_MS = 5000;
-/** More than there are processes; what is left over counts from the beginning again. */
+/** More than there are processes; the number is taken modulo their count. */
 const MEMBERS = 60;
-/** The last stretch is left for what was asked last. */
+/** No faults in the last 5 percent, so that the last requests can complete. */
 const QUIET_END = 0.95;
 const CUTS = ["mid_request", "lost_answer", "mid_answer"] as const;
 const LOCKS = [
@@ -53,9 +55,10 @@ function draw(random: Random, kind: Kind): Fault {
   switch (kind) {
     case "kill":
     case "terminate":
+    case "reload":
       return { kind, member };
     case "freeze":
-      // On both sides of the five seconds after which the others take a silent process for dead.
+      // Both shorter and longer than the five seconds after which the others consider a silent process dead.
       return { kind, member, for_ms: 200 + random.below(9000) };
     case "fill_disk":
       return { kind, free_bytes: random.pick(FREE_BYTES), for_ms: 500 + random.below(6000) };

@@ -5,10 +5,12 @@ import { administer, type PostgresProcess } from "../../test/postgres-process.ts
 import type { DatabaseFault } from "../plan/plan.ts";
 
 const OURS = "from pg_stat_activity where application_name = 'everstep'";
+/** PostgreSQL's code for a deadlock. */
+const DEADLOCK = "40P01";
 const CANCEL_EVERY_MS = 50;
 const MOST_CONNECTIONS = 400;
 
-/** What can go wrong with a database, beside that it stops. */
+/** Carries out one fault of the database. Resolves when it is over. */
 export async function breakDatabase(
   database: PostgresProcess,
   proxy: FaultyProxy,
@@ -38,7 +40,7 @@ export async function breakDatabase(
     case "take_connections":
       return takeConnections(url, fault.for_ms);
     case "limit_statements":
-      // It counts for connections that are made from now on.
+      // Applies to connections made from now on.
       await administer(url, "alter role everstep set statement_timeout = '2s'");
       await administer(url, `select pg_terminate_backend(pid) ${OURS}`);
       await holdLocks(url, "lock table agent_state in access exclusive mode", fault.for_ms);
@@ -64,7 +66,7 @@ async function breakNetwork(proxy: FaultyProxy, fault: Extract<DatabaseFault, { 
   proxy.mend();
 }
 
-/** A transaction that somebody forgot. */
+/** A forgotten transaction. It locks rows in no particular order, so PostgreSQL may choose it as the victim of a deadlock. */
 async function holdLocks(url: string, statement: string, for_ms: number): Promise<void> {
   const client = postgres(url, { max: 1, onnotice: () => {} });
   try {
@@ -72,12 +74,15 @@ async function holdLocks(url: string, statement: string, for_ms: number): Promis
       await transaction.unsafe(statement);
       await wait(for_ms);
     });
+  } catch (error) {
+    if (!(error instanceof postgres.PostgresError && error.code === DEADLOCK)) throw error;
+    await wait(for_ms);
   } finally {
     await client.end();
   }
 }
 
-/** Takes every connection that is left, and again those that others give up. */
+/** Takes every free connection, and those that others release. */
 async function takeConnections(url: string, for_ms: number): Promise<void> {
   const taken: postgres.Sql[] = [];
   try {

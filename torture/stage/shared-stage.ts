@@ -1,20 +1,25 @@
+import { chmod, mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { FaultyProxy } from "../../test/cluster/faulty-proxy.ts";
 import { Member, type Role } from "../../test/cluster/member.ts";
 import { freePort } from "../../test/free-port.ts";
 import { startPostgres } from "../../test/postgres-process.ts";
+import type { Mounted } from "../../test/store/mounts.ts";
 import { scratchFolder } from "../../test/store/scratch-folder.ts";
 import { breakDatabase } from "./broken-database.ts";
+import { fillable, ownDisk } from "./own-disk.ts";
 import { ENVIRONMENT, Excuses, type OpenStage } from "./stage.ts";
 import { Supervised } from "./supervised.ts";
 
 const ROLES: Role[] = ["server", "server", "worker", "worker", "worker"];
 
 /** Two servers and three workers on one PostgreSQL. */
-export const openSharedStage: OpenStage = async (violations) => {
+export const openSharedStage: OpenStage = async (violations, surroundings) => {
   await using resources = new AsyncDisposableStack();
   const scratch = resources.use(await scratchFolder());
-  const database = await startPostgres();
+  const disk = await ownDisk(scratch.path);
+  if (disk) resources.use(disk);
+  const database = await startPostgres(await placeOn(disk, scratch.path));
   resources.defer(() => database.stop());
   const { proxy, url } = await FaultyProxy.before(database.url);
   resources.use(proxy);
@@ -26,6 +31,7 @@ export const openSharedStage: OpenStage = async (violations) => {
     if (role === "server") urls.push(`http://127.0.0.1:${port}`);
     const environment = {
       ...ENVIRONMENT,
+      ...surroundings.environment,
       EVERSTEP_STORE: url,
       EVERSTEP_PORT: String(port),
       EVERSTEP_WORKSPACE: join(scratch.path, "workspace"),
@@ -41,8 +47,22 @@ export const openSharedStage: OpenStage = async (violations) => {
     urls,
     store_url: database.url,
     members,
-    disk: null,
+    // A database that could not write its log may have ended; an operator would restart it.
+    disk: disk && fillable(disk, excuses, () => database.restart()),
     database: { break: (fault) => excuses.during(() => breakDatabase(database, proxy, fault)) },
+    changeCode: () => surroundings.office.changeCode(),
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };
 };
+
+/** PostgreSQL runs as its own user, who needs access to its folder. */
+async function placeOn(
+  disk: Mounted | null,
+  scratch: string,
+): Promise<{ folder: string; flags: string[] } | undefined> {
+  if (!disk) return undefined;
+  await chmod(scratch, 0o755);
+  const folder = join(disk.folder, "database");
+  await mkdir(folder);
+  return { folder, flags: ["max_wal_size=64MB", "min_wal_size=32MB"] };
+}

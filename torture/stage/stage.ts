@@ -1,23 +1,26 @@
 import type { DatabaseFault, StoreKind } from "../plan/plan.ts";
+import type { Surroundings } from "../surroundings/surroundings.ts";
 import type { Violations } from "../violations.ts";
 import type { Supervised } from "./supervised.ts";
 
-/** The product's processes and what they stand on. */
+/** The product's processes and the disk and database they depend on. */
 export type Stage = AsyncDisposable & {
-  /** Where clients find it. The addresses stay, whatever happens to the processes. */
+  /** The servers' addresses. They stay the same, whatever happens to the processes. */
   urls: readonly string[];
-  /** What `EVERSTEP_STORE` says. */
+  /** The value of `EVERSTEP_STORE`. */
   store_url: string;
   members: Supervised[];
-  /** What can be broken beside the processes; null where this machine or this store has no such thing. */
+  /** What else can be broken besides the processes; null if this machine or this store does not have it. */
   disk: { fill(free_bytes: number): Promise<void>; empty(): Promise<void> } | null;
   database: { break(fault: DatabaseFault): Promise<void> } | null;
+  /** Changes the monikers' code; a process uses it after a reload or a start. */
+  changeCode: () => Promise<void>;
 };
 
-export type OpenStage = (violations: Violations) => Promise<Stage>;
+export type OpenStage = (violations: Violations, surroundings: Surroundings) => Promise<Stage>;
 export type Stages = Readonly<Record<StoreKind, OpenStage>>;
 
-/** Counts what is broken on purpose, and for a moment afterwards. */
+/** Counts the faults in effect, including a short time after each. */
 export class Excuses {
   #count = 0;
   #until = 0;

@@ -3,15 +3,15 @@ import type { Member } from "../../test/cluster/member.ts";
 import { within } from "../../test/within.ts";
 import type { Violations } from "../violations.ts";
 
-/** How long a process may take to come back once nothing stands in its way, or to end when it is asked to. */
+/** How long a process may take to come back once nothing prevents it, or to end when asked to, in milliseconds. */
 const LONGEST_MS = 90_000;
 const RETRY_MS = 250;
 
-/** One of the product's processes, started again whenever it ended, as an init system would. */
+/** One of the product's processes, restarted whenever it ends, as an init system would. */
 export class Supervised {
   readonly name: string;
   readonly #start: () => Member;
-  /** Whether something else is broken on purpose right now, so that a process may fail to start or end with an error. */
+  /** Whether another fault is in effect, so that the process may fail to start or end with an error. */
   readonly #isExcused: () => boolean;
   readonly #violations: Violations;
   readonly #lives: Member[] = [];
@@ -26,7 +26,7 @@ export class Supervised {
     this.#violations = violations;
   }
 
-  /** What it logged in all its lives. */
+  /** Its log output over all restarts. */
   get said(): string {
     return this.#lives.map(({ pid, said }) => `${this.name}, process ${pid}\n${said}`).join("\n");
   }
@@ -40,6 +40,10 @@ export class Supervised {
       await this.#take()?.kill();
       await this.#up();
     });
+  }
+
+  reload(): Promise<void> {
+    return this.#inTurn(async () => this.#member?.signal("SIGHUP"));
   }
 
   freeze(ms: number): Promise<void> {
@@ -58,17 +62,17 @@ export class Supervised {
     });
   }
 
-  /** Ends it for good, as an operator would. */
+  /** Ends it permanently, as an operator would. */
   stop(): Promise<void> {
     return this.#inTurn(() => this.#end());
   }
 
-  /** Resolves once everything that was asked for so far is over and the process is up. */
+  /** Resolves when every request so far has been carried out and the process is up. */
   settled(): Promise<void> {
     return this.#turn;
   }
 
-  /** For the end of a run, however it came about. */
+  /** For the end of a run, whatever its cause. */
   async abandon(): Promise<void> {
     this.#hasEnded = true;
     this.#member?.signal("SIGCONT");
