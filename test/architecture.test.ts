@@ -4,47 +4,50 @@ import { describe, test } from "node:test";
 import { brokenImportRules, type ImportRules, importsOf } from "./import-rules.ts";
 import { readFolder } from "./repository-files.ts";
 
-const NETWORK_CLIENT = ["agent-api", "client", "domain"];
+const NETWORK_CLIENT = ["agent-api", "client", "concurrency", "domain"];
 
-/** Who may import whom. What is not here is not allowed; a layer may always import itself. */
+/** Which layer may import which. Anything not listed is forbidden; a layer may always import itself. */
 const RULES: ImportRules = {
   layers: {
     domain: [],
     files: [],
     concurrency: [],
     signing: [],
-    // Spans of what happens: names, ids, and the port by which they are made.
+    // Spans: names, ids, and the port that creates them.
     tracing: ["domain"],
     "tracing/opentelemetry": ["domain", "tracing"],
-    // What the bot and the console show of other people's words.
+    // Renders untrusted text for the bot and the console.
     markdown: [],
     store: ["domain", "concurrency"],
     "store/embedded": ["domain", "concurrency", "files", "store"],
     "store/postgres": ["domain", "concurrency", "store"],
     "store/open-store.ts": ["domain", "store", "store/embedded", "store/postgres"],
-    // A request names a moniker, whose parameters are checked before it is taken.
+    // Files of history that left the store's tables: the embedded engine's rows, read and written by both engines.
+    archive: ["domain", "files", "store", "store/embedded"],
+    // A request names a moniker, whose parameters are validated before the request is accepted.
     actions: ["domain", "concurrency", "store", "sessions", "monikers", "monikers/catalog.ts", "tracing"],
     // Surfaces submit actions; only the runtime has them carried out.
     "actions/dispatcher.ts": ["actions", "domain", "store", "sessions"],
     sessions: ["domain", "concurrency", "store", "monikers", "monikers/catalog.ts", "tools/tool.ts", "tracing"],
-    // A step is given tools, and a file of somebody's own may define one.
+    // Steps receive tools, and a user's own file may define one.
     monikers: ["domain", "tools/tool.ts", "tools/define-tool.ts", "monikers/llm/provider-models.ts"],
-    // The packages that it imports change often; nothing else is to know them.
+    // The packages it imports change often; nothing else may depend on them.
     "monikers/llm/provider-models.ts": ["monikers"],
     "monikers/catalog.ts": ["domain", "concurrency", "monikers"],
-    // Steps that run outside of this process.
+    // Steps that run outside this process.
     "monikers/remote": ["domain", "concurrency", "signing", "monikers", "monikers/catalog.ts"],
     "tools/tool.ts": ["domain", "monikers"],
     "tools/define-tool.ts": ["domain", "monikers"],
     tools: ["domain", "concurrency", "store", "monikers", "tools/tool.ts", "tools/define-tool.ts"],
     events: ["domain", "store"],
-    // What is sent out of the runtime by itself.
+    // Sent by the runtime on its own initiative.
     webhooks: ["domain", "signing", "store"],
     surfaces: ["domain", "events", "store"],
     "surfaces/http": [
       "surfaces",
       "domain",
       "actions",
+      "archive",
       "events",
       "store",
       "webhooks",
@@ -52,22 +55,22 @@ const RULES: ImportRules = {
       "tools/tool.ts",
       "tracing",
     ],
-    // Other people's protocols over the parts of the HTTP API; there is no second way to write.
+    // Other protocols on top of the HTTP API's parts; there is no second way to write.
     "surfaces/openai": ["surfaces", "surfaces/http", "domain", "actions", "events", "store", "monikers/catalog.ts"],
     "surfaces/mcp": ["surfaces", "surfaces/http", "domain", "actions", "events", "store"],
     "surfaces/socket": ["surfaces", "domain", "events", "store"],
     "surfaces/agent-ws": ["surfaces", "domain", "concurrency", "actions", "events", "store", "agent-api"],
     "surfaces/matrix": [...NETWORK_CLIENT, "files", "markdown"],
     "surfaces/cli": NETWORK_CLIENT,
-    "agent-api": ["domain"],
-    // It runs in browsers too.
-    client: ["domain"],
+    "agent-api": ["domain", "concurrency"],
+    // It also runs in browsers.
+    client: ["domain", "concurrency"],
     main: ["*"],
   },
   packages: {
-    "@lancedb/lancedb": ["store/embedded"],
+    "@lancedb/lancedb": ["store/embedded", "archive"],
     "apache-arrow": ["store/embedded"],
-    // The bot keeps its own small state; it never sees the runtime's.
+    // The bot keeps its own small state and never sees the runtime's.
     "node:sqlite": ["store/embedded", "surfaces/matrix"],
     postgres: ["store/postgres"],
     "@boundaryml/baml": ["monikers"],
@@ -80,7 +83,7 @@ const RULES: ImportRules = {
     marked: ["markdown"],
   },
   only_packages: { domain: ["zod", "ulid"], markdown: ["marked"], client: [] },
-  // It loads the monikers that people bring.
+  // Loads users' own monikers.
   computed_imports: ["monikers/import-own.ts"],
 };
 

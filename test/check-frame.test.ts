@@ -28,7 +28,7 @@ suite("the state that a moniker returns", () => {
     assert.equal((before["old"] as JsonValue[]).length, 2);
   });
 
-  test("is its own to the letter: another order of keys is another state", () => {
+  test("is exact: another order of keys is another state", () => {
     const before: JsonObject = { inner: { a: 1, b: 2 } };
     const after = stateOf({ inner: { b: 2, a: 1 } }, before);
     assert.equal(JSON.stringify(after), '{"inner":{"b":2,"a":1}}');
@@ -36,7 +36,7 @@ suite("the state that a moniker returns", () => {
     assert.equal(JSON.stringify(stateOf({ inner: [1, 2] }, before)), '{"inner":[1,2]}');
   });
 
-  test("may have fields with the names of an object's own parts", () => {
+  test("may have fields named like an object's built-in properties", () => {
     const state = JSON.parse('{"__proto__":{},"constructor":{},"toString":{"a":1}}') as JsonObject;
     const kept = stateOf(state, {});
     assert.equal(JSON.stringify(kept), JSON.stringify(state));

@@ -8,7 +8,7 @@ import { promisify } from "node:util";
 const run = promisify(execFile);
 const KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg";
 
-/** Unpacks Debian packages with all that they need into a folder: nothing is installed, and no right is needed. */
+/** Unpacks Debian packages and their dependencies into a folder: nothing is installed, and no privileges are needed. */
 export async function unpackDebianPackages(suite: string, packages: string[], folder: string): Promise<void> {
   if (platform() !== "linux" || !existsSync(KEYRING))
     throw new Error("this unpacks Debian's packages, which needs a Debian system and debian-archive-keyring");
@@ -23,7 +23,7 @@ export async function unpackDebianPackages(suite: string, packages: string[], fo
   }
 }
 
-/** Everything that apt keeps is in a folder of its own, so that the machine's own state is untouched. */
+/** Keeps all of apt's state in a separate folder, so that the machine's own is untouched. */
 async function download(folder: string, suite: string, packages: string[]): Promise<void> {
   for (const name of ["lists/partial", "cache/archives/partial", "etc"])
     await mkdir(join(folder, name), { recursive: true });

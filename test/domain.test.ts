@@ -77,9 +77,9 @@ describe("ids", () => {
 });
 
 describe("the status of a session", () => {
-  test("that is not in the table is refused where it is set", () => {
+  test("that is not in the table is refused when it is set", () => {
     const done = aSession({ status: "done" });
-    assert.throws(() => changeStatus(done, "running"), /done became running/);
+    assert.throws(() => changeStatus(done, "running"), /from done to running/);
   });
 
   test("that is live is one that a restart brings back", () => {

@@ -1,21 +1,23 @@
 import { posix } from "node:path";
 
-/** A layer is a folder or a file under src, written without `src/`; the longest name that fits a file is the file's layer. */
+/**
+ * A layer is a folder or a file under src, written without `src/`; a file belongs to the layer with the longest matching name.
+ */
 export type ImportRules = {
-  /** What a layer may import beside itself. `*` is everything. */
+  /** What a layer may import besides itself. `*` is everything. */
   layers: Readonly<Record<string, readonly string[]>>;
-  /** Packages that only these layers may import, with everything under their name. */
+  /** Packages that only these layers may import, including their subpaths. */
   packages: Readonly<Record<string, readonly string[]>>;
-  /** Layers that may import no other package than these. */
+  /** Layers that may import no packages but these. */
   only_packages: Readonly<Record<string, readonly string[]>>;
-  /** Files that may import what they are told to at run time, which no table can check. */
+  /** Files that may import a path computed at run time, which no table can check. */
   computed_imports: readonly string[];
 };
 
 /** Paths from src, with forward slashes. */
 export type SourceFile = { path: string; text: string };
 
-// Each begins at a line's first word or at a call, so that prose in a comment is not taken for an import.
+// Anchored to a line's first word or to a call, so that prose in a comment is not mistaken for an import.
 const LITERAL_IMPORTS = [
   /^\s*import\s+(?:[\w$*{},\s]+?\s*from\s*)?["']([^"'\n]+)["']/gm,
   /^\s*export\s+(?:type\s+)?(?:\*(?:\s+as\s+\w+)?|\{[^}]*\})\s*from\s*["']([^"'\n]+)["']/gm,
@@ -29,7 +31,7 @@ export function importsOf(text: string): string[] {
   return LITERAL_IMPORTS.flatMap((pattern) => [...text.matchAll(pattern)].map((match) => match[1] as string));
 }
 
-/** One line for each broken rule; none when the picture is true. */
+/** One line for each broken rule. */
 export function brokenImportRules(files: readonly SourceFile[], rules: ImportRules): string[] {
   return files.flatMap((file) => {
     const layer = layerOf(file.path, rules);

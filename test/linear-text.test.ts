@@ -16,22 +16,22 @@ import { globs } from "../src/surfaces/matrix/text/globs.ts";
 
 type Reader = {
   read: (text: string) => unknown;
-  /** Beside those that are tried on every reader. */
+  /** In addition to those tried on every reader. */
   attacks?: (size: number) => Record<string, string>;
-  /** For one that makes something of each of half a million lines or sentences. */
+  /** For readers that produce something for each of half a million lines or sentences. */
   most_ms?: number;
 };
 
 const SIZE = 1024 * 1024;
 const MOST_MS = 50;
-/** The first ones may find code that is not compiled yet; a slow function is slow each time. */
+/** The first tries may run code that is not compiled yet; a slow function is slow every time. */
 const TRIES = 10;
-/** What a stream brings at a time. */
+/** Characters per piece of a stream. */
 const PIECE = 64;
 
 /**
- * Every function that reads text of people, models, files or the network, with the texts that would cost it most if it
- * went back or began again at each character. A new one belongs in this table.
+ * Every function that reads text from people, models, files or the network, with the texts that would cost it most if it
+ * backtracked or started over at each character. A new one belongs in this table.
  */
 const READERS: Record<string, Reader> = {
   parseContextPrompt: {
@@ -126,7 +126,7 @@ const READERS: Record<string, Reader> = {
   },
 };
 
-/** Single characters that are many once they are folded, so many bytes of each. */
+/** Single characters that become many when normalized, `size` bytes of each. */
 function letters(size: number): Record<string, string> {
   const units = ["\ufdfa", "\ufdfb", "\u321d", "\u3316", "\u33af", "\ufb03", "각", "ё", "茶", "İ", "½", "\u{1d160}"];
   return Object.fromEntries(units.map((unit) => [unit, unit.repeat(size / Buffer.byteLength(unit))]));
@@ -175,7 +175,7 @@ const ANY_ATTACKS = Object.fromEntries(
   UNITS.map((unit) => [JSON.stringify(unit), unit.repeat(SIZE / Buffer.byteLength(unit))]),
 );
 
-/** The milliseconds that this thread works, whatever else the machine does. */
+/** The milliseconds that this thread works, independent of other load on the machine. */
 function workOf(run: () => unknown): number {
   const before = process.threadCpuUsage();
   run();
@@ -193,7 +193,7 @@ for (const [name, { read, attacks, most_ms = MOST_MS }] of Object.entries(READER
       });
   });
 
-test("a word of many megabytes, which no pattern has the stack for at once, is read as several", () => {
+test("a word of many megabytes, too long for a pattern's stack, is read as several", () => {
   for (const letter of ["茶", "\u0301"])
     assert.ok(words(letter.repeat(8 * SIZE)).every(({ length }) => length <= 1000));
 });

@@ -6,7 +6,7 @@ import { readFolder } from "./repository-files.ts";
 
 const depthOf = (html: string | null, tag: string): number => (html?.split(`<${tag}>`).length ?? 1) - 1;
 
-describe("Markdown of anybody", () => {
+describe("untrusted Markdown", () => {
   for (const [what, text] of Object.entries({
     quotes: `${"> ".repeat(10_000)}deep`,
     "quotes without spaces": `${">".repeat(10_000)}deep`,
@@ -30,11 +30,11 @@ describe("Markdown of anybody", () => {
     assert.equal(markdownToHtml(`${">".repeat(11)} a`)?.split("<blockquote>").length, 1);
   });
 
-  test("is left to the reader as written where it is very long", () => {
+  test("is shown as written if it is very long", () => {
     assert.equal(markdownToHtml("**a** ".repeat(20_000)), null);
   });
 
-  test("a paragraph that takes too long to read stands as written, the others do not", () => {
+  test("a paragraph that takes too long to read is shown as written, the others are not", () => {
     const html = markdownToHtml(`**one**\n\n${"*a_".repeat(4000)}\n\n**two**`) ?? "";
     assert.match(html, /<strong>one<\/strong>.*\*a_\*a_.*<strong>two<\/strong>/s);
   });
@@ -45,7 +45,7 @@ describe("Markdown of anybody", () => {
     assert.match(html, /&lt;div&gt;<br>more.*&lt;\/div&gt;/s);
   });
 
-  test("of ordinary kind is read as Marked reads it", async () => {
+  test("of an ordinary kind is read as Marked reads it", async () => {
     const tagsAreText = { html: () => undefined, tag: () => undefined };
     const marked = new Marked({ gfm: true, breaks: true, tokenizer: tagsAreText });
     const pages = (await readFolder("docs")).filter(({ path }) => path.endsWith(".md"));

@@ -24,7 +24,7 @@ describe("a mutex", () => {
     assert.ok(mutex.isFree);
   });
 
-  test("that is handed on lets nobody in between", async () => {
+  test("that is released is passed to the next in line, and to nobody else before", async () => {
     const mutex = new Mutex();
     const order: string[] = [];
     const held = Promise.withResolvers<void>();

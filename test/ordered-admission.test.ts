@@ -3,7 +3,7 @@ import { describe, test } from "node:test";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { OrderedAdmission } from "../src/actions/ordered-admission.ts";
 
-/** Works on one key, and what began so far; exclusive ones in capitals. */
+/** Jobs on one key, and which of them have started; exclusive ones in capitals. */
 function watched() {
   const admission = new OrderedAdmission();
   const began: string[] = [];
@@ -21,7 +21,7 @@ function watched() {
 }
 
 describe("ordered admission: requests", () => {
-  test("begin side by side, in their order, however long each looks something up", async () => {
+  test("start concurrently, in their order, however long each look-up takes", async () => {
     const { arrive, began, end } = watched();
     const slow = Promise.withResolvers<void>();
     const all = [arrive("first", "shared", slow.promise), arrive("second", "shared")];
@@ -50,7 +50,7 @@ describe("ordered admission: requests", () => {
     assert.equal(began.at(-1), "NEXT");
   });
 
-  test("are not exclusive while any is under way, also where a later one ended", async () => {
+  test("are not exclusive while any other runs, even if a later one has ended", async () => {
     const { arrive, began, end } = watched();
     const all = [arrive("first", "shared"), arrive("second", "shared")];
     await nextTurn();
@@ -62,7 +62,7 @@ describe("ordered admission: requests", () => {
     await Promise.all(all);
   });
 
-  test("whose look-up fails are told so in their turn, and hold up nobody", async () => {
+  test("whose look-up fails get the error in their turn, and hold up nobody", async () => {
     const { arrive, began, end } = watched();
     const unhandled: unknown[] = [];
     const note = (error: unknown) => unhandled.push(error);

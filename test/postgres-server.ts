@@ -1,9 +1,9 @@
 import { after, test } from "node:test";
 import { administer, type PostgresProcess, startPostgres } from "./postgres-process.ts";
 
-/** A real PostgreSQL for the tests of this process, or the one that EVERSTEP_TEST_POSTGRES names. */
+/** A real PostgreSQL for the tests of this process, or the one named by EVERSTEP_TEST_POSTGRES. */
 type PostgresServer = {
-  /** Of a database that the tests may do in what they like. */
+  /** The URL of a database that the tests may use freely. */
   url: string;
 };
 
@@ -14,7 +14,7 @@ after(async () => {
   await own?.stop();
 });
 
-/** One server for each test process, started when it is first asked for. */
+/** One server for each test process, started on first use. */
 export function postgresServer(): Promise<PostgresServer> {
   running ??= process.env["EVERSTEP_TEST_POSTGRES"]
     ? Promise.resolve({ url: process.env["EVERSTEP_TEST_POSTGRES"] })
@@ -27,7 +27,7 @@ async function start(): Promise<PostgresServer> {
   return own;
 }
 
-/** Tests that need the server. Where it cannot be had they are skipped, or fail where EVERSTEP_TEST_ALL=1 asks for all. */
+/** Tests that need the server. If there is none they are skipped, or fail with EVERSTEP_TEST_ALL=1. */
 export async function onPostgres(define: () => void): Promise<void> {
   try {
     await postgresServer();
@@ -41,7 +41,7 @@ export async function onPostgres(define: () => void): Promise<void> {
 
 let schemas = 0;
 
-/** An empty place for a store, apart from all others, and how to be rid of it. On the server of all tests, or on one of the test's own. */
+/** An empty, separate schema for a store, and how to remove it. On the server shared by all tests, unless another is given. */
 export async function postgresHome(server?: PostgresServer): Promise<{ url: string; remove: () => Promise<void> }> {
   const { url } = server ?? (await postgresServer());
   const schema = `test_${process.pid}_${++schemas}`;

@@ -1,6 +1,6 @@
 import { rmSync } from "node:fs";
 
-// Outlives a test process that was killed: once its pipe to it breaks, the database server goes too.
+// Outlives a killed test process: when the pipe to it breaks, this ends the database server.
 const [pid, folder] = process.argv.slice(2);
 process.stdin.resume();
 process.stdin.on("close", () => {
@@ -8,7 +8,7 @@ process.stdin.on("close", () => {
     // SIGQUIT ends the server and its children at once.
     process.kill(Number(pid), "SIGQUIT");
   } catch {
-    // It is gone already, as it should be.
+    // It has already ended, as it should.
   }
   if (folder) rmSync(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 200 });
 });

@@ -52,7 +52,7 @@ describe("a text that is printed", () => {
     const length = 1024 * 1024;
     for (const piece of ["a:", "?", "?key=", "a://", "@", "a:@", " ", "://@"]) {
       const text = piece.repeat(length / piece.length);
-      // Of the processor, which a busy machine does not make longer by much; what is not linear is slow each time.
+      // CPU time, which other load hardly affects; a nonlinear function is slow every time.
       const tries = Array.from({ length: 3 }, () => {
         const started = process.cpuUsage();
         redactUrls(`${text}=`);

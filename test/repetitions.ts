@@ -1,9 +1,9 @@
-/** Whether the long versions of tests are asked for. */
+/** Whether the long versions of tests are requested. */
 export const IS_LONG = process.env["EVERSTEP_TEST_LONG"] === "1";
 
 /**
- * How often a test repeats itself: few times by default, enough to meet each case that it tells apart; many times where
- * EVERSTEP_TEST_LONG=1 asks for that; and as often as the variable of the test's own says.
+ * How many times a test repeats: few times by default, enough to hit each case it distinguishes; many times with
+ * EVERSTEP_TEST_LONG=1; or as many as the test's own variable says.
  */
 export function repetitions(variable: string, { few, many }: { few: number; many: number }): number {
   const own = process.env[variable];

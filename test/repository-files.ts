@@ -4,12 +4,16 @@ import { fileURLToPath } from "node:url";
 
 export const REPOSITORY = fileURLToPath(new URL("..", import.meta.url));
 
-const GENERATED = new Set(["node_modules", "dist", "results"]);
+/** The last ones are created by the compilers of the bench's peers. */
+const GENERATED = new Set(["node_modules", "dist", "results", ".eve", ".nitro", ".output", ".swc", ".workflow-data"]);
 const TEXT = /\.(?:[cm]?[jt]sx?|json|md|sql|css|html|baml|ya?ml|sh|txt)$/;
 
 export type RepositoryFile = { path: string; text: string };
 
-/** Every text file of a folder of the repository, with paths from that folder and forward slashes. A folder that is not there has none. */
+/**
+ * Every text file in a folder of the repository, with paths relative to that folder and forward slashes. Empty if the folder
+ * does not exist.
+ */
 export async function readFolder(folder: string): Promise<RepositoryFile[]> {
   const root = join(REPOSITORY, folder);
   const paths = await listPaths(root);

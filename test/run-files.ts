@@ -1,39 +1,48 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import { REPOSITORY } from "./repository-files.ts";
 
-/** A test file, and what it is run with. */
+/** A test file and its environment. */
 export type FileRun = { file: string; environment?: Record<string, string> };
 type Limits = {
-  /** Files that run side by side. */
+  /** How many files run concurrently. */
   concurrency: number;
-  /** Milliseconds of a test. */
+  /** The time limit of a test in milliseconds. */
   test_ms: number;
-  /** Milliseconds of a file: one whose event loop never comes to rest is ended, and has failed. */
+  /** The time limit of a file in milliseconds: one whose event loop never becomes idle is ended, and has failed. */
   file_ms: number;
 };
 type Ended = { title: string; text: string; passed: boolean; seconds: number };
 type Counts = Map<string, number>;
+type Durations = Record<string, number>;
 
 const COUNTED = ["tests", "suites", "pass", "fail", "cancelled", "skipped", "todo"];
 const FOOTER = /^ℹ (\w+) ([\d.]+)\n/gm;
 const FAILURES = "✖ failing tests:";
 const SLOWEST = 8;
 const OUTPUT_MS = 5000;
+/** How long each file took last time, in seconds. */
+const DURATIONS = join(REPOSITORY, "node_modules/.cache/test-durations.json");
 
 const running = new Set<ChildProcess>();
-/** Whoever ends this process ends the files as well, with all that they started. */
+/** Ending this process also ends the files and everything they started. */
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const)
   process.once(signal, () => {
     for (const child of running) endGroup(child);
     process.exit(1);
   });
 
-/** Runs each file in a process of its own, tells what it said once it ended, and at the end what failed. */
+/**
+ * Runs each file in its own process, the slowest of the last run first; prints its output when it ends, and finally what
+ * failed.
+ */
 export async function runFiles(runs: readonly FileRun[], limits: Limits): Promise<boolean> {
   const start = performance.now();
-  const waiting = [...runs];
+  const durations = readDurations();
+  const waiting = longestFirst(runs, durations);
   const ended: Ended[] = [];
   const counts: Counts = new Map();
   const work = async (): Promise<void> => {
@@ -44,8 +53,29 @@ export async function runFiles(runs: readonly FileRun[], limits: Limits): Promis
     }
   };
   await Promise.all(Array.from({ length: limits.concurrency }, work));
+  for (const { title, seconds } of ended) durations[title] = seconds;
+  writeFileSync(DURATIONS, JSON.stringify(durations));
   summarize(ended, counts, (performance.now() - start) / 1000);
   return ended.length > 0 && ended.every(({ passed }) => passed);
+}
+
+function titleOf({ file, environment = {} }: FileRun): string {
+  const where = environment["EVERSTEP_TEST_STORE"];
+  return where === undefined ? file : `${file} (${where})`;
+}
+
+/** The slowest first, so that it does not run alone at the end. Files without a recorded time stay in order before all others. */
+function longestFirst(runs: readonly FileRun[], durations: Durations): FileRun[] {
+  const secondsOf = (run: FileRun): number => durations[titleOf(run)] ?? Number.MAX_VALUE;
+  return runs.toSorted((a, b) => secondsOf(b) - secondsOf(a));
+}
+
+function readDurations(): Durations {
+  try {
+    return JSON.parse(readFileSync(DURATIONS, "utf8")) as Durations;
+  } catch {
+    return {};
+  }
 }
 
 async function runFile({ file, environment = {} }: FileRun, { test_ms, file_ms }: Limits): Promise<Ended> {
@@ -53,9 +83,15 @@ async function runFile({ file, environment = {} }: FileRun, { test_ms, file_ms }
   const child = spawn(process.execPath, ["--test-reporter=spec", `--test-timeout=${test_ms}`, file], {
     cwd: REPOSITORY,
     stdio: ["ignore", "pipe", "pipe"],
-    // A group of its own, so that it can be ended with the servers and browsers that it started.
+    // A separate process group, so that it can be ended with the servers and browsers that it started.
     detached: true,
-    env: { NODE_COMPILE_CACHE: `${REPOSITORY}/node_modules/.cache/test`, ...process.env, ...environment },
+    env: {
+      NODE_COMPILE_CACHE: `${REPOSITORY}/node_modules/.cache/test`,
+      ...process.env,
+      // Also for the processes that a file starts and kills.
+      NODE_OPTIONS: `${process.env["NODE_OPTIONS"] ?? ""} --require="${REPOSITORY}test/built-threads.cjs"`,
+      ...environment,
+    },
   });
   running.add(child);
   let text = "";
@@ -73,15 +109,14 @@ async function runFile({ file, environment = {} }: FileRun, { test_ms, file_ms }
   clearTimeout(timer);
   running.delete(child);
   endGroup(child);
-  // What a file left behind in another group may hold its output open for ever.
+  // A process left behind in another group may keep the output open forever.
   await Promise.race([closed, wait(OUTPUT_MS, undefined, { ref: false })]);
   if (isEndless) text += `\n${FAILURES}\n\n✖ ${file} was ended: it still ran after ${file_ms / 1000} s\n`;
   else if (signal !== null) text += `\n${FAILURES}\n\n✖ ${file} was ended by ${signal}\n`;
-  const where = environment["EVERSTEP_TEST_STORE"];
   return {
-    title: where === undefined ? file : `${file} (${where})`,
+    title: titleOf({ file, environment }),
     text,
-    // A file that ended without telling how many failed has not passed either.
+    // A file that ended without reporting its failures has not passed either.
     passed: code === 0 && /^ℹ fail 0$/m.test(text),
     seconds: (performance.now() - start) / 1000,
   };
@@ -111,6 +146,6 @@ function summarize(ended: Ended[], counts: Counts, seconds: number): void {
   const slowest = ended.toSorted((a, b) => b.seconds - a.seconds).slice(0, SLOWEST);
   console.log(`slowest: ${slowest.map((one) => `${one.title} ${one.seconds.toFixed(0)} s`).join(", ")}`);
   console.log(`${ended.length} files, ${failed.length} failed, ${seconds.toFixed(0)} s`);
-  // In the words of Node's own runner, which tools that read the output know.
+  // In the format of Node's own runner, which other tools can parse.
   for (const name of COUNTED) console.log(`ℹ ${name} ${counts.get(name) ?? 0}`);
 }

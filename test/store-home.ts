@@ -5,7 +5,7 @@ import { scratchFolder } from "./store/scratch-folder.ts";
 /** The engine that the tests run on: the embedded one unless EVERSTEP_TEST_STORE is `postgres`. */
 export const ENGINE = process.env["EVERSTEP_TEST_STORE"] === "postgres" ? "postgres" : "lancedb";
 
-/** A folder for a program to run in, and the URL of the empty store it works on. */
+/** A folder for a program to run in, and the URL of its empty store. */
 export type StoreHome = AsyncDisposable & { folder: string; store: string };
 
 export async function storeHome(): Promise<StoreHome> {

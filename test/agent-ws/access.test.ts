@@ -32,13 +32,13 @@ describe("the one-chat socket of a server with a token", () => {
       await assert.rejects(RawClient.open(server().url, options), /401/);
     });
 
-  test("minds no foreign name or origin, for the token is enough", TIMEOUT, async () => {
+  test("accepts any host and origin, since the token is enough", TIMEOUT, async () => {
     const headers = { authorization: `Bearer ${TOKEN}`, host: "everstep.example" };
     using client = await RawClient.open(server().url, { headers, origin: "https://console.example" });
     assert.match(client.session_id, /^default/);
   });
 
-  test("lets AgentApi in with its token, and tells it where it has none", TIMEOUT, async () => {
+  test("lets AgentApi in with its token, and tells it if the token is missing", TIMEOUT, async () => {
     const stranger = new AgentApi("stranger", agentUrl(server().url));
     await assert.rejects(stranger.connect(), { name: "AgentApiError", message: /401/ });
     await stranger.close();
@@ -80,7 +80,7 @@ describe("the one-chat socket of a server without a token", () => {
     });
 
   for (const host of ["evil.example", "evil.example:4180", "127.0.0.1.evil.example", "[::2]", "0x7f.1.evil.example"])
-    test(`refuses to be called ${host} with 403`, TIMEOUT, async () => {
+    test(`refuses the host name ${host} with 403`, TIMEOUT, async () => {
       await assert.rejects(RawClient.open(server().url, { headers: { host } }), /403/);
     });
 });

@@ -46,7 +46,7 @@ describe("AgentApi with a real agent", () => {
     return api;
   };
 
-  test("gives the answer piece by piece and keeps its tokens", TIMEOUT, async () => {
+  test("yields the answer piece by piece and reports its tokens", TIMEOUT, async () => {
     const api = await connect();
     assert.equal(api.isConnected, true);
     assert.match(api.session_id ?? "", /^default/);
@@ -62,7 +62,7 @@ describe("AgentApi with a real agent", () => {
     assert.equal(api.last_tokens_used, 150);
   });
 
-  test("throws AgentBusyError for a second question meanwhile, and not after the first ended", TIMEOUT, async () => {
+  test("throws AgentBusyError for a second question until the first has ended", TIMEOUT, async () => {
     const api = await connect();
     const first = api.sendMessage("One.");
     assert.throws(() => api.sendMessage("Two."), AgentBusyError);
@@ -70,7 +70,7 @@ describe("AgentApi with a real agent", () => {
     assert.equal(await joined(api.sendMessage("Three.")), "Answer to: Three.");
   });
 
-  test("answers why a question could not be answered, and takes the next one", TIMEOUT, async () => {
+  test("reports why a question could not be answered, and takes the next one", TIMEOUT, async () => {
     const api = await connect();
     model.will(failing(401));
     assert.match(await joined(api.sendMessage("One.")), /^I could not answer that: .*401/);
@@ -79,7 +79,7 @@ describe("AgentApi with a real agent", () => {
     assert.equal(await joined(api.sendMessage("Three.")), "Answer to: Three.");
   });
 
-  test("says where an answer begins anew, and gives the whole of it then", TIMEOUT, async () => {
+  test("reports that an answer starts over, and then yields all of it", TIMEOUT, async () => {
     const api = await connect();
     model.otherwise(null);
     let text = "";
@@ -123,7 +123,7 @@ describe("AgentApi with a real agent", () => {
     assert.ok(fresh?.type === "status" && fresh.session_id === api.session_id);
   });
 
-  test("fails a question in flight when the agent is killed, comes back by itself, and goes on", TIMEOUT, async () => {
+  test("fails the pending question when the agent is killed, and reconnects by itself", TIMEOUT, async () => {
     const lost = Promise.withResolvers<AgentApi>();
     const back = Promise.withResolvers<void>();
     let statuses = 0;
@@ -149,7 +149,7 @@ describe("AgentApi with a real agent", () => {
     assert.equal(await joined(api.sendMessage("Are you back?")), "Answer to: Are you back?");
   });
 
-  test("ends with close(): the question in flight fails, and nothing comes back", TIMEOUT, async () => {
+  test("ends with close(): the pending question fails, and nothing reconnects", TIMEOUT, async () => {
     let lost = 0;
     const api = await connect({ on_disconnect: () => void lost++ });
     model.otherwise(() => {});
@@ -162,7 +162,7 @@ describe("AgentApi with a real agent", () => {
     assert.equal(api.isConnected, false);
     assert.equal(lost, 0, "who closes needs not be told");
     assert.throws(() => api.sendMessage("Anyone?"), AgentApiError);
-    // The question stays with the agent; it is answered, so that the tests after this one are not held up.
+    // The agent still has the question; answer it, so that it does not hold up the following tests.
     await (model.calls.at(-1) ?? assert.fail()).reply("Late.");
     model.otherwise(echoing);
     await api.connect();
@@ -182,7 +182,7 @@ describe("AgentApi with a real agent", () => {
     assert.deepEqual(await run(agentUrl(server.url)), { said: "Answer to: help\n", code: 0 });
   });
 
-  test("lets its program end by itself where there was no agent to begin with", TIMEOUT, async () => {
+  test("lets its program end by itself if there never was an agent", TIMEOUT, async () => {
     const nobody = await silentServer();
     const { port } = nobody.address() as AddressInfo;
     await nobody[Symbol.asyncDispose]();

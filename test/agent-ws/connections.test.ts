@@ -21,7 +21,7 @@ describe("the connection of AgentApi", { concurrency: true }, () => {
   });
 
   test(
-    "gives up after five seconds on an agent that is never ready, and tries no more by itself",
+    "gives up after five seconds on an agent that is never ready, and does not retry by itself",
     TIMEOUT,
     async () => {
       await using agent = await StandInAgent.open(null);
@@ -34,7 +34,7 @@ describe("the connection of AgentApi", { concurrency: true }, () => {
     },
   );
 
-  test("can be asked for again after a failure, and is one connection then", TIMEOUT, async () => {
+  test("can be requested again after a failure, and is a single connection", TIMEOUT, async () => {
     const first = await StandInAgent.open();
     const { port, url } = first;
     await first[Symbol.asyncDispose]();
@@ -48,14 +48,14 @@ describe("the connection of AgentApi", { concurrency: true }, () => {
     await api.close();
   });
 
-  test("comes back with longer and longer waits, and with short ones again after it stood", TIMEOUT, async () => {
+  test("is retried with growing delays, which start over after a success", TIMEOUT, async () => {
     const first = await StandInAgent.open();
     const { port, url } = first;
     let lost = 0;
     const api = new AgentApi("a", url, { on_disconnect: () => void lost++ });
     await api.connect();
     await first[Symbol.asyncDispose]();
-    // It takes connections and ends them before they stand.
+    // Accepts connections and closes them before the handshake.
     const refusing = await StandInAgent.open(null, port);
     await refusing.until(() => (refusing.connections.at(-1)?.socket.close(), refusing.connections.length >= 6));
     const times = refusing.connections.map(({ at }) => at);
@@ -99,7 +99,7 @@ describe("the connection of AgentApi", { concurrency: true }, () => {
     await api.close();
   });
 
-  test("takes no notice of frames that it does not know", TIMEOUT, async () => {
+  test("ignores unknown frames", TIMEOUT, async () => {
     await using agent = await StandInAgent.open();
     const others: ServerFrame[] = [];
     const api = new AgentApi("a", agent.url, { callback: (frame) => others.push(frame) });
@@ -125,7 +125,7 @@ describe("the connection of AgentApi", { concurrency: true }, () => {
     await api.close();
   });
 
-  test("is busy until the agent ended an answer, though its asker has left or never listened", TIMEOUT, async () => {
+  test("is busy until the agent has ended an answer, even if the asker left or never listened", TIMEOUT, async () => {
     await using agent = await StandInAgent.open();
     const ended = Promise.withResolvers<void>();
     const others: ServerFrame[] = [];
@@ -166,7 +166,7 @@ describe("the connection of AgentApi", { concurrency: true }, () => {
     await assert.rejects(four.next(), { code: "closed" });
   });
 
-  test("closes in time though the agent does not answer the farewell", TIMEOUT, async () => {
+  test("closes in time even if the agent does not respond to the close", TIMEOUT, async () => {
     await using agent = await StandInAgent.open();
     const api = new AgentApi("a", agent.url);
     await api.connect();

@@ -6,7 +6,7 @@ const TEXT_FRAME = 0x81;
 const PONG_FRAME = 0x8a;
 const NO_MASK = Buffer.alloc(4);
 
-/** A client that speaks and reads nothing but what it is asked to hear: what it is sent stays in the buffers between, until they are full. */
+/** A client that sends, but reads only what `hear` waits for: the rest fills the buffers in between. */
 export class DeafClient implements Disposable {
   readonly #socket: Socket;
   readonly gone: Promise<void>;
@@ -18,13 +18,13 @@ export class DeafClient implements Disposable {
     void this.gone.then(() => {
       this.#isGone = true;
     });
-    // One that does not read learns of its end when it writes.
+    // A client that does not read notices a closed connection only when it writes.
     socket.on("error", () => {});
   }
 
   static async open(url: string, path = "/agent_ws/"): Promise<DeafClient> {
     const { hostname, port } = new URL(url);
-    // Paused from the first byte on: not even the handshake's answer is read.
+    // Paused from the first byte: not even the response to the handshake is read.
     const socket = connect({ host: hostname, port: Number(port), noDelay: true }).pause();
     await once(socket, "connect");
     const client = new DeafClient(socket);
@@ -40,7 +40,7 @@ export class DeafClient implements Disposable {
     return this.#isGone;
   }
 
-  /** Resolves when the bytes have left. */
+  /** Resolves when the bytes have been sent. */
   async send(text: string): Promise<void> {
     const payload = Buffer.from(text);
     const head =
@@ -51,12 +51,12 @@ export class DeafClient implements Disposable {
     await Promise.race([new Promise<void>((resolve) => this.#socket.once("drain", resolve)), this.gone]);
   }
 
-  /** One that nobody asked for. */
+  /** An unsolicited pong. */
   pong(): void {
     this.#socket.write(Buffer.concat([Buffer.from([PONG_FRAME, MASK_BIT]), NO_MASK]));
   }
 
-  /** Reads until the text comes, and no further. */
+  /** Reads until the text arrives, and no further. */
   async hear(text: string): Promise<void> {
     let heard = "";
     const { promise, resolve } = Promise.withResolvers<void>();

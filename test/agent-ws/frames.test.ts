@@ -28,7 +28,7 @@ describe("the one-chat socket", () => {
     assert.deepEqual([session["agent_id"], session["moniker"]], ["default", "chat"]);
   });
 
-  test("is the same chat for all who connect, also where they come first and together", TIMEOUT, async () => {
+  test("is the same chat for all clients, even if the first ones connect at the same time", TIMEOUT, async () => {
     await using fresh = await ServerProcess.start();
     const clients = await Promise.all(Array.from({ length: 10 }, () => RawClient.open(fresh.url)));
     const ids = new Set(clients.map(({ session_id }) => session_id));
@@ -38,7 +38,7 @@ describe("the one-chat socket", () => {
     assert.equal(sessions.length, 1);
   });
 
-  test("answers in chunks that joined are the step's text, then tells the tokens", TIMEOUT, async () => {
+  test("answers in chunks that add up to the step's text, then reports the tokens", TIMEOUT, async () => {
     using client = await open();
     const answer = await client.say("read tea.md");
     assert.equal(answer.text, "Green tea is steeped at 80 degrees.\n");
@@ -57,7 +57,7 @@ describe("the one-chat socket", () => {
     assert.match((await client.say("read tea.md")).text, /80 degrees/);
   });
 
-  test("takes any text: quotes, newlines, emoji, other scripts, a lone half of a pair", TIMEOUT, async () => {
+  test("takes any text: quotes, newlines, emoji, other scripts, half a surrogate pair", TIMEOUT, async () => {
     using client = await open();
     for (const text of [
       '"quoted"\n\ttabbed',
@@ -128,7 +128,7 @@ describe("the one-chat socket", () => {
     for (const [at, { text }] of answers.entries()) assert.match(text, new RegExp(`You said: Zq${at}\\n`));
   });
 
-  test("does not mind a client that leaves before its answer", TIMEOUT, async () => {
+  test("tolerates a client that leaves before its answer", TIMEOUT, async () => {
     for (let times = 0; times < 5; times++) {
       const leaver = await open();
       leaver.ask("list files");

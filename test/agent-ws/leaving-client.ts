@@ -1,6 +1,6 @@
 import { AgentApi } from "../../src/agent-api/agent-api.ts";
 
-/** A program that asks one question and ends by itself; with `unreachable` it only meets the refusal. */
+/** A program that asks one question and exits by itself; with `unreachable` it only sees the refusal. */
 const [url = "", what = ""] = process.argv.slice(2);
 const api = new AgentApi("leaver", url);
 if (what === "unreachable") await api.connect().catch((error: Error) => console.log(error.name));

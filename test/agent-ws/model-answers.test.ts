@@ -22,10 +22,10 @@ describe("the one chat with a model", () => {
     await model[Symbol.asyncDispose]();
   });
   const open = () => RawClient.open(world.server.url);
-  /** Answers the whole in pieces, so that it streams. */
+  /** Replies in several pieces, so that it streams. */
   const finish = async (call: ModelCall, text: string): Promise<void> => call.reply(text, { piece: 6, every_ms: 5 });
 
-  test("tells the answer while the model still writes it, and the tokens at its end", TIMEOUT, async () => {
+  test("streams the answer while the model still writes it, and reports the tokens at its end", TIMEOUT, async () => {
     using client = await open();
     client.ask("Tell me a tale.", { request_id: "tale" });
     const call = await model.next();
@@ -37,7 +37,7 @@ describe("the one chat with a model", () => {
     assert.deepEqual([rest.text, rest.tokens_used], [' a time 😀 "there" was.', 111]);
   });
 
-  test("tells nothing of the tools that come before the answer", TIMEOUT, async () => {
+  test("does not mention the tools used before the answer", TIMEOUT, async () => {
     using client = await open();
     model.will((call) => {
       const name = call.tools.find((tool) => /^files.{1,2}write$/.test(tool.name))?.name ?? "";
@@ -60,7 +60,7 @@ describe("the one chat with a model", () => {
     );
   });
 
-  test("answers with the reason where the model refuses the key, and the next question as ever", TIMEOUT, async () => {
+  test("answers with the reason if the model refuses the key, and the next question as usual", TIMEOUT, async () => {
     using client = await open();
     model.will(failing(401));
     assert.match((await client.say("Question one.", { request_id: "one" })).text, /^I could not answer that: .*401/);
@@ -68,7 +68,7 @@ describe("the one chat with a model", () => {
     assert.equal((await client.say("Question two.", { request_id: "two" })).text, "Answer to: Question two.");
   });
 
-  /** Asks, and has the model begin with "Half of", break, and answer otherwise. */
+  /** Asks a question; the model's first call breaks after "Half of", and the second gives a different answer. */
   const askedTwice = async (client: RawClient, tagged: { request_id: string; accepts?: string[] }): Promise<void> => {
     client.ask("Question one.", tagged);
     const call = await model.next();
@@ -79,24 +79,32 @@ describe("the one chat with a model", () => {
     await finish(await model.next(), "Another beginning and its end.");
   };
 
-  test("tells who knows it that the answer begins anew, and then the whole of it", TIMEOUT, async () => {
-    using client = await open();
-    await askedTwice(client, { request_id: "one", accepts: ["event_restart"] });
-    assert.deepEqual(await client.next(), { type: "event_restart", request_id: "one" });
-    assert.equal((await client.answer({ request_id: "one" })).text, "Another beginning and its end.");
-    model.otherwise(echoing);
-    assert.equal((await client.say("Question two.")).text, "Answer to: Question two.");
-  });
+  test(
+    "tells clients that support restarts that the answer starts over, and then sends all of it",
+    TIMEOUT,
+    async () => {
+      using client = await open();
+      await askedTwice(client, { request_id: "one", accepts: ["event_restart"] });
+      assert.deepEqual(await client.next(), { type: "event_restart", request_id: "one" });
+      assert.equal((await client.answer({ request_id: "one" })).text, "Another beginning and its end.");
+      model.otherwise(echoing);
+      assert.equal((await client.say("Question two.")).text, "Answer to: Question two.");
+    },
+  );
 
-  test("gives who does not know of restarts the whole answer once it is complete, in one piece", TIMEOUT, async () => {
-    using client = await open();
-    await askedTwice(client, { request_id: "one" });
-    assert.deepEqual((await client.answer({ request_id: "one" })).chunks, ["\n\nAnother beginning and its end."]);
-    model.otherwise(echoing);
-    assert.equal((await client.say("Question two.")).text, "Answer to: Question two.");
-  });
+  test(
+    "gives clients that do not support restarts the whole answer in one piece once it is complete",
+    TIMEOUT,
+    async () => {
+      using client = await open();
+      await askedTwice(client, { request_id: "one" });
+      assert.deepEqual((await client.answer({ request_id: "one" })).chunks, ["\n\nAnother beginning and its end."]);
+      model.otherwise(echoing);
+      assert.equal((await client.say("Question two.")).text, "Answer to: Question two.");
+    },
+  );
 
-  test("goes on where an answer begins anew with the same words", TIMEOUT, async () => {
+  test("continues if an answer starts over with the same words", TIMEOUT, async () => {
     using client = await open();
     client.ask("Question one.");
     const call = await model.next();
@@ -126,32 +134,28 @@ describe("the one chat with a model", () => {
     assert.equal(model.calls.length, 2);
   });
 
-  test(
-    "is stopped where it waits to be told whether to go on with a tool, and every call has its result",
-    TIMEOUT,
-    async () => {
-      using client = await open();
-      model.will((call) => {
-        const name = call.tools.find((tool) => tool.name.endsWith("ask"))?.name ?? "";
-        const calls = ["1", "2"].map((id) => ({ id, name, args: '{"question": "Which?"}' }));
-        call.turn({ calls });
-      });
-      assert.match((await client.say("Ask me.")).text, /Which\?/);
-      await stop(client);
-      await world.session(client.session_id, ({ question, status }) => question === null && status === "waiting");
-      assert.equal(model.calls.length, 1);
-      model.otherwise(echoing);
-      assert.equal((await client.say("And now?")).text, "Answer to: And now?");
-      const results = model.calls
-        .at(-1)
-        ?.results.slice(-2)
-        .map(({ text }) => text);
-      assert.deepEqual(results, [
-        "Stopped by a person; whether it took effect is not known.",
-        "Not made: a person stopped it.",
-      ]);
-    },
-  );
+  test("is stopped while it waits for approval of a tool call, and every call has its result", TIMEOUT, async () => {
+    using client = await open();
+    model.will((call) => {
+      const name = call.tools.find((tool) => tool.name.endsWith("ask"))?.name ?? "";
+      const calls = ["1", "2"].map((id) => ({ id, name, args: '{"question": "Which?"}' }));
+      call.turn({ calls });
+    });
+    assert.match((await client.say("Ask me.")).text, /Which\?/);
+    await stop(client);
+    await world.session(client.session_id, ({ question, status }) => question === null && status === "waiting");
+    assert.equal(model.calls.length, 1);
+    model.otherwise(echoing);
+    assert.equal((await client.say("And now?")).text, "Answer to: And now?");
+    const results = model.calls
+      .at(-1)
+      ?.results.slice(-2)
+      .map(({ text }) => text);
+    assert.deepEqual(results, [
+      "Stopped by a person; whether it took effect is not known.",
+      "Not made: a person stopped it.",
+    ]);
+  });
 
   test("keeps what others say to the chat apart from the answers", TIMEOUT, async () => {
     using client = await open();
@@ -171,7 +175,7 @@ describe("the one chat with a model", () => {
     assert.equal((await client.answer()).text, "For you.");
   });
 
-  test("takes the chat up again where somebody paused it", TIMEOUT, async () => {
+  test("resumes the chat if somebody paused it", TIMEOUT, async () => {
     using client = await open();
     await world.control(client.session_id, "pause");
     model.otherwise(echoing);

@@ -8,7 +8,7 @@ import { sharedServer, TIMEOUT } from "../server/server-fixture.ts";
 import { agentUrl } from "./raw-client.ts";
 
 const CLIENT = fileURLToPath(new URL("python_client.py", import.meta.url));
-/** The first Python that has the module: the one on the path may not be the system's, which packages are installed for. */
+/** The first Python that has the module: the one on the path may not be the system's, for which packages are installed. */
 const python = ["python3", "/usr/bin/python3"].find(
   (name) => spawnSync(name, ["-c", "import websockets"]).status === 0,
 );

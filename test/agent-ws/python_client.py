@@ -1,4 +1,4 @@
-"""A client of the one-chat WebSocket in another language: asks what it is told on its standard input, one JSON string a line."""
+"""A client of the one-chat WebSocket in another language: asks the questions from its standard input, one JSON string per line."""
 
 import asyncio
 import json

@@ -10,9 +10,9 @@ type Tagged = { request_id?: string; accepts?: string[] };
 
 export const agentUrl = (url: string, query = ""): string => `${url.replace(/^http/, "ws")}/agent_ws/${query}`;
 
-/** A client of the one-chat WebSocket that knows nothing of ours: it sends text and keeps the frames that come. */
+/** An independent client of the one-chat WebSocket: it sends text and keeps the frames it receives. */
 export class RawClient implements Disposable {
-  /** Every frame so far, in the order they came. */
+  /** Every frame so far, in order of arrival. */
   readonly frames: ServerFrame[] = [];
   readonly socket: WebSocket;
   readonly closed: Promise<number>;
@@ -31,7 +31,7 @@ export class RawClient implements Disposable {
     void this.closed.then(() => this.#wake());
   }
 
-  /** Connects, and answers once the chat says that it is ready. */
+  /** Connects, and resolves when the chat reports that it is ready. */
   static async open(url: string, options: ClientOptions & { query?: string } = {}): Promise<RawClient> {
     const client = await RawClient.connect(url, options);
     const status = await client.next();
@@ -39,7 +39,7 @@ export class RawClient implements Disposable {
     return client;
   }
 
-  /** Connects and waits for nothing. */
+  /** Connects without waiting for any frame. */
   static async connect(
     url: string,
     { query, ...options }: ClientOptions & { query?: string } = {},
@@ -65,7 +65,7 @@ export class RawClient implements Disposable {
     this.send({ type: "user_message", text, ...tagged });
   }
 
-  /** The next frame that was not asked for before. */
+  /** The next frame that was not returned before. */
   async next(): Promise<ServerFrame> {
     const index = this.#read++;
     const frame = (async () => {
@@ -81,7 +81,7 @@ export class RawClient implements Disposable {
     return within(WAIT_MS, frame, () => `no frame after ${JSON.stringify(this.frames.slice(-3))}`);
   }
 
-  /** The frames of an answer, up to the one that closes it. Every one carries the question's tag, or none where it had none. */
+  /** The frames of an answer, up to the one that closes it. Each carries the question's tag, if it had one. */
   async answer({ request_id }: Tagged = {}): Promise<Answer> {
     const chunks: string[] = [];
     for (;;) {

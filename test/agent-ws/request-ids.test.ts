@@ -4,7 +4,7 @@ import { AgentApi } from "../../src/agent-api/agent-api.ts";
 import { sharedServer, TIMEOUT } from "../server/server-fixture.ts";
 import { agentUrl } from "./raw-client.ts";
 
-describe("a question with an id of its asker's own", () => {
+describe("a question with its sender's own id", () => {
   const server = sharedServer();
 
   test("can be looked up by it, with the step that answered it", TIMEOUT, async () => {

@@ -95,7 +95,7 @@ describe("the reset of the one chat", () => {
     assert.equal((await world.api.steps(old)).filter(({ text }) => text?.startsWith("Once upon")).length, 0);
   });
 
-  test("done many times at once leaves one chat that all agree on", TIMEOUT, async () => {
+  test("done many times at once leaves one chat for everybody", TIMEOUT, async () => {
     model.otherwise(echoing);
     using client = await open();
     await Promise.all(Array.from({ length: 5 }, reset));

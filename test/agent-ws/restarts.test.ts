@@ -8,7 +8,7 @@ import { World } from "../server/world.ts";
 import { echoing, modelEnvironment, wordsOf } from "./model-environment.ts";
 import { RawClient } from "./raw-client.ts";
 
-describe("the one chat across the server's lives", () => {
+describe("the one chat across restarts of the server", () => {
   let model: ModelServer;
   let server: ServerProcess;
   before(async () => {
@@ -23,7 +23,7 @@ describe("the one chat across the server's lives", () => {
   const open = () => RawClient.open(server.url);
   const steps = (session_id: string): Promise<Step[]> => new Api(server.url).steps(session_id);
 
-  test("is the same session and remembers, after kills and after orderly ends", TIMEOUT, async () => {
+  test("is the same session and remembers, after kills and clean stops", TIMEOUT, async () => {
     model.otherwise(echoing);
     using first = await open();
     const { session_id } = first;
@@ -48,7 +48,7 @@ describe("the one chat across the server's lives", () => {
     );
   });
 
-  test("closes its connections when it stops in order, and answers nothing by halves", TIMEOUT, async () => {
+  test("closes its connections on a clean stop, and sends no partial answer", TIMEOUT, async () => {
     using client = await open();
     client.ask("Slowly, please.");
     const call = await model.next();
@@ -63,7 +63,7 @@ describe("the one chat across the server's lives", () => {
     assert.equal((await steps(client.session_id)).at(-1)?.text, "Slowly.", "the step in hand was finished and kept");
   });
 
-  test("answers a question that was in flight at a kill once, and to nobody else", TIMEOUT, async () => {
+  test("answers a question that was pending at a kill once, and only to its sender", TIMEOUT, async () => {
     using asker = await open();
     const { session_id } = asker;
     asker.ask("Asked before the kill.");

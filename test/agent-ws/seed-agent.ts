@@ -6,14 +6,14 @@ import { type WebSocket, WebSocketServer } from "ws";
 const REPLY = /Reply(?: only with)?: ((?:Saved|Loaded): \S+)$/;
 
 /**
- * An agent with the smallest protocol there is: a status without a session, answers without request ids, one WebSocket at
- * `/agent_ws/` and no other endpoint, so that `POST /reset` is a 404. It repeats what it is told and confirms what it is asked to
- * confirm.
+ * An agent with the smallest possible protocol: a status without a session, answers without request ids, one WebSocket at
+ * `/agent_ws/` and no other endpoint, so that `POST /reset` is a 404. It repeats every text and confirms every confirmation
+ * request.
  */
 export class SeedAgent implements AsyncDisposable {
-  /** The texts that it was sent. */
+  /** The texts it received. */
   readonly asked: string[] = [];
-  /** What was asked of it over HTTP. */
+  /** The HTTP requests it received. */
   readonly requests: string[] = [];
   readonly #http: Server;
   readonly #sockets: WebSocketServer;
@@ -51,7 +51,7 @@ export class SeedAgent implements AsyncDisposable {
     const answer = REPLY.exec(text)?.[1] ?? `You said: ${text}`;
     for (const piece of answer.match(/\S+\s*/g) ?? [])
       socket.send(JSON.stringify({ type: "event_text_chunk", text: piece }));
-    // A tale goes on until its listener leaves.
+    // This story continues until the listener leaves.
     if (text !== "a tale without end") socket.send('{"type":"event_end","tokens_used":7}');
   }
 

@@ -5,9 +5,12 @@ import type { ServerFrame } from "../../src/agent-api/messages.ts";
 
 export const READY: ServerFrame = { type: "status", status: "ready", session_id: "default-1" };
 
-/** An agent's side of the wire in the test's hands, for what no real agent does: silence, strange frames, odd times. */
+/**
+ * The agent's side of the protocol, controlled by the test, for what no real agent does: silence, invalid frames, unusual
+ * timing.
+ */
 export class StandInAgent implements AsyncDisposable {
-  /** Every connection so far, with when it came. */
+  /** Every connection so far, and when it was made. */
   readonly connections: { socket: WebSocket; at: number }[] = [];
   readonly received: { text: string; request_id?: string }[] = [];
   readonly #server: WebSocketServer;
@@ -60,7 +63,7 @@ export class StandInAgent implements AsyncDisposable {
   }
 }
 
-/** Takes connections and says nothing at all. */
+/** Accepts connections and sends nothing at all. */
 export async function silentServer(): Promise<Server & AsyncDisposable> {
   const server = createServer((socket) => void socket.on("error", () => {}).resume()).listen(0, "127.0.0.1");
   await once(server, "listening");

@@ -14,10 +14,13 @@ import { type Answer, ModelServer } from "../llm/model-server.ts";
 import { embeddedHome } from "../runtime/embedded-home.ts";
 import { World } from "../runtime/runtime-fixture.ts";
 
-/** Tools that a test holds in its hands: `test/pay` must not run twice unasked, `test/drop` destroys, `test/look` only reads. */
+/**
+ * Tools controlled by a test: `test/pay` must not run twice without consent, `test/drop` is destructive, `test/look` only
+ * reads.
+ */
 export class TestTools {
   readonly calls: [tool: string, args: JsonValue][] = [];
-  /** What the next calls of a tool do before they answer. */
+  /** What the next call of each tool does before it returns. */
   readonly before = new Map<string, () => Promise<void>>();
 
   readonly all = [
@@ -44,7 +47,7 @@ export class TestTools {
 
 type Options = { llm: () => ReturnType<typeof newLlm>; tools: ToolFactory };
 
-/** A runtime with a model of the test's own, the built-in tools, and the test's. */
+/** A runtime with the test's own model, the built-in tools, and the test's tools. */
 export class AgentWorld {
   readonly world: World;
   readonly model: ModelServer;
@@ -100,7 +103,7 @@ export class AgentWorld {
     await this.world.submit({ action_type: "agent_answer", session_id, payload: { answer } });
   }
 
-  /** The question that a session asks, once it does. */
+  /** The session's question, once it asks one. */
   async question(session_id: string): Promise<NonNullable<Session["question"]>> {
     const { question } = await this.world.until(session_id, (session) => session.question !== null);
     return question ?? assert.fail("it asks");
@@ -111,7 +114,7 @@ export class AgentWorld {
   }
 }
 
-/** One for the tests of a `describe`; each test begins with an empty plan. */
+/** One world for the tests of a `describe`; each test starts with an empty plan. */
 export function sharedAgentWorld(): () => AgentWorld {
   let shared: AgentWorld | undefined;
   before(async () => {
@@ -126,12 +129,12 @@ export function sharedAgentWorld(): () => AgentWorld {
   return () => shared ?? assert.fail("the world is opened before the tests run");
 }
 
-/** The model asks for these tools, named as we name them. */
+/** The model calls these tools, given by our names. */
 export const calling =
   (...calls: [name: string, args: JsonObject][]): Answer =>
   (call) => {
     const told = call.tools.map(({ name }) => name);
-    // Providers do not take our names as they are.
+    // Providers do not accept our names as they are.
     const plain = (name: string) => name.replaceAll(/[^a-z]+/gi, "_");
     call.turn({
       calls: calls.map(([name, args], index) => ({

@@ -78,7 +78,7 @@ describe("an agent", () => {
     assert.equal(messages.at(-1), said[0]);
   });
 
-  test("is cut while it thinks by a word that will not wait, and keeps what its tools did", TIMEOUT, async () => {
+  test("is cut short while it thinks by urgent guidance, and keeps what its tools did", TIMEOUT, async () => {
     const { world, model, tools } = shared();
     model.will(calling(["test/pay", { sum: 1 }]));
     const session_id = await shared().agent("Pay.");
@@ -93,7 +93,7 @@ describe("an agent", () => {
     assert.deepEqual(await shared().tokens(session_id), ["think/1", "act/1.1/test/pay", "think/2"]);
   });
 
-  test("is told of a tool that there is not, and of one that fails, and goes on", TIMEOUT, async () => {
+  test("is told about an unknown tool and about one that fails, and goes on", TIMEOUT, async () => {
     const { world, model } = shared();
     model.will(calling(["no/such", {}]), calling(["files/read", { path: "../../etc/passwd" }]), reply("so be it"));
     const session_id = await shared().agent("Try.");
@@ -117,7 +117,7 @@ describe("an agent", () => {
     assert.deepEqual(shared().tools.calls, []);
   });
 
-  test("fails with the provider's words where they do not pass, and goes on after a resume", TIMEOUT, async () => {
+  test("fails with the provider's error if that is permanent, and goes on after a resume", TIMEOUT, async () => {
     const { world, model } = shared();
     model.will(failing(400, { error: { message: "no such thing" } }));
     const session_id = await shared().agent("Ask.");
@@ -148,7 +148,7 @@ describe("an agent", () => {
         .at(-1)
         ?.results.map(({ text }) => text)
         .join("\n") ?? "";
-    assert.match(`${told}\n${results}`, /ended as done|No session that you started still runs/);
+    assert.match(`${told}\n${results}`, /ended as done|No session that you started is still running/);
   });
 
   test("waits for a time, and asks people", TIMEOUT, async () => {

@@ -7,7 +7,7 @@ import { calling, sharedAgentWorld } from "./agent-world.ts";
 describe("a tool that people have to approve", () => {
   const shared = sharedAgentWorld();
 
-  /** An agent that wants to drop a table, and asks first. */
+  /** An agent that wants to drop a table and asks first. */
   async function asking(): Promise<string> {
     shared().model.will(calling(["test/drop", { table: "a" }]), reply("over"));
     const session_id = await shared().agent("Drop it.");
@@ -55,7 +55,7 @@ describe("a tool that people have to approve", () => {
     assert.match(result(), /use the archive instead/);
   });
 
-  test("is not asked about again once it is always approved", TIMEOUT, async () => {
+  test("is not asked about again once it is approved for good", TIMEOUT, async () => {
     shared().model.will(calling(["test/drop", { n: 1 }]), calling(["test/drop", { n: 2 }]), reply("over"));
     const session_id = await shared().agent("Drop both.");
     await shared().question(session_id);
@@ -91,7 +91,7 @@ describe("a tool that people have to approve", () => {
 describe("a call that may have happened", () => {
   const shared = sharedAgentWorld();
 
-  /** An agent that is in the middle of a call, which does not end by itself. */
+  /** An agent in the middle of a call that does not end by itself. */
   async function midCall(tool: string): Promise<string> {
     const { model, tools } = shared();
     const begun = Promise.withResolvers<void>();
@@ -154,19 +154,28 @@ describe("a call that may have happened", () => {
     await world.untilStatus(session_id, "done");
   });
 
-  test("is marked before it is made, also where its server was away when the model asked for it", TIMEOUT, async () => {
-    const { world, model, tools } = shared();
-    tools.server.replace([]);
-    model.will((call) => {
-      tools.server.replace(tools.all);
-      return calling(["test/pay", { sum: 9 }])(call);
-    }, reply("over"));
-    const session_id = await shared().agent("Pay.");
-    await world.untilStatus(session_id, "done");
-    assert.deepEqual(tools.calls, [["pay", { sum: 9 }]]);
-    assert.deepEqual(await shared().tokens(session_id), ["think/1", "act/1.1/test/pay", "act/1.1/test/pay", "think/2"]);
-    assert.equal((await world.steps(session_id))[1]?.directives?.once, true);
-  });
+  test(
+    "is marked before it is made, even if its server was unreachable when the model requested it",
+    TIMEOUT,
+    async () => {
+      const { world, model, tools } = shared();
+      tools.server.replace([]);
+      model.will((call) => {
+        tools.server.replace(tools.all);
+        return calling(["test/pay", { sum: 9 }])(call);
+      }, reply("over"));
+      const session_id = await shared().agent("Pay.");
+      await world.untilStatus(session_id, "done");
+      assert.deepEqual(tools.calls, [["pay", { sum: 9 }]]);
+      assert.deepEqual(await shared().tokens(session_id), [
+        "think/1",
+        "act/1.1/test/pay",
+        "act/1.1/test/pay",
+        "think/2",
+      ]);
+      assert.equal((await world.steps(session_id))[1]?.directives?.once, true);
+    },
+  );
 
   test("that only reads is made again without a question", TIMEOUT, async () => {
     const { world, tools } = shared();

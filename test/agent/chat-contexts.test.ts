@@ -9,7 +9,7 @@ import { failing } from "../llm/model-server.ts";
 import { scratchFolder } from "../store/scratch-folder.ts";
 import { ChatSession } from "./chat-session.ts";
 
-/** The two prompts word for word, as every chat surface sends them. */
+/** The two prompts, exactly as every chat surface sends them. */
 const save = (name: string): string =>
   `Summarize our conversation and save to /workspace/contexts/${name}.md. Reply only with: Saved: ${name}`;
 const load = (name: string): string =>
@@ -21,7 +21,7 @@ const answers = (call: ModelCall): Promise<void> => call.reply(isSummary(call) ?
 
 const fileOf = (world: LlmWorld, name: string) => readFile(join(world.workspace, `contexts/${name}.md`), "utf8");
 
-/** What holds with a model and without one. */
+/** What holds with and without a model. */
 function samePromises(world: () => LlmWorld): void {
   for (const name of ["../../escape", "../../../etc/passwd", "/../../escape"])
     test(`refuses to save to or load from contexts/${name}, and says so in the answer`, TIMEOUT, async () => {
@@ -52,7 +52,7 @@ function samePromises(world: () => LlmWorld): void {
     assert.equal(said.state.messages.length, 4);
   });
 
-  test("asks before it saves over a file that no save made", TIMEOUT, async () => {
+  test("asks before it overwrites a file that it did not save", TIMEOUT, async () => {
     const chat = await ChatSession.open(world());
     await chat.say("The word is tulip.");
     const mine = "# My own notes\n";
@@ -62,7 +62,7 @@ function samePromises(world: () => LlmWorld): void {
       const asked = await chat.say(save("mine"));
       assert.match(
         asked.text,
-        /contexts\/mine\.md exists already and is not a saved conversation\. Shall I overwrite it\?/,
+        /contexts\/mine\.md already exists and is not a saved conversation\. Shall I overwrite it\?/,
       );
       assert.equal(await fileOf(world(), "mine"), mine);
       await chat.say(answer);
@@ -129,7 +129,7 @@ for (const format of FORMATS)
     const server = sharedModelServer();
     const world = sharedLlmWorld(server, { format });
 
-    test("write the model's summary of all that was said, and answer with the asked word alone", TIMEOUT, async () => {
+    test("write the model's summary of the conversation, and reply only with the requested word", TIMEOUT, async () => {
       server().otherwise(answers);
       const chat = await ChatSession.open(world());
       await chat.say("My name is Ada. Tell me about the tulip.");

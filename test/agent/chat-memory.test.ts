@@ -8,7 +8,7 @@ import { ChatSession } from "./chat-session.ts";
 
 const BUDGET = 24_000;
 const sizeOf = ({ messages }: LoopState): number => messages.reduce((sum, { text }) => sum + text.length, 0);
-/** A long message that can be told from others. */
+/** A long message that differs from all others. */
 const message = (at: number, length = 4000): string =>
   `Message ${at}: the word is tulip${at}. ${"Words follow. ".repeat(length / 14)}`;
 
@@ -39,7 +39,7 @@ describe("the memory of a chat without a model", () => {
     assert.equal(messages[0]?.text, "The word is tulip.");
   });
 
-  test("takes over what the first release kept", TIMEOUT, async () => {
+  test("takes over the state of the first release", TIMEOUT, async () => {
     const turns: JsonObject[] = [
       { role: "user", user_id: "ann", text: "The word is tulip." },
       { role: "agent", text: "I see." },

@@ -55,7 +55,7 @@ describe("a chat without a model", () => {
     assert.equal(await readFile(join(world().workspace, "deep/new.md"), "utf8"), "one\ntwo: three");
   });
 
-  test("says what it was told where that is no text", TIMEOUT, async () => {
+  test("repeats guidance that is not a text", TIMEOUT, async () => {
     const session_id = await world().create("chat");
     await world().ended(await world().tell(session_id, { odd: [1] }));
     const [step] = await world().steps(session_id);

@@ -5,12 +5,12 @@ import { describe, test } from "node:test";
 import { sharedLlmWorld, TIMEOUT } from "../llm/llm-fixture.ts";
 import { ChatSession } from "./chat-session.ts";
 
-const QUESTION = "notes.md exists already. Shall I overwrite it? (yes or no)";
+const QUESTION = "notes.md already exists. Shall I overwrite it? (yes or no)";
 
 describe("a chat without a model that is to overwrite a file", () => {
   const world = sharedLlmWorld(null);
   const notes = () => readFile(join(world().workspace, "notes.md"), "utf8");
-  /** A chat that has been asked to overwrite the file, and asks back. */
+  /** A chat that was asked to overwrite the file, and asks for confirmation. */
   const asked = async (): Promise<ChatSession> => {
     await writeFile(join(world().workspace, "notes.md"), "old");
     const chat = await ChatSession.open(world());
@@ -38,7 +38,7 @@ describe("a chat without a model that is to overwrite a file", () => {
       assert.equal(await notes(), "old");
     });
 
-  test("takes anything else as a new message, and a yes after that is no consent", TIMEOUT, async () => {
+  test("takes anything else as a new message, after which a yes no longer counts as consent", TIMEOUT, async () => {
     const chat = await asked();
     const other = await chat.say("How is the weather?");
     assert.equal(other.state.question, null);
@@ -46,7 +46,7 @@ describe("a chat without a model that is to overwrite a file", () => {
     assert.equal(await notes(), "old");
   });
 
-  test("does so after a yes that comes after a restart, for the question is in its state", TIMEOUT, async () => {
+  test("does so after a yes that follows a restart, since the question is in its state", TIMEOUT, async () => {
     const chat = await asked();
     await world().restartWithModel();
     assert.equal((await chat.say("yes")).text, "Wrote notes.md.");

@@ -5,10 +5,10 @@ import { type LoopState, recall } from "../../src/monikers/agent/loop-state.ts";
 import type { World } from "../runtime/runtime-fixture.ts";
 import { PATIENCE_MS, within } from "../within.ts";
 
-/** An answer: the texts of its steps, what was told while they grew, and the last of them. */
+/** An answer: the texts of its steps, the live text while they ran, and the last step. */
 export type Said = { text: string; deltas: string; step: Step; steps: Step[]; state: LoopState };
 
-/** A chat, and what it answers. */
+/** A chat session and its answers. */
 export class ChatSession {
   readonly session_id: string;
   readonly #world: World;
@@ -22,7 +22,7 @@ export class ChatSession {
     return new ChatSession(world, await world.create("chat", { params }));
   }
 
-  /** Says something and waits until the chat rests. */
+  /** Sends a text and waits until the chat rests. */
   say(text: string, more: JsonObject = {}): Promise<Said> {
     return within(PATIENCE_MS, this.#say({ text, ...more }), () => `the chat did not answer ${text.slice(0, 100)}`);
   }

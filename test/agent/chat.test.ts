@@ -86,7 +86,7 @@ describe("a chat with a model", () => {
       assert.equal(roles[0]?.text, "Hello?");
     });
 
-  test("says so where the model has nothing to say, however often it is asked", TIMEOUT, async () => {
+  test("says so if the model has nothing to say, however often it is asked", TIMEOUT, async () => {
     const { model } = shared();
     model.otherwise(reply(""));
     const chat = await open();
@@ -104,7 +104,7 @@ describe("a chat with a model", () => {
     assert.deepEqual(model.calls.at(-1)?.results, []);
   });
 
-  test("says who said what, and stops nobody from being two people", TIMEOUT, async () => {
+  test("shows who said what, and nobody can pretend to be two people", TIMEOUT, async () => {
     const { world, model } = shared();
     const session_id = await world.create("chat");
     await world.do("agent_pause", session_id);

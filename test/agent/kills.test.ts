@@ -15,14 +15,14 @@ import { scratchFolder } from "../store/scratch-folder.ts";
 import { REFERENCE_SERVERS } from "../tools/mcp-servers.ts";
 import { calling } from "./agent-world.ts";
 
-/** How often the server is killed, and how many tools the agent calls: two steps each. */
+/** How many times the server is killed, and how many tools the agent calls, two steps each. */
 const KILLS = Number(process.env["EVERSTEP_AGENT_KILLS"] ?? 4);
 const CALLS = Number(process.env["EVERSTEP_AGENT_CALLS"] ?? 12);
 const TIMEOUT = { timeout: 60_000 + KILLS * 20_000 + CALLS * 2000 };
 
 const questionSchema = z.object({ kind: z.string(), args: z.object({ n: z.number() }).loose() }).loose();
 
-/** The n-th call that the model asks for. The first of each four must not happen twice unasked, and counts itself. */
+/** The n-th call that the model requests. Every fourth must not happen twice without consent, and is counted. */
 function nthCall(n: number, folder: string): [name: string, args: JsonObject] {
   switch (n % 4) {
     case 0:
@@ -36,7 +36,7 @@ function nthCall(n: number, folder: string): [name: string, args: JsonObject] {
   }
 }
 
-/** Answers by what it was told so far, so that it needs no memory of its own. */
+/** Replies by what the request contains, so that it needs no memory. */
 const model =
   (folder: string) =>
   async (call: ModelCall): Promise<void> => {
@@ -46,7 +46,7 @@ const model =
     else await calling(nthCall(n, folder))(call);
   };
 
-/** A tool that counts its calls itself, and takes a while, so that it is often cut short. */
+/** A tool that counts its calls, and takes long enough to be cut short often. */
 const PAY = `import { appendFileSync } from "node:fs";
 import { setTimeout as wait } from "node:timers/promises";
 import { defineTool, z } from "everstep/moniker";
@@ -77,7 +77,7 @@ async function prepare(folder: string): Promise<Record<string, string>> {
 
 describe("an agent whose process is killed again and again", () => {
   test(
-    `makes ${CALLS} calls through ${KILLS} kills, none twice unasked, and hears every word once`,
+    `makes ${CALLS} calls through ${KILLS} kills, none twice without consent, and uses all guidance once`,
     TIMEOUT,
     async (t) => {
       await using folder = await scratchFolder();
@@ -110,7 +110,7 @@ describe("an agent whose process is killed again and again", () => {
           const { status } = await api.post(`/api/sessions/${session_id}/interrupt`, { guidance });
           if (status === 202) said.push(guidance);
         }
-        // A person resumes what died at the same step too often.
+        // A person resumes a session that is held after repeated crashes.
         if (session.status === "paused") await api.post(`/api/sessions/${session_id}/resume`);
         await wait(Math.random() * 300);
         if (kills >= KILLS || (session.iteration === before && round % 20 > 0)) continue;
@@ -124,7 +124,7 @@ describe("an agent whose process is killed again and again", () => {
       const paid = (await readFile(join(server.folder, "paid.txt"), "utf8")).trim().split("\n").map(Number);
       for (let n = 0; n < CALLS; n += 4) {
         const times = paid.filter((one) => one === n).length;
-        // Once, and once more for each time that a person said so; a call may have been cut before it began.
+        // Once, plus once for each time a person agreed: a call may have been cut short before it began.
         assert.ok(times >= 1 && times <= 1 + (asked.get(n) ?? 0), `call ${n} was made ${times} times`);
       }
       const steps = await api.steps(session_id);

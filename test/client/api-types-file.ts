@@ -6,7 +6,7 @@ import { openApiTypes } from "./openapi-types.ts";
 
 export const API_TYPES = join(REPOSITORY, "src/client/api-types.ts");
 
-/** What the file is to contain for what a server describes. */
+/** The file's content for the API that the server describes. */
 export async function formattedApiTypes(url: string): Promise<string> {
   const response = await fetch(new URL("/openapi.json", url));
   const text = openApiTypes((await response.json()) as JsonObject);

@@ -71,7 +71,7 @@ describe("the client's calls", () => {
     await assert.rejects(nowhere.request("GET /api/agents"), refusedWith("server_unreachable", null));
   });
 
-  test("end with their signal, and where they take too long", TIMEOUT, async () => {
+  test("end on abort, and after a timeout", TIMEOUT, async () => {
     await using proxy = await LossyProxy.before(server().url);
     proxy.fate = () => "hold";
     const held = clientOf(proxy.url);
@@ -81,7 +81,7 @@ describe("the client's calls", () => {
 });
 
 describe("a call whose answer is lost", () => {
-  /** Loses the answer to each address once. */
+  /** Loses the first response for each address. */
   const losesOnce = (proxy: LossyProxy): void => {
     const lost = new Set<string>();
     proxy.fate = ({ method, url = "" }) => {
@@ -120,7 +120,7 @@ describe("a call whose answer is lost", () => {
     );
   });
 
-  test("and that is under way still when it is sent again is done once", TIMEOUT, async () => {
+  test("that is still in progress when it is sent again is done once", TIMEOUT, async () => {
     const session_id = await create("echo");
     const metadata = { request_id: newId() };
     const body = { guidance: "twice", metadata };
@@ -196,14 +196,15 @@ describe("the client's events", () => {
     assert.ok(reasons.length > 0);
   });
 
-  test("go on over another connection where one went silent, and tell a failed attempt once", TIMEOUT, async () => {
+  test("continue over another connection if one went silent, and deliver a failed attempt once", TIMEOUT, async () => {
     await using proxy = await LossyProxy.before(server().url);
     const options = { retry: { max_attempts: 1, backoff_ms: 0 } };
     const session_id = await create("count", { to: 2, fail_at: 1, fail_times: 1 }, options);
     const connections = () => proxy.passed.filter((line) => line.includes("/events")).length;
     const steps: string[] = [];
     let resumed: Promise<void> | undefined;
-    // While the session rests nothing is sent, so the client takes the connection for lost, and the server tells the attempt again.
+    // While the session rests nothing is sent, so the client considers the connection lost and reconnects; the server then
+    // sends the attempt again.
     const resume = async (): Promise<void> => {
       await eventually("another connection", async () => connections() > 2);
       await client().resume(session_id);
@@ -218,14 +219,14 @@ describe("the client's events", () => {
     assert.deepEqual(steps, ["0 ok", "1 error", "1 ok", "2 ok"]);
   });
 
-  test("close their connection with the reader's leaving, and end without an error by a signal", TIMEOUT, async () => {
+  test("close their connection when the reader leaves, and end without an error on abort", TIMEOUT, async () => {
     const session_id = await create("echo");
     const leaving = new AbortController();
     const first = client().events(session_id, { signal: leaving.signal });
     assert.equal((await first.next()).value?.type, "agent_state_update");
     const next = first.next();
     leaving.abort();
-    // What was on its way when the reader left may come; nothing after that.
+    // An event that was in transit when the reader left may arrive; nothing after that.
     assert.equal((await next).done || (await first.next()).done, true);
 
     await using proxy = await LossyProxy.before(server().url);
@@ -236,7 +237,7 @@ describe("the client's events", () => {
     await eventually("the connection is closed", async () => proxy.open === 0);
   });
 
-  test("of what the server refuses are an error; of one that is not there yet are waited for", TIMEOUT, async () => {
+  test("fail if the server refuses; a session that does not exist yet is waited for", TIMEOUT, async () => {
     await assert.rejects(client().events("nobody").next(), refusedWith("request_refused", 404));
     const nowhere = new EverstepClient({ url: "http://127.0.0.1:9" });
     await assert.rejects(nowhere.events("anything").next(), refusedWith("server_unreachable", null));
@@ -308,5 +309,5 @@ test("docs/client.md shows a program that compiles and does what it says", TIMEO
   const lines = stdout.trimEnd().split("\n");
   assert.deepEqual(lines.slice(0, 7), [...upTo(5).map((n) => `#${n} ${n}`), "it is done"]);
   assert.match(lines[7] ?? "", /^\d+ of \d+$/);
-  assert.equal(lines[8], "request_refused 404 see that the id is right");
+  assert.equal(lines[8], "request_refused 404 check the id");
 });

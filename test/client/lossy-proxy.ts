@@ -2,15 +2,15 @@ import { once } from "node:events";
 import { createServer, request as forward, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 
-/** What becomes of an answer on its way back. */
+/** What happens to a response on its way back. */
 type Fate = "pass" | "lose" | "hold";
 
-/** Stands between a client and the real server. Requests always arrive; answers may not. */
+/** Sits between a client and the real server. Requests always arrive; responses may not. */
 export class LossyProxy implements AsyncDisposable {
   readonly url: string;
-  /** Requests that were passed on, as `METHOD path`. */
+  /** Forwarded requests, as `METHOD path`. */
   readonly passed: string[] = [];
-  /** Asked for each answer, once the server has given it. */
+  /** Called for each response of the server. */
   fate: (request: IncomingMessage) => Fate = () => "pass";
   readonly #server: Server;
   #open = 0;
@@ -27,7 +27,7 @@ export class LossyProxy implements AsyncDisposable {
     return new LossyProxy(server, target);
   }
 
-  /** How many answers are on their way. */
+  /** How many responses are in progress. */
   get open(): number {
     return this.#open;
   }

@@ -3,15 +3,15 @@ import { isObject, type JsonObject, type JsonValue } from "../../src/domain/json
 const HEADER = `// Made from the OpenAPI document by \`npm run generate:client-types\`. A test compares it with what the server describes.
 
 `;
-/** Other people's clients speak OpenAI's API. */
+/** Clients of others use OpenAI's API, so it is left out. */
 const OTHER_APIS = "/v1/";
 const METHODS = ["get", "post", "put", "patch", "delete"];
 const REFERENCE = "#/components/schemas/";
 
-/** Whether a value is sent or received decides what "any JSON" is to its owner: anything goes in, JSON comes out. */
+/** The type of "any JSON" depends on the direction: any value may be sent, JSON is received. */
 type Direction = "sent" | "received";
 
-/** TypeScript for the rows and the calls of an OpenAPI 3.1 document, in the document's order. */
+/** TypeScript for the rows and calls of an OpenAPI 3.1 document, in the document's order. */
 export function openApiTypes(document: JsonObject): string {
   const routes = Object.entries(objectIn(document, "paths")).flatMap(([path, methods]) =>
     path.startsWith(OTHER_APIS)
@@ -62,7 +62,7 @@ function parameterField(place: string, parameters: JsonObject[]): string[] {
   return [`${place}${isNeeded ? "" : "?"}: { ${fields.join("; ")} }`];
 }
 
-/** A body in which nothing is required may be absent. */
+/** A body without required fields may be absent. */
 function bodyField(body: JsonValue | undefined): string[] {
   const schema = isObject(body) ? jsonContent(body) : undefined;
   if (schema === undefined) return [];
@@ -74,7 +74,7 @@ function bodyField(body: JsonValue | undefined): string[] {
   return [`body${mayBeAbsent ? "?" : ""}: ${typeOf(alternatives.length > 2 ? schema : first, "sent")}`];
 }
 
-/** Null where the call answers something else than JSON. */
+/** Null if the response is not JSON. */
 function answerOf(responses: JsonObject): string | null {
   const [good] = Object.entries(responses).filter(([status]) => status.startsWith("2"));
   if (!good) return null;
@@ -128,7 +128,7 @@ const arrayOf = (type: string): string => (/^[\w"[\]]+$/.test(type) ? `${type}[]
 const key = (name: string): string => (/^[A-Za-z_]\w*$/.test(name) ? name : JSON.stringify(name));
 const objectIn = (holder: JsonObject, name: string): JsonObject => (holder[name] ?? {}) as JsonObject;
 
-/** The schemas that are spoken of, by themselves or through others. */
+/** The schemas that are referenced, directly or through others. */
 function reachable(schemas: JsonObject, calls: string): string[] {
   const names = new Set<string>(["Message", "Problem"]);
   const take = (text: string): void => {

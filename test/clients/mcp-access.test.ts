@@ -14,7 +14,7 @@ const PACKAGE = dirname(createRequire(import.meta.url).resolve("@modelcontextpro
 const INSPECTOR = join(PACKAGE, "clients/launcher/build/index.js");
 const run = promisify(execFile);
 
-/** A request to a server as the inspector's command line makes it. */
+/** A request to a server, made by the inspector's command line. */
 async function inspect(
   ...args: string[]
 ): Promise<{ tools?: { name: string }[]; structuredContent?: Record<string, unknown> }> {

@@ -1,11 +1,10 @@
 import assert from "node:assert/strict";
-import { join } from "node:path";
 import { describe, test } from "node:test";
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
-import { REPOSITORY } from "../repository-files.ts";
 import { pathOf } from "../server/api.ts";
 import { TIMEOUT } from "../server/server-fixture.ts";
+import { PROGRAM } from "../server/spawn-everstep.ts";
 import { sharedWorld } from "../server/world.ts";
 
 const world = sharedWorld();
@@ -23,7 +22,7 @@ const TOOLS = [
   "search",
   "start_agent",
 ];
-/** How a client agrees on the protocol's revision: the one of 2025, the newest that both know, or one and no other. */
+/** How a client negotiates the protocol's revision: the one of 2025, the newest that both know, or a single fixed one. */
 const NEGOTIATIONS = {
   legacy: { mode: "legacy" },
   auto: { mode: "auto" },
@@ -194,7 +193,7 @@ describe("a session's question", () => {
       assert.match(await fail(client, "answer", { session_id, answer: "up" }), /must be one of "left", "right"/);
       const receipt = await call(client, "answer", { session_id, answer: "right", user_id: "ann" });
       assert.deepEqual([receipt["receipt"], receipt["text"]], ["consumed", "gone"]);
-      assert.match(await fail(client, "answer", { session_id, answer: "right" }), /asks nothing/);
+      assert.match(await fail(client, "answer", { session_id, answer: "right" }), /has no open question/);
     }
   });
 
@@ -229,7 +228,7 @@ describe("everstep mcp", () => {
   const bridge = (url: string) =>
     new StdioClientTransport({
       command: process.execPath,
-      args: [join(REPOSITORY, "bin/everstep.js"), "mcp", "--url", url],
+      args: [PROGRAM, "mcp", "--url", url],
       env: { PATH: process.env["PATH"] ?? "" },
     });
 

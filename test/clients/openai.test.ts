@@ -132,7 +132,7 @@ describe("chat completions", () => {
     );
   });
 
-  test("keep the titles and tags of front-ends out of the conversation", TIMEOUT, async () => {
+  test("keep requests of front-ends for titles and tags out of the conversation", TIMEOUT, async () => {
     const prompts = [
       '### Task:\nGenerate a concise, 3-5 word title with an emoji summarizing the chat history.\n### Output:\nJSON format: { "title": "…" }\n### Chat History:\n<chat_history>\nUSER: hi\n</chat_history>',
       "### Task:\nGenerate 1-3 broad tags categorizing the main themes of the chat history\n### Chat History:\n<chat_history>\nUSER: hi\n</chat_history>",
@@ -172,7 +172,7 @@ describe("chat completions", () => {
     assert.equal(guided.response.headers.get("x-everstep-session-id"), session_id);
     assert.equal(guided.response.headers.get("x-everstep-guidance"), "true");
     const message = guided.data.choices[0]?.message as { content: string; reasoning_content?: string };
-    assert.match(message.reasoning_content ?? "", /given to it as guidance/);
+    assert.match(message.reasoning_content ?? "", /sent to it as guidance/);
     assert.equal(message.content, words(2));
     assert.deepEqual(
       (await world.api.steps(session_id)).map(({ text }) => text),
@@ -263,7 +263,7 @@ describe("responses", () => {
     assert.equal((await openai.responses.cancel(response.id)).status, "completed", "one that is over stays as it is");
   });
 
-  test("tell of guidance that they are", TIMEOUT, async () => {
+  test("say so if they became guidance", TIMEOUT, async () => {
     const first = await openai.responses.create({ model: "slow-teller", input: "30 1", background: true });
     const second = await openai.responses.create({
       model: "slow-teller",

@@ -3,11 +3,11 @@ import { within } from "../within.ts";
 type Received = { event: string; data: unknown; id: string };
 const WAIT_MS = 60_000;
 
-/** A stream of server-sent events, read line by line; what a browser would hide is kept, such as comments. */
+/** A stream of server-sent events, read line by line; keeps what a browser would hide, such as comments. */
 export class SseClient implements AsyncDisposable {
   readonly received: Received[] = [];
   comments = 0;
-  /** What would be sent as `Last-Event-ID`. */
+  /** The value for `Last-Event-ID`. */
   last_id = "";
   readonly ended: Promise<void>;
   readonly #leaving = new AbortController();

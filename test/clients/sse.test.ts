@@ -87,7 +87,7 @@ describe("server-sent events", () => {
   });
 
   test(
-    "of everything tell a reader that was away what it missed, a silent conversation included",
+    "of everything give a reader that was away what it missed, including a quiet conversation",
     TIMEOUT,
     async () => {
       const first = await SseClient.open(`${world.server.url}/api/events`);
@@ -115,7 +115,7 @@ describe("server-sent events", () => {
     },
   );
 
-  test("of everything answer a place that they cannot know with a reset, and go on", TIMEOUT, async () => {
+  test("of everything answer an unknown position with a reset, and continue", TIMEOUT, async () => {
     for (const id of ["nonsense", "2999-01-01T00:00:00.000Z"]) {
       await using client = await SseClient.open(`${world.server.url}/api/events`, { "last-event-id": id });
       const { tables } = await client.until("the reset", () => client.of<{ tables: string[] }>("reset")[0]);
@@ -125,7 +125,7 @@ describe("server-sent events", () => {
     }
   });
 
-  test("are refused where the session is unknown or the place is none", TIMEOUT, async () => {
+  test("are refused if the session is unknown or the position is invalid", TIMEOUT, async () => {
     const { session_id } = await world.api.create("echo");
     const status = async (path: string, headers = {}) => (await world.api.send("GET", path, undefined, headers)).status;
     assert.equal(await status(pathOf("sessions", "nobody", "events")), 404);
@@ -176,7 +176,7 @@ describe("a stream", () => {
     await once(deaf, "connect");
     deaf.write(`GET /api/events HTTP/1.1\r\nhost: 127.0.0.1:${port}\r\n\r\n`);
     const gone = new Promise((resolve) => deaf.once("close", resolve));
-    // More than what the network takes in for a client that does not read.
+    // More than the network buffers for a client that does not read.
     const { session_id: large } = await world.api.create("count", { params: { to: 59, payload_bytes: 1_000_000 } });
     const { session_id } = await world.api.create("count", { params: { to: 200 } });
     await using reading = await SseClient.open(
@@ -185,7 +185,7 @@ describe("a stream", () => {
     await reading.until("the last step", () => iterations(reading).length === 201);
     assert.deepEqual(iterations(reading), upTo(200));
     await world.ended(large);
-    // One that does not read learns of its end when it writes.
+    // A client that does not read notices a closed connection only when it writes.
     await eventually("the end of the stream", async () => deaf.destroyed || (deaf.write("\r\n"), false));
     await gone;
     world.close();

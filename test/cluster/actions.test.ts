@@ -17,7 +17,7 @@ await onPostgres(() => {
         for (let said = 0; said < PER_SESSION; said++) await cluster.tell(session_id, said);
       });
       const half = sessions[0] as string;
-      // By words, not by steps: one that is late takes many at once.
+      // Counts guidance, not steps: a late step takes many at once.
       const heard = async () => (await cluster.steps(half)).flatMap(({ guidance }) => guidance).length;
       await eventually("the middle", async () => (await heard()) >= 20);
       await victim?.kill();

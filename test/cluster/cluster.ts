@@ -14,7 +14,7 @@ import { eventually } from "../server/server-fixture.ts";
 import { type ScratchFolder, scratchFolder } from "../store/scratch-folder.ts";
 import { Member } from "./member.ts";
 
-/** Workers and servers on one database, and the test among them, which only submits and reads. */
+/** Workers and servers on one database; the test is a further process that only submits and reads. */
 export class Cluster implements AsyncDisposable {
   readonly url: string;
   readonly store: Store;
@@ -37,7 +37,9 @@ export class Cluster implements AsyncDisposable {
     this.#remove = remove;
   }
 
-  /** `monikers` is a folder of those that the test itself may name; `home` is another place than the server of all tests. */
+  /**
+   * `monikers`: a folder of monikers that the test itself may name. `home`: a database other than the one shared by all tests.
+   */
   static async open(monikers?: string, home?: Awaited<ReturnType<typeof postgresHome>>): Promise<Cluster> {
     const { url, remove } = home ?? (await postgresHome());
     const store = await openPostgresStore({ url });
@@ -90,7 +92,7 @@ export class Cluster implements AsyncDisposable {
   }
 
   async until(what: string, session_ids: string[], fits: (session: Session) => boolean): Promise<void> {
-    // Those that fit stay as they are, so that one look at a time is enough.
+    // A session that fits stays that way, so checking one at a time is enough.
     for (const id of session_ids) await eventually(what, async () => fits(await this.session(id)));
   }
 
@@ -113,7 +115,7 @@ export class Cluster implements AsyncDisposable {
   }
 }
 
-/** Iterations without a gap or a repeat, each going on where the one before ended, and one row for each number. */
+/** No gap and no repeat in the iterations, one row for each, and each step continues from the previous one. */
 export function assertWhole(steps: Step[], last: number): void {
   const ok = steps.filter(({ status }) => status === "ok");
   assert.deepEqual(

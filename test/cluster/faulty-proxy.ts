@@ -2,13 +2,13 @@ import { once } from "node:events";
 import { connect, createServer, type Server, type Socket } from "node:net";
 import { setTimeout as wait } from "node:timers/promises";
 
-/** What becomes of a connection at its next chunk of data. */
+/** How a connection breaks at its next chunk of data. */
 export type Cut =
-  /** Half of what a process says arrives, and nothing more. */
+  /** Half of the request arrives, and nothing more. */
   | "mid_request"
-  /** All of it arrives, and the answer is lost. */
+  /** The whole request arrives, and the response is lost. */
   | "lost_answer"
-  /** Half of the answer arrives. */
+  /** Half of the response arrives. */
   | "mid_answer";
 
 type Way = "to_server" | "to_client";
@@ -18,7 +18,7 @@ const WAY_OF_CUT: Readonly<Record<Cut, Way>> = {
   mid_answer: "to_client",
 };
 
-/** Stands between processes and their database, and does to their connections what a bad network does. */
+/** Sits between processes and their database, and breaks their connections as a bad network does. */
 export class FaultyProxy implements AsyncDisposable {
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();
@@ -31,7 +31,7 @@ export class FaultyProxy implements AsyncDisposable {
     this.#server = server;
   }
 
-  /** The proxy, and the URL with which the database is reached through it. */
+  /** The proxy, and the URL of the database through it. */
   static async before(url: string, own_port = 0): Promise<{ proxy: FaultyProxy; url: string }> {
     const target = new URL(url);
     const { port, hostname } = target;
@@ -48,7 +48,7 @@ export class FaultyProxy implements AsyncDisposable {
     return { proxy, url: target.href };
   }
 
-  /** Keeps everything to itself; connections are still taken and stay open. */
+  /** Forwards nothing; connections are still accepted and stay open. */
   cut(): void {
     this.#isCut = true;
     for (const socket of this.#sockets) socket.pause();
@@ -62,23 +62,23 @@ export class FaultyProxy implements AsyncDisposable {
     for (const socket of this.#sockets) socket.resume();
   }
 
-  /** Ends every connection, as a server does that goes down. */
+  /** Closes every connection, like a server that goes down. */
   drop(): void {
     for (const socket of this.#sockets) socket.destroy();
   }
 
-  /** Takes connections and ends them at once, as a load balancer with nothing behind it does. */
+  /** Accepts connections and closes them at once, like a load balancer without a backend. */
   refuse(): void {
     this.#refuses = true;
     this.drop();
   }
 
-  /** Everything takes so many milliseconds longer, each way. */
+  /** Adds this many milliseconds in each direction. */
   delay(ms: number): void {
     this.#delay_ms = ms;
   }
 
-  /** The next connections that have something to say break while they say it. */
+  /** The next connections that send something break while they send it. */
   cutNext(...cuts: Cut[]): void {
     this.#nextCuts.push(...cuts);
   }
@@ -117,7 +117,7 @@ export class FaultyProxy implements AsyncDisposable {
     const write = (): void => {
       if (passed.length > 0) to.write(passed);
       if (cut === undefined) return;
-      // What was passed arrives before the end.
+      // Forwarded data arrives before the end.
       to.end();
       from.destroy();
     };
@@ -125,7 +125,10 @@ export class FaultyProxy implements AsyncDisposable {
   }
 }
 
-/** Writes of one direction, in order also where the delay changes: a bad network is slow, and never mixes up a stream. */
+/**
+ * Delayed writes in one direction. They stay in order even if the delay changes: a bad network is slow, but never reorders a
+ * stream.
+ */
 class LateWrites {
   #last = Promise.resolve();
   #waiting = 0;

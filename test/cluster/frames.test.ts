@@ -18,7 +18,7 @@ const frame = { step: "0", next_step: "1", state: {}, done: false };
 
 await onPostgres(() => {
   describe("frames that say more, on several workers", () => {
-    test("a step marked once that was begun on a frozen worker is told so on the next", TIMEOUT, async () => {
+    test("a step marked once that was started on a frozen worker is told so on the next", TIMEOUT, async () => {
       await using cluster = await Cluster.open(MONIKERS.EVERSTEP_MONIKERS);
       const [zombie] = (await workersOf(cluster, 1)) as [Member];
       const ids = await cluster.createMany(5, "acts-once");

@@ -13,11 +13,11 @@ import { assertWhole, Cluster } from "./cluster.ts";
 import { GuidanceLoad } from "./guidance-load.ts";
 import { guidanceWhereabouts } from "./guidance-whereabouts.ts";
 
-/** A fresh database, some log, and room for what the test writes. */
+/** A fresh database, some log, and room for the test's writes. */
 const DISK_BYTES = 400 * 1024 * 1024;
 const FLAGS = ["max_wal_size=64MB", "min_wal_size=32MB"];
 const LAST = 80;
-/** The server frees files now and then, so the disk is filled again and again. */
+/** The server frees files now and then, so the disk is filled repeatedly. */
 const FILLINGS = 12;
 
 await onPostgres(() => {
@@ -45,7 +45,7 @@ await onPostgres(() => {
         await wait(100);
       }
       await makeSpace(disk);
-      // A server that could not write its log may have ended, and whoever runs it starts it again.
+      // A server that could not write its log may have ended; an operator would restart it.
       await database.restart();
       const before = load.acknowledged.size;
       await eventually("more is acknowledged", async () => load.acknowledged.size > before + 100);

@@ -1,12 +1,12 @@
 import { setTimeout as wait } from "node:timers/promises";
 import { pathOf } from "../server/api.ts";
 
-/** A frozen process answers nothing; a client gives up sooner than it thaws. */
+/** A frozen process does not respond; a client gives up before it thaws. */
 const PATIENCE_MS = 4000;
-/** Of a client between two words, so that the machine has time for the faults too. */
+/** Milliseconds between a client's requests, to leave the machine some time for the faults. */
 const PAUSE_MS = 20;
 
-/** Clients that tell sessions something over HTTP, one word after the other, and remember what was acknowledged. */
+/** Clients that send guidance over HTTP, one piece after another, and remember what was acknowledged. */
 export class GuidanceLoad {
   readonly #url: string;
   readonly #session_ids: readonly string[];
@@ -34,7 +34,7 @@ export class GuidanceLoad {
     }
   }
 
-  /** What breaks off was not acknowledged, and is not told again. */
+  /** A request that broke off was not acknowledged, and is not repeated. */
   async #tell(): Promise<void> {
     const number = this.#number++;
     const session_id = this.#session_ids[number % this.#session_ids.length] as string;

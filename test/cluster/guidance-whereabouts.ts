@@ -1,16 +1,16 @@
 import postgres from "postgres";
 
-/** Where a session's guidance is, or is not. */
+/** Where a session's guidance is, and what is missing. */
 export type Whereabouts = {
   /** Not processed, or not used yet. */
   open: number;
-  /** One line for each that is not where its receipt says. */
+  /** One line for each piece that is not where its receipt says. */
   wrong: string[];
 };
 
 /**
- * Every action that brought guidance, with what is true of it in one snapshot: it is in the queue, or pending in its session and
- * nowhere else, or in exactly the step that its receipt names, or returned. So it may be asked for while everything runs.
+ * Every action that brought guidance and where it is, in one snapshot: in the queue, or pending in its session and nowhere
+ * else, or in exactly the step that its receipt names, or returned. It can therefore be checked while everything runs.
  */
 const WHEREABOUTS = `
 with used as materialized (
@@ -36,9 +36,9 @@ type Row = {
   used_at: number[];
 };
 
-/** Read from the tables themselves: over the port thousands of steps would come with their whole states. */
+/** Reads the tables directly: the port would return thousands of steps with their full states. */
 export async function guidanceWhereabouts(url: string, acknowledged: ReadonlySet<string>): Promise<Whereabouts> {
-  // What is acknowledged from now on may be missing in the snapshot.
+  // Actions acknowledged from now on may be missing in the snapshot.
   const expected = [...acknowledged];
   const client = postgres(url, { max: 1, onnotice: () => {} });
   try {

@@ -12,12 +12,12 @@ import type { Member } from "./member.ts";
 
 const KILLS = repetitions("EVERSTEP_CLUSTER_KILLS", { few: 1, many: 50 });
 const FREEZES = repetitions("EVERSTEP_CLUSTER_FREEZES", { few: 1, many: 20 });
-/** So large that a worker which takes over sessions reads for a while, and is told things meanwhile. */
+/** So large that a worker that takes over sessions reads for a while, and receives requests meanwhile. */
 const LARGE = { to: 1_000_000, delay_ms: 150, payload_bytes: 300_000 };
 const SESSIONS = 60;
 const CLIENTS = 12;
 const WORKERS = 2;
-/** Longer than the lease: the others take over what a frozen worker had. */
+/** Longer than the lease: the others take over a frozen worker's sessions. */
 const FROZEN_MS = 8000;
 const FAULT_MS = 120_000;
 const UNLIMITED = { EVERSTEP_RATE_LIMIT: "100000000" };
@@ -62,7 +62,7 @@ function isFreeze(round: number): boolean {
   return freezesUntil(round + 1) > freezesUntil(round);
 }
 
-/** Only a worker that has sessions is worth a fault. */
+/** Every worker owns sessions: a fault that hits none would prove nothing. */
 async function hasShare(cluster: Cluster, workers: Member[]): Promise<void> {
   await eventually("every worker has some", async () => {
     const owners = await cluster.owners();

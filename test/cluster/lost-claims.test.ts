@@ -11,7 +11,7 @@ import { anAction, aSession, mustCommit, settled } from "../store/fixtures.ts";
 
 const WORKER = "worker";
 
-/** The claim goes through and its answer is lost: it waits behind a lock, `goesThrough` does its work, its connection ends. */
+/** The claim succeeds and its response is lost: it waits for a lock, `goesThrough` does its work, its connection ends. */
 async function losingTheAnswer<Result>(
   url: string,
   claim: () => Promise<Result>,
@@ -48,7 +48,7 @@ async function withStore(work: (store: Store, url: string) => Promise<void>): Pr
   }
 }
 
-/** Resolves when a statement of another connection waits for what this one has locked. */
+/** Resolves when a statement of another connection waits for a lock of this one. */
 async function waitsForLock(sql: postgres.TransactionSql): Promise<void> {
   await eventually("a statement waits for a lock", async () => {
     const [row] = await sql`select count(*)::integer as waiting from pg_locks where not granted`;
@@ -58,7 +58,7 @@ async function waitsForLock(sql: postgres.TransactionSql): Promise<void> {
 
 await onPostgres(() => {
   describe("a commit that is refused", () => {
-    test("for an action that was lost: its session is claimed anew, not left to nobody", TIMEOUT, async () => {
+    test("for an action that was lost: its session is claimed again, not orphaned", TIMEOUT, async () => {
       await withStore(async (store, url) => {
         const session = aSession();
         const action = anAction({ session_id: session.session_id });
@@ -98,7 +98,7 @@ await onPostgres(() => {
           assert.equal(await commit(ended), "committed");
           owner = { ...owner, revision: owner.revision + 1 };
           assert.equal(await commit(ended), "fenced");
-          // Whoever was refused claims the session anew.
+          // A worker that was refused claims the session again.
           const claimed = await store.claimSession({ worker: WORKER, session_id });
           owner = (claimed as OwnedSession).owner;
         }
@@ -129,7 +129,7 @@ await onPostgres(() => {
         });
       });
 
-    test("for an owner of before: the claim that was made meanwhile stays", TIMEOUT, async () => {
+    test("for a former owner: the claim made meanwhile stays", TIMEOUT, async () => {
       await withStore(async (store, url) => {
         const session = aSession();
         await mustCommit(store, { sessions: [{ kind: "create", session, worker: null }] });

@@ -21,14 +21,14 @@ export class Member {
     for (const stream of [this.#child.stdout, this.#child.stderr])
       stream?.setEncoding("utf8").on("data", (text: string) => {
         this.#said += text;
-        const greeting = /Everstep (?:works|is up at (\S+))/.exec(this.#said);
+        const greeting = /Everstep (?:is running|is up at (\S+))/.exec(this.#said);
         if (greeting) this.#greeted.resolve(greeting[1] ?? "");
       });
-    this.#greeted.promise.catch(() => {}); // Whoever waits for it is told.
+    this.#greeted.promise.catch(() => {}); // Callers of `ready` see the error.
     void this.#exited.then(() => this.#greeted.reject(new Error(`it ended: ${this.#said}`)));
   }
 
-  /** Resolves with its address once it is up. */
+  /** Resolves with its address when it is up. */
   ready(): Promise<string> {
     return within(START_MS, this.#greeted.promise, () => `it did not start: ${this.#said}`);
   }
@@ -37,12 +37,12 @@ export class Member {
     return this.#child.pid ?? assert.fail("it does not run");
   }
 
-  /** Everything that it said. */
+  /** All its output. */
   get said(): string {
     return this.#said;
   }
 
-  /** Its exit code and signal, once it ended. */
+  /** Its exit code and signal. */
   get exited(): Promise<[number | null, NodeJS.Signals | null]> {
     return this.#exited;
   }

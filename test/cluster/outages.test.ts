@@ -15,7 +15,7 @@ const SLOW = { to: LAST, delay_ms: 50 };
 const isDone = ({ status }: { status: string }): boolean => status === "done";
 const hasBegun = ({ iteration }: { iteration: number }): boolean => iteration >= 2;
 
-/** Sessions run and one of them is followed; something happens; every step is there once, for the follower as well. */
+/** While sessions run and one of them is followed, something happens; every step exists once, for the follower as well. */
 async function assertOutlives(cluster: Cluster, happens: () => Promise<void>): Promise<void> {
   const sessions = await cluster.createMany(12, "count", SLOW);
   const [followed] = sessions as [string];
@@ -34,7 +34,7 @@ async function assertOutlives(cluster: Cluster, happens: () => Promise<void>): P
 
 await onPostgres(() => {
   describe("a database that fails", () => {
-    // Of these tests alone: the others go on meanwhile.
+    // Used by these tests only: the other tests continue meanwhile.
     let database: PostgresProcess;
     before(async () => {
       database = await startPostgres();
@@ -60,7 +60,7 @@ await onPostgres(() => {
           await wait(300);
         }
       });
-      // Nobody is taken for dead and comes back, over and over: each heartbeat has its lock again.
+      // No process is repeatedly considered dead and comes back: each heartbeat has its lock again.
       const joined = async () =>
         (await cluster.store.listWorkers?.())?.map(({ name, started_at }) => [name, started_at]);
       const members = await joined();
@@ -69,7 +69,7 @@ await onPostgres(() => {
     });
 
     test(
-      "is away when a process starts: it is waited for; asked to stop meanwhile, the process does",
+      "is down when a process starts: it is waited for; asked to stop meanwhile, the process does",
       TIMEOUT,
       async () => {
         await using cluster = await openCluster();
@@ -86,7 +86,7 @@ await onPostgres(() => {
           );
         await stopped.stop();
         await using proxy = (await FaultyProxy.before(cluster.url, own_port)).proxy;
-        // First something that takes connections and has nothing behind it.
+        // First a port that accepts connections and has nothing behind it.
         proxy.refuse();
         await wait(1000);
         proxy.mend();

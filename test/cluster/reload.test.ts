@@ -49,7 +49,7 @@ await onPostgres(() => {
     },
   );
 
-  test("a server without agents of its own runs a recorded step once more", TIMEOUT, async () => {
+  test("a server without its own agents reruns a recorded step", TIMEOUT, async () => {
     await using cluster = await Cluster.open();
     const server = cluster.start("server");
     const [worker] = await cluster.workers(1);

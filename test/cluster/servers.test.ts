@@ -67,8 +67,8 @@ await onPostgres(() => {
       });
       const watchers = await watchBoth(t);
       for (const watcher of watchers) await watcher.follow({ session_id });
-      // Workers tell text once they have heard that somebody follows, and a step that is looked for may come before its text:
-      // then that is only in the step.
+      // Workers publish text only once they know that somebody follows, and a step may arrive before its text, which is then
+      // only in the step.
       const guidance = `${"й".repeat(20_000)} end`;
       const heard = watchers.map(() => false);
       for (let said = 1; heard.includes(false); said++) {
@@ -181,7 +181,7 @@ await onPostgres(() => {
       await eventually("the old one ends", async () => (await sessions()).some(({ status }) => status === "stopped"));
       for (const client of clients) assert.ok((await ask(client, "hello again")).length > 0);
       assert.equal((await sessions()).length, 2);
-      // Who asks before the news of the reset came to their server asks the new chat all the same.
+      // A question sent before the server learns of the reset still reaches the new chat.
       for (let round = 0; round < 5; round++) {
         await post(round % 2 === 0 ? one : other, "/reset");
         for (const answer of await Promise.all(clients.map((client) => ask(client, "and again"))))

@@ -8,16 +8,16 @@ import { assertWhole, Cluster } from "./cluster.ts";
 import { FaultyProxy } from "./faulty-proxy.ts";
 import type { Member } from "./member.ts";
 
-/** Some seconds for each of what waits for the database, one after the other. */
+/** A few seconds for each component that waits for the database, one after another. */
 const SOON_MS = 15_000;
-/** Until a request has reached the server. */
+/** Milliseconds for a request to reach the server. */
 const ARRIVED_MS = 200;
-/** Until a client that comes back has come back. */
+/** Milliseconds for a client to reconnect. */
 const RECONNECTED_MS = 500;
 
 await onPostgres(() => {
   describe("while a process stops", () => {
-    /** A cluster, and a way to its database that can be cut off. */
+    /** A cluster whose connection to its database can be cut. */
     async function open(t: TestContext): Promise<{ cluster: Cluster; proxy: FaultyProxy; url: string }> {
       const cluster = await Cluster.open();
       const { proxy, url } = await FaultyProxy.before(cluster.url);
@@ -42,27 +42,23 @@ await onPostgres(() => {
       assert.ok(ms < SOON_MS, `it took ${ms.toFixed()} ms`);
     }
 
-    test(
-      "a database that does not answer keeps neither servers nor workers, and nothing is lost",
-      TIMEOUT,
-      async (t) => {
-        const { cluster, proxy, url } = await open(t);
-        const far = { EVERSTEP_STORE: url, EVERSTEP_LOG_LEVEL: "fatal" };
-        const [server, worker] = [cluster.start("server", far), cluster.start("worker", far)];
-        const [address] = await Promise.all([server.ready(), worker.ready()]);
-        const last = 60;
-        const sessions = await cluster.createMany(20, "count", { to: last, delay_ms: 20 });
-        await cluster.until("all have begun", sessions, ({ iteration }) => iteration >= 2);
-        proxy.cut();
-        const answers = [create(address), fetch(`${address}/api/agents`).then(({ status }) => status)];
-        await wait(ARRIVED_MS);
-        await Promise.all([server, worker].map(assertStopsSoon));
-        assert.deepEqual(await Promise.all(answers), [503, 503]);
-        await cluster.workers(1);
-        await cluster.until("all are done", sessions, ({ status }) => status === "done");
-        for (const id of sessions) assertWhole(await cluster.steps(id), last);
-      },
-    );
+    test("an unresponsive database holds up neither servers nor workers, and nothing is lost", TIMEOUT, async (t) => {
+      const { cluster, proxy, url } = await open(t);
+      const far = { EVERSTEP_STORE: url, EVERSTEP_LOG_LEVEL: "fatal" };
+      const [server, worker] = [cluster.start("server", far), cluster.start("worker", far)];
+      const [address] = await Promise.all([server.ready(), worker.ready()]);
+      const last = 60;
+      const sessions = await cluster.createMany(20, "count", { to: last, delay_ms: 20 });
+      await cluster.until("all have begun", sessions, ({ iteration }) => iteration >= 2);
+      proxy.cut();
+      const answers = [create(address), fetch(`${address}/api/agents`).then(({ status }) => status)];
+      await wait(ARRIVED_MS);
+      await Promise.all([server, worker].map(assertStopsSoon));
+      assert.deepEqual(await Promise.all(answers), [503, 503]);
+      await cluster.workers(1);
+      await cluster.until("all are done", sessions, ({ status }) => status === "done");
+      for (const id of sessions) assertWhole(await cluster.steps(id), last);
+    });
 
     test("a request that is under way is answered", TIMEOUT, async (t) => {
       const { cluster, proxy, url } = await open(t);
@@ -79,7 +75,7 @@ await onPostgres(() => {
       assert.equal((await cluster.store.listActions({ session_id: "asked for", limit: 10, offset: 0 })).length, 1);
     });
 
-    test("no connection is left of those that broke while statements waited for their turn", TIMEOUT, async (t) => {
+    test("connections that broke while statements were queued are all closed", TIMEOUT, async (t) => {
       const { proxy, url } = await open(t);
       const store = await openPostgresStore({ url });
       t.after(() => store.close());

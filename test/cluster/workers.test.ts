@@ -52,7 +52,7 @@ await onPostgres(() => {
     });
 
     test(
-      "who claims what a killed worker had is told of the crash, until the session's next commit",
+      "whoever claims a killed worker's session is told about the crash, until the session's next commit",
       TIMEOUT,
       async () => {
         await using cluster = await Cluster.open();
@@ -98,7 +98,7 @@ await onPostgres(() => {
         zombie.signal("SIGSTOP");
         await eventually("the other has all", async () => (await cluster.owned(heir)) === 20);
         zombie.signal("SIGCONT");
-        // It is a worker like any other again, and takes its share.
+        // It is an ordinary worker again, and takes its share.
         await eventually("it is back", async () => (await cluster.owned(zombie)) >= 5);
         await cluster.until("all are done", sessions, isDone);
         for (const id of sessions) assertWhole(await cluster.steps(id), 250);

@@ -6,7 +6,7 @@ import { picture, visitConsole, WITH_BROWSER } from "./console-fixture.ts";
 
 const TOKEN = "a-token-that-nobody-guesses";
 
-/** The addresses of other hosts that a page asked for. */
+/** The addresses of other hosts that a page requested. */
 function requestsElsewhere(page: Page, url: string): string[] {
   const addresses: string[] = [];
   page.on("request", (request) => {
@@ -18,7 +18,7 @@ function requestsElsewhere(page: Page, url: string): string[] {
 
 const operation = (page: Page) => page.getByRole("heading", { name: "Start a session of an agent" }).first();
 
-/** Tries a call as a reader does; answers what the page shows of it. */
+/** Tries a call as a reader would; resolves with the text that the page shows. */
 async function tryCall(page: Page, { place, call }: { place: string; call: string }): Promise<string> {
   await page.goto(`/docs#${place}`);
   await page.reload();
@@ -29,22 +29,24 @@ async function tryCall(page: Page, { place, call }: { place: string; call: strin
   return dialog.innerText();
 }
 
-// What is refused by the content policy, or throws, fails each of these: `visitConsole` watches for both.
+// A content policy violation or an exception fails each of these: `visitConsole` watches for both.
 describe("/docs", WITH_BROWSER, () => {
   const server = sharedServer();
 
-  for (const colorScheme of ["light", "dark"] as const)
-    for (const width of [1440, 375])
-      test(`shows operations ${width} wide and ${colorScheme}, and asks no other host`, TIMEOUT, async (t) => {
-        const { url } = server();
-        const { page } = await visitConsole(t, url, { colorScheme, viewport: { width, height: 900 } });
-        const elsewhere = requestsElsewhere(page, url);
-        await page.goto("/docs");
-        await operation(page).waitFor();
-        await page.waitForLoadState("networkidle");
-        await picture(page, `api-reference-${width}-${colorScheme}`);
-        assert.deepEqual(elsewhere, []);
-      });
+  for (const [colorScheme, width] of [
+    ["light", 1440],
+    ["dark", 375],
+  ] as const)
+    test(`shows operations ${width} wide and ${colorScheme}, and asks no other host`, TIMEOUT, async (t) => {
+      const { url } = server();
+      const { page } = await visitConsole(t, url, { colorScheme, viewport: { width, height: 900 } });
+      const elsewhere = requestsElsewhere(page, url);
+      await page.goto("/docs");
+      await operation(page).waitFor();
+      await page.waitForLoadState("networkidle");
+      await picture(page, `api-reference-${width}-${colorScheme}`);
+      assert.deepEqual(elsewhere, []);
+    });
 
   test("answers a call that is tried in it", TIMEOUT, async (t) => {
     const { url } = server();
@@ -66,7 +68,7 @@ describe("/docs of a server with a token", WITH_BROWSER, () => {
     for (const token of ["a wrong one", TOKEN]) {
       await page.getByLabel("Token").fill(token);
       await page.getByRole("button", { name: "Continue" }).click();
-      if (token !== TOKEN) await page.getByRole("alert").filter({ hasText: "not the right one" }).waitFor();
+      if (token !== TOKEN) await page.getByRole("alert").filter({ hasText: "The token is wrong." }).waitFor();
     }
     await operation(page).waitFor();
     const shown = await tryCall(page, { place: "tag/system/GET/api/monikers", call: "get /api/monikers" });

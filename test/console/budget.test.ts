@@ -12,7 +12,7 @@ import { scratchFolder } from "../store/scratch-folder.ts";
 
 const BUILT = join(REPOSITORY, "console/dist");
 const ENTRY_BYTES = 150 * 1024;
-const ALL_BYTES = 260 * 1024;
+const ALL_BYTES = 300 * 1024;
 
 const gzipped = async (path: string): Promise<number> => gzipSync(await readFile(join(BUILT, path))).length;
 const sum = (sizes: number[]): number => sizes.reduce((total, size) => total + size, 0);

@@ -1,14 +1,16 @@
 import { existsSync } from "node:fs";
-import { mkdtemp, readFile, rename, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir, mkdtemp, readFile, rename, rm } from "node:fs/promises";
+import { homedir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { type Browser, chromium as playwright } from "playwright-core";
 
-/** Root has no sandbox, and a machine without a display card needs none of its tricks. */
+/** Root cannot use the sandbox, and a machine without a GPU needs no acceleration. */
 const ARGS = ["--disable-gpu", ...(process.getuid?.() === 0 ? ["--no-sandbox"] : [])];
 
-/** A real Chromium: the one that `CHROMIUM` names, or the one from npm. */
+const CACHE = join(process.env["XDG_CACHE_HOME"] ?? join(homedir(), ".cache"), "everstep");
+
+/** A real Chromium: the one named by `CHROMIUM`, or the one from npm. */
 export async function launchChromium(): Promise<Browser> {
   const named = process.env["CHROMIUM"];
   if (named) return playwright.launch({ executablePath: named, args: ARGS });
@@ -18,19 +20,20 @@ export async function launchChromium(): Promise<Browser> {
     return await playwright.launch({ executablePath, args: ARGS });
   } catch (error) {
     if (!/shared libraries/.test(String(error))) throw error;
-    // The libraries that a bare machine lacks came out of the package as well.
+    // The package also contains the libraries that a bare machine lacks.
     const { setupLambdaEnvironment } = await import("@sparticuz/chromium");
     setupLambdaEnvironment(join(folder, "al2023", "lib"));
     return playwright.launch({ executablePath, args: ARGS });
   }
 }
 
-/** Test files run side by side: each finds the whole browser in the folder, or none and then brings it there in one move. */
+/** Test files run concurrently: each finds the complete browser in the folder, or unpacks it and renames it into place. */
 async function unpack(): Promise<string> {
   const inPackage = (path: string) => new URL(path, import.meta.resolve("@sparticuz/chromium"));
   const { version } = JSON.parse(await readFile(inPackage("../package.json"), "utf8")) as { version: string };
-  const folder = join(tmpdir(), `everstep-chromium-${version}`);
+  const folder = join(CACHE, `chromium-${version}`);
   if (existsSync(folder)) return folder;
+  await mkdir(CACHE, { recursive: true });
   const temporary = await mkdtemp(`${folder}-`);
   const before = process.env["TMPDIR"];
   // The package unpacks into the folder for temporary files.

@@ -1,10 +1,9 @@
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
-import { mkdir } from "node:fs/promises";
-import { join } from "node:path";
+import { copyFile, mkdir, readFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
 import { after, type TestContext } from "node:test";
 import { fileURLToPath } from "node:url";
-import axe from "axe-core";
 import type { BrowserContext, BrowserContextOptions, Page } from "playwright-core";
 import { REPOSITORY } from "../repository-files.ts";
 import type { Environment } from "../server/spawn-everstep.ts";
@@ -13,9 +12,10 @@ import { launchChromium } from "./chromium.ts";
 
 export const BUILT = join(REPOSITORY, "console/dist");
 const MONIKERS = fileURLToPath(new URL("monikers", import.meta.url));
+const AXE = await readFile(fileURLToPath(import.meta.resolve("axe-core/axe.min.js")), "utf8");
 const ARTIFACTS = fileURLToPath(new URL("artifacts", import.meta.url));
 const PICTURES = join(REPOSITORY, "docs/pictures");
-/** What a page may take, in milliseconds, before it is taken to be broken. */
+/** Milliseconds after which a page counts as broken. */
 const PATIENCE_MS = 60_000;
 
 assert.ok(existsSync(join(BUILT, "index.html")), "the console is not built: npm run build");
@@ -26,7 +26,7 @@ const missing =
     ? `Chromium does not run here (${chromium.split("\n")[0]}): set CHROMIUM to one that does, or install the libraries it names`
     : false;
 
-/** For `describe`: without a browser its tests are skipped, unless all are wanted. */
+/** For `describe`: skips its tests if there is no browser, unless EVERSTEP_TEST_ALL=1. */
 export const WITH_BROWSER = { skip: process.env["EVERSTEP_TEST_ALL"] === "1" ? false : missing };
 
 // One browser for the tests of a file.
@@ -41,7 +41,7 @@ export type Visit = {
 };
 type VisitOptions = Pick<BrowserContextOptions, "colorScheme" | "viewport" | "acceptDownloads" | "timezoneId">;
 
-/** A page of a fresh profile. */
+/** A page in a fresh profile. */
 export async function visitConsole(t: TestContext, url: string, options: VisitOptions = {}): Promise<Visit> {
   assert.ok(typeof chromium !== "string", String(missing));
   const context = await chromium.newContext({
@@ -49,6 +49,8 @@ export async function visitConsole(t: TestContext, url: string, options: VisitOp
     locale: "en-US",
     timezoneId: "UTC",
     viewport: { width: 1280, height: 800 },
+    // Animations would be drawn sixty times a second, on the CPU that runs the tests.
+    reducedMotion: "reduce",
     ...options,
   });
   t.after(() => context.close());
@@ -66,7 +68,7 @@ export function sharedConsole(
   return async (t, options = {}) => ({ ...(await visitConsole(t, world().server.url, options)), world: world() });
 }
 
-/** A page on which no script may throw and nothing may be refused by the content policy. */
+/** A page that fails the test if a script throws or the content policy refuses something. */
 async function watchedPage(t: TestContext, context: BrowserContext): Promise<Page> {
   const page = await context.newPage();
   page.setDefaultTimeout(PATIENCE_MS);
@@ -87,9 +89,10 @@ async function open(page: Page, path: string): Promise<void> {
 
 type AxeResult = { violations: { id: string; help: string; nodes: { html: string }[] }[] };
 
-/** The rules of accessibility that the page breaks. */
+/** The accessibility rules that the page breaks. */
 export async function brokenRules(page: Page): Promise<string[]> {
-  await page.evaluate(`globalThis.axe ?? (() => { ${axe.source} })()`);
+  // Half a megabyte, which a page is given once.
+  if (!(await page.evaluate('"axe" in globalThis'))) await page.evaluate(AXE);
   const { violations } = (await page.evaluate(
     "axe.run(document, { resultTypes: ['violations'], elementRef: false })",
   )) as AxeResult;
@@ -98,9 +101,11 @@ export async function brokenRules(page: Page): Promise<string[]> {
   );
 }
 
-/** Keeps a picture of the page as it is, for the documentation too where that is asked for. */
-export async function picture(page: Page, name: string, isInDocs = false): Promise<void> {
-  const folder = isInDocs && process.env["EVERSTEP_PICTURES"] === "1" ? PICTURES : ARTIFACTS;
-  await mkdir(folder, { recursive: true });
-  await page.screenshot({ path: join(folder, `${name}.png`), animations: "disabled" });
+/** Saves a picture of the page, and a copy for the documentation if it has a name there and EVERSTEP_PICTURES=1. */
+export async function picture(page: Page, name: string, nameInDocs?: string): Promise<void> {
+  const path = join(ARTIFACTS, `${name}.png`);
+  await mkdir(dirname(path), { recursive: true });
+  await page.screenshot({ path, animations: "disabled" });
+  if (nameInDocs !== undefined && process.env["EVERSTEP_PICTURES"] === "1")
+    await copyFile(path, join(PICTURES, `${nameInDocs}.png`));
 }

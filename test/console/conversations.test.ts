@@ -3,7 +3,7 @@ import { describe, test } from "node:test";
 import type { Page } from "playwright-core";
 import { pathOf } from "../server/api.ts";
 import { TIMEOUT } from "../server/server-fixture.ts";
-import { sharedConsole, WITH_BROWSER } from "./console-fixture.ts";
+import { brokenRules, picture, sharedConsole, WITH_BROWSER } from "./console-fixture.ts";
 
 const bubbles = (page: Page, sender: "user" | "agent") => page.locator(`[data-testid=message][data-sender=${sender}]`);
 
@@ -20,12 +20,12 @@ describe("conversations", WITH_BROWSER, () => {
     await open("/conversations");
     await page.getByRole("button", { name: "New conversation" }).click();
     await page.getByRole("textbox", { name: "Title" }).fill("Release notes");
-    await page.getByRole("button", { name: "Open it" }).click();
+    await page.getByRole("button", { name: "Create" }).click();
     await page.getByRole("heading", { name: "Release notes", level: 1 }).waitFor();
-    await page.getByText("Add an agent beside").waitFor();
+    await page.getByText("Add an agent, then").waitFor();
     await page.getByRole("button", { name: "Add an agent" }).click();
-    await page.getByRole("combobox", { name: "Which" }).selectOption("new:echo");
-    await page.getByRole("textbox", { name: "Its name" }).fill("parrot");
+    await page.getByRole("combobox", { name: "Agent" }).selectOption("new:echo");
+    await page.getByRole("textbox", { name: "Name" }).fill("parrot");
     await page.getByRole("dialog").getByRole("button", { name: "Add" }).click();
     const parrot = page.getByTestId("participant").filter({ hasText: "parrot" });
     await parrot.locator("[data-status=waiting]").waitFor();
@@ -37,6 +37,48 @@ describe("conversations", WITH_BROWSER, () => {
     await bubbles(page, "agent").getByText("Hello there").waitFor();
     await bubbles(page, "user").getByText("consumed at step 0").waitFor();
     await parrot.getByText("1 step").waitFor();
+  });
+
+  test("are joined by a new agent with the parameters that its moniker asks for", TIMEOUT, async (t) => {
+    const { page, world, open } = await visit(t);
+    const conversation_id = await world.api.conversation({ title: "Parameters" });
+    await open(`/conversations/${conversation_id}`);
+    await page.getByRole("button", { name: "Add an agent" }).click();
+    const dialog = page.getByRole("dialog");
+    await dialog.getByRole("combobox", { name: "Agent" }).selectOption("new:agent");
+    await dialog.getByRole("button", { name: "Add" }).click();
+    await dialog.getByText("This is required.").waitFor();
+    assert.deepEqual(await brokenRules(page), []);
+    await dialog.getByRole("combobox", { name: "Agent" }).selectOption("new:typist");
+    await dialog.getByLabel("word_ms").fill("99999");
+    await dialog.getByRole("button", { name: "Add" }).click();
+    await dialog.locator("[name='params.word_ms'][aria-invalid=true]").waitFor();
+    await picture(page, "add-agent");
+    await dialog.getByLabel("word_ms").fill("0");
+    await dialog.getByLabel("tone").selectOption("loud");
+    await dialog.getByLabel("signature").fill("Yours, Ann");
+    await dialog.getByLabel("Name").fill("ann");
+    await dialog.getByRole("button", { name: "Add" }).click();
+    await page.getByTestId("participant").filter({ hasText: "ann" }).waitFor();
+    await say(page, "hello");
+    await bubbles(page, "agent").getByText("HELLO Yours, Ann").waitFor();
+  });
+
+  test("fold a message of 200 KB until the whole of it is wanted", TIMEOUT, async (t) => {
+    const { page, world, open } = await visit(t);
+    const conversation_id = await world.api.conversation({ title: "Long" });
+    const text = `${"A line of some words.\n\n".repeat(9000)}The **end** of it.`;
+    await world.api.post(pathOf("conversations", conversation_id, "messages"), { user_id: "ann", text });
+    await open(`/conversations/${conversation_id}`);
+    const message = bubbles(page, "user");
+    await message.getByText("A line of some words.").first().waitFor();
+    assert.equal(await message.getByText("of it.").count(), 0);
+    assert.ok(((await message.textContent()) ?? "").length < 5000);
+    assert.deepEqual(await brokenRules(page), []);
+    await message.getByRole("button", { name: "Show all 203 KB" }).click();
+    await message.getByText("of it.").waitFor({ state: "attached" });
+    await message.getByRole("button", { name: "Show less" }).click();
+    await message.getByRole("button", { name: "Show all 203 KB" }).waitFor();
   });
 
   for (const [what, mark] of [
@@ -55,6 +97,17 @@ describe("conversations", WITH_BROWSER, () => {
         .getByText(`${mark?.repeat(100)}deep`)
         .waitFor();
     });
+
+  test("open at the newest message in a slow browser, below one that is long", TIMEOUT, async (t) => {
+    const { page, world, open } = await visit(t);
+    const conversation_id = await world.api.conversation({ title: "Slow" });
+    const path = pathOf("conversations", conversation_id, "messages");
+    for (const text of [`${"1. ".repeat(2000)}deep`, "**after**"]) await world.api.post(path, { user_id: "eve", text });
+    const browser = await page.context().newCDPSession(page);
+    await browser.send("Emulation.setCPUThrottlingRate", { rate: 10 });
+    await open(`/conversations/${conversation_id}`);
+    await bubbles(page, "user").locator("strong", { hasText: "after" }).waitFor();
+  });
 
   test("render Markdown and code, and nothing that could do harm", TIMEOUT, async (t) => {
     const { page, world, open } = await visit(t);
@@ -100,7 +153,7 @@ describe("conversations", WITH_BROWSER, () => {
     await world.api.create("echo", { agent_id: "north", conversation_id });
     const south = await world.api.create("echo", { agent_id: "south", conversation_id });
     await open(`/conversations/${conversation_id}`);
-    await page.getByRole("group", { name: "Who is addressed" }).getByRole("button", { name: "south" }).click();
+    await page.getByRole("group", { name: "Recipients" }).getByRole("button", { name: "south" }).click();
     await say(page, "only you");
     await bubbles(page, "agent").getByText("only you").waitFor();
     assert.match((await bubbles(page, "agent").textContent()) ?? "", /^south/);
@@ -122,7 +175,7 @@ describe("conversations", WITH_BROWSER, () => {
   test("that are unknown say so and lead back", TIMEOUT, async (t) => {
     const { page, open } = await visit(t);
     await open("/conversations/nowhere");
-    await page.getByText("This conversation is unknown").waitFor();
+    await page.getByText("Conversation not found").waitFor();
     await page.getByRole("link", { name: "Show all conversations" }).click();
     await page.getByRole("heading", { name: "Conversations" }).waitFor();
   });

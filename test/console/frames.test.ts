@@ -40,7 +40,7 @@ describe("a session that rests or acts by its frames", WITH_BROWSER, () => {
     await world.status(`${session_id}.1.0`, "done");
     await world.status(`${session_id}.1.1`, "done");
     await open(`/sessions/${session_id}`);
-    await page.getByTestId("step-row").getByText("counter-3 ended, done: 3").waitFor();
+    await page.getByTestId("step-row").getByText("counter-3 ended (done): 3").waitFor();
     await page.getByRole("tab", { name: "Children" }).click();
     const rows = page.getByTestId("child");
     await rows.nth(1).waitFor();
@@ -65,9 +65,9 @@ describe("a session that rests or acts by its frames", WITH_BROWSER, () => {
     const { session_id } = await world.api.create("script", { agent_id: "deployer", params: { frames }, options });
     await open("/inbox");
     const item = page.locator(`[data-testid=inbox-item][data-session="${session_id}"]`);
-    await item.getByText("Breakpoint: it holds before step act/1/deploy.").waitFor();
+    await item.getByText("Held at a breakpoint before step act/1/deploy.").waitFor();
     await item.getByRole("button", { name: "Resume" }).click();
-    await item.getByText("Breakpoint: it holds before step act/2/deploy.").waitFor();
+    await item.getByText("Held at a breakpoint before step act/2/deploy.").waitFor();
     assert.equal((await world.api.session(session_id)).iteration, 1);
     await open(`/sessions/${session_id}`);
     const banner = page.getByTestId("pause-banner");
@@ -91,7 +91,7 @@ describe("a session that rests or acts by its frames", WITH_BROWSER, () => {
       await page.getByRole("button", { name: "Fork…" }).click();
       const dialog = page.getByRole("dialog");
       await dialog.getByLabel("From step").fill("2");
-      await dialog.getByText("Start it with other values").click();
+      await dialog.getByText("Change its model, state, parameters or options").click();
       const state = dialog.getByLabel("State");
       await eventually("the state after step 2 is shown", async () => (await state.inputValue()) === '{\n  "n": 2\n}');
       await state.fill("[1]");
@@ -120,7 +120,7 @@ describe("a session that rests or acts by its frames", WITH_BROWSER, () => {
       );
 
       await page.getByRole("button", { name: "Fork…" }).click();
-      await dialog.getByText("Start it with other values").click();
+      await dialog.getByText("Change its model, state, parameters or options").click();
       await dialog.getByLabel("Moniker").selectOption("echo");
       await dialog.getByLabel("Parameters").fill("{}");
       await dialog.getByRole("button", { name: "Fork from step 4" }).click();

@@ -3,7 +3,7 @@ import { eventually } from "../server/server-fixture.ts";
 
 type Element = { scrollTop: number; scrollHeight: number; clientHeight: number };
 
-/** Scrolls a list to a part of its whole height, 0 to 1. */
+/** Scrolls a list to a fraction of its whole height, 0 to 1. */
 export const scrollToPart = (list: Locator, part: number): Promise<void> =>
   list.evaluate((element: unknown, share) => {
     const box = element as Element;
@@ -19,7 +19,7 @@ export const scrollOn = (list: Locator): Promise<boolean> =>
     return box.scrollTop > before;
   });
 
-/** What was scrolled into view is drawn. */
+/** Resolves when what was scrolled into view is drawn. */
 export const drawn = (page: Page): Promise<unknown> =>
   page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))");
 

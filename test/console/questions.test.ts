@@ -42,7 +42,7 @@ async function asking(world: World, ask: JsonObject, wait: JsonObject = {}): Pro
   return session_id;
 }
 
-/** What the step after the question was told. */
+/** The guidance of the step after the question. */
 async function answered(world: World, session_id: string): Promise<JsonValue> {
   await world.status(session_id, "done");
   const [, step] = await world.api.steps(session_id);
@@ -72,6 +72,7 @@ describe("what a session asks", WITH_BROWSER, () => {
     const { page, world, open } = await visit(t);
     const session_id = await asking(world, APPROVAL);
     await open(`/sessions/${session_id}`);
+    await page.getByRole("button", { name: "Edit as JSON" }).click();
     const args = page.getByRole("textbox", { name: "Arguments of files/write" });
     assert.deepEqual(JSON.parse(await args.inputValue()), CALL.args);
     await args.fill('{"path": "notes.md", ');
@@ -91,9 +92,9 @@ describe("what a session asks", WITH_BROWSER, () => {
     const session_id = await asking(world, { text: "Was it paid?", choices, about });
     await open("/inbox");
     await item(page, session_id).getByRole("button", { name: "result" }).click();
-    await item(page, session_id).getByText("Say what the call gave.").waitFor();
+    await item(page, session_id).getByText("Enter the result.").waitFor();
     assert.deepEqual(await brokenRules(page), []);
-    await item(page, session_id).getByLabel("Its result, if you know it").fill('{"paid": true}');
+    await item(page, session_id).getByLabel("Result of the call, if you know it").fill('{"paid": true}');
     await item(page, session_id).getByRole("button", { name: "result" }).click();
     const answer = { choice: "result", result: { paid: true } };
     assert.deepEqual(await answered(world, session_id), { answer, user_id: "operator" });
@@ -156,7 +157,7 @@ describe("what a session asks", WITH_BROWSER, () => {
       await name.fill("Ann");
       await name.press("Enter");
       await item(page, session_id)
-        .getByText(/^It waits for an answer until .* \(in 2h\)\.$/)
+        .getByText(/^Waiting for an answer until .* \(in 2h\)\.$/)
         .waitFor();
       assert.ok(await item(page, session_id).getByRole("button", { name: "Answer" }).isDisabled());
       await item(page, session_id).getByLabel("Your answer").fill("<i>blue</i>");
@@ -172,7 +173,7 @@ describe("what a session asks", WITH_BROWSER, () => {
     const { page, world, open } = await visit(t);
     const session_id = await asking(world, APPROVAL);
     await open("/inbox");
-    // Somebody else's answer is used between the click and the arrival of this one.
+    // Another person's answer is used between the click and the arrival of this one.
     await page.route("**/answer", async (route) => {
       const path = pathOf("sessions", session_id, "answer");
       read(await world.api.post(path, { answer: "always", user_id: "bob" }), 202, SHAPES.accepted);
@@ -180,7 +181,7 @@ describe("what a session asks", WITH_BROWSER, () => {
       await route.continue();
     });
     await item(page, session_id).getByRole("button", { name: "Approve" }).click();
-    await page.getByText("This question was answered meanwhile.").waitFor();
+    await page.getByText("Somebody else has answered this question.").waitFor();
     await item(page, session_id).waitFor({ state: "detached" });
     assert.deepEqual(await answered(world, session_id), { answer: "always", user_id: "bob" });
   });

@@ -75,7 +75,7 @@ describe("reading the console", WITH_BROWSER, () => {
   test("what is unknown says so", TIMEOUT, async (t) => {
     const { page, open } = await visit(t);
     await open("/sessions/nowhere");
-    await page.getByText("This session is unknown").waitFor();
+    await page.getByText("Session not found").waitFor();
     await page.getByRole("link", { name: "Show all sessions" }).click();
     await page.getByRole("heading", { name: "Sessions" }).waitFor();
   });
@@ -91,7 +91,7 @@ describe("reading the console", WITH_BROWSER, () => {
     }
     await page.reload();
     await page.getByRole("heading", { name: "Sessions", level: 1 }).waitFor();
-    for (const name of ["Skip to the page", "Everstep", "Sessions", "Needs me"]) {
+    for (const name of ["Skip to content", "Everstep", "Find", "Sessions", "Needs me"]) {
       await page.keyboard.press("Tab");
       const focused = page.locator(":focus-visible");
       assert.match((await focused.textContent()) ?? "", new RegExp(name));
@@ -127,9 +127,11 @@ describe("a server that needs a token", WITH_BROWSER, () => {
       const dialog = page.getByRole("dialog", { name: "This server needs a token" });
       await dialog.waitFor();
       assert.deepEqual(await brokenRules(page), []);
+      await page.getByRole("button", { name: "Continue" }).click();
+      await dialog.getByText("This is required.").waitFor();
       await page.locator("input[type=password]").fill("wrong");
       await page.getByRole("button", { name: "Continue" }).click();
-      await dialog.getByText("not the right one").waitFor();
+      await dialog.getByText("The server refused this token.").waitFor();
       await page.locator("input[type=password]").fill("open sesame");
       await page.getByRole("checkbox", { name: "Remember it" }).check();
       await page.getByRole("button", { name: "Continue" }).click();

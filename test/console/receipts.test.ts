@@ -18,11 +18,11 @@ describe("the receipt of a person's word", WITH_BROWSER, () => {
     const { page, world, open } = await visit(t);
     const { session_id } = await world.api.create("typist", { params: { word_ms: 0 } });
     await world.control(session_id, "pause");
-    await open(`/sessions/${session_id}`);
+    await open(`/sessions/${session_id}?tab=receipts`);
     await send(page, "remember the milk");
-    await receiptOf(page, "remember the milk").getByText("waits for the next step").waitFor();
+    await receiptOf(page, "remember the milk").getByText("waiting for the next step").waitFor();
     const told = (await receiptOf(page, "remember the milk").textContent()) ?? "";
-    assert.match(told, /operator.*accepted→delivered→waits for the next step/);
+    assert.match(told, /operator.*accepted→delivered→waiting for the next step/);
     await page.getByRole("button", { name: "Resume" }).click();
     await receiptOf(page, "remember the milk").getByRole("button", { name: "consumed at step 0" }).click();
     await page.getByTestId("consumed").getByText("by operator").waitFor();
@@ -31,7 +31,7 @@ describe("the receipt of a person's word", WITH_BROWSER, () => {
   test("says who sent it: the name beside the menu", TIMEOUT, async (t) => {
     const { page, world, open } = await visit(t);
     const { session_id } = await world.api.create("typist", { params: { word_ms: 0 } });
-    await open(`/sessions/${session_id}`);
+    await open(`/sessions/${session_id}?tab=receipts`);
     await page.getByRole("textbox", { name: "You are" }).fill("Grace");
     await page.getByRole("textbox", { name: "You are" }).press("Enter");
     await send(page, "hello");
@@ -42,9 +42,9 @@ describe("the receipt of a person's word", WITH_BROWSER, () => {
     const { page, world, open } = await visit(t);
     const { session_id } = await world.api.create("typist", { params: { word_ms: 0 } });
     await world.control(session_id, "pause");
-    await open(`/sessions/${session_id}`);
+    await open(`/sessions/${session_id}?tab=receipts`);
     await send(page, "too late");
-    await receiptOf(page, "too late").getByText("waits for the next step").waitFor();
+    await receiptOf(page, "too late").getByText("waiting for the next step").waitFor();
     await world.control(session_id, "destroy");
     await receiptOf(page, "too late")
       .getByText("bounced: the session ended first: it is stopped (destroyed)")
@@ -61,7 +61,7 @@ describe("the receipt of a person's word", WITH_BROWSER, () => {
       await route.continue();
     });
     const read = page.waitForResponse((response) => response.url().includes("/api/actions?"));
-    await open(`/sessions/${session_id}`);
+    await open(`/sessions/${session_id}?tab=receipts`);
     await (await read).finished();
     await world.control(session_id, "pause");
     followed.resolve();
@@ -72,7 +72,7 @@ describe("the receipt of a person's word", WITH_BROWSER, () => {
   test("tells that a request was rejected, and why", TIMEOUT, async (t) => {
     const { page, world, open } = await visit(t);
     const { session_id } = await world.api.create("typist");
-    await open(`/sessions/${session_id}`);
+    await open(`/sessions/${session_id}?tab=receipts`);
     await world.control(session_id, "resume");
     await receiptOf(page, "Resume").getByText("rejected: a session that is waiting cannot be resumed").waitFor();
   });

@@ -30,7 +30,7 @@ describe("a server that is killed and started again", WITH_BROWSER, () => {
     await world.api.post(pathOf("sessions", session_id, "pause"));
     await page.locator("main header [data-status=paused]").waitFor();
 
-    // The step that was under way at the pause still comes.
+    // The step that was running at the pause still arrives.
     let last = -1;
     await eventually("no step is under way", async () => {
       const before = last;
@@ -39,7 +39,7 @@ describe("a server that is killed and started again", WITH_BROWSER, () => {
       return last === before;
     });
     const list = page.getByRole("region", { name: "Steps" });
-    // The last rows may still pull the list to its end.
+    // The last rows may still scroll the list to its end.
     await untilStep(page, last);
     await eventually("the first step is shown", async () => {
       await scrollToPart(list, 0);

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { newId } from "../../src/domain/ids.ts";
 import { pathOf } from "../server/api.ts";
-import { TIMEOUT } from "../server/server-fixture.ts";
+import { eventually, TIMEOUT } from "../server/server-fixture.ts";
 import { sharedConsole, WITH_BROWSER } from "./console-fixture.ts";
 
 describe("starting an agent", WITH_BROWSER, () => {
@@ -21,9 +21,9 @@ describe("starting an agent", WITH_BROWSER, () => {
     ]);
     await page.getByRole("combobox", { name: "tone" }).selectOption("loud");
     await page.getByRole("textbox", { name: "signature" }).fill("-- me");
-    await page.getByRole("textbox", { name: "Agent's name" }).fill("shouter");
+    await page.getByRole("textbox", { name: "Agent name" }).fill("shouter");
     await page.getByText("Limits and pace").click();
-    await page.getByRole("spinbutton", { name: "Most steps" }).fill("5");
+    await page.getByRole("spinbutton", { name: "Maximum steps" }).fill("5");
     await page.getByRole("button", { name: "Start typist" }).click();
     await page.waitForURL(/\/sessions\//);
     await page.getByRole("heading", { name: "shouter" }).waitFor();
@@ -52,16 +52,19 @@ describe("search", WITH_BROWSER, () => {
     const { page, world, open } = await visit(t);
     const word = `word${newId().toLowerCase()}`;
     const { session_id } = await world.api.create("script", {
+      agent_id: "finder",
       params: { frames: [{ text: "nothing" }, { text: `a ${word} in a step` }] },
     });
     await world.status(session_id, "done");
-    const conversation_id = await world.api.conversation();
+    const conversation_id = await world.api.conversation({ title: "Where words are" });
     const path = pathOf("conversations", conversation_id, "messages");
     await world.api.post(path, { user_id: "ann", text: `a ${word} in a message` });
     await open("/search");
     await page.getByRole("searchbox", { name: "Search all history" }).fill(word.toUpperCase());
     await page.getByRole("button", { name: "Search" }).click();
     await page.getByText("2 hits").waitFor();
+    await page.getByTestId("hit").getByText("Step 1 of finder").waitFor();
+    await page.getByTestId("hit").getByText("Message in Where words are").waitFor();
     assert.equal(await page.locator("mark").count(), 2);
     await page.getByTestId("hit").filter({ hasText: "in a step" }).getByRole("link").click();
     await page.getByTestId("step-detail").getByRole("heading", { name: "Step 1" }).waitFor();
@@ -69,7 +72,7 @@ describe("search", WITH_BROWSER, () => {
     await page.getByTestId("hit").filter({ hasText: "in a message" }).getByRole("link").click();
     await page.getByTestId("message").getByText("in a message").waitFor();
     await open(`/search?q=${word}x`);
-    await page.getByText("Nothing has these words").waitFor();
+    await page.getByText("No matches").waitFor();
   });
 });
 
@@ -86,12 +89,41 @@ describe("the system page", WITH_BROWSER, () => {
       .getByText(/^[1-9]/)
       .first()
       .waitFor();
-    assert.match((await figure("Queue depth").textContent()) ?? "", /^0actions/);
+    assert.match((await figure("Queue depth").textContent()) ?? "", /^0unprocessed actions/);
     assert.match((await figure("Queue lag").textContent()) ?? "", /^0 ms/);
     assert.match((await figure("Store").textContent()) ?? "", /^lancedb/);
     const worker = page.getByRole("row").filter({ hasText: String(world.server.pid) });
     assert.match((await worker.textContent()) ?? "", /0 of 500/);
     for (const name of ["Steps", "Tokens", "Step latency", "Failed steps"])
       await page.getByRole("figure", { name, exact: true }).locator("canvas").waitFor();
+  });
+
+  test("lists archives, and a session says that its steps come from one", TIMEOUT, async (t) => {
+    const { page, world, open } = await visit(t);
+    const { session_id } = await world.api.create("count", { agent_id: "old", params: { to: 41 } });
+    await world.status(session_id, "done");
+    await open("/system");
+    await page.getByText("Nothing is archived.").waitFor();
+    const archived = page.getByTestId("archived");
+    await world.api.post("/api/archives", { operation: "archive", older_than: "0h" });
+    await eventually("the session is archived", async () => {
+      const { text } = await world.api.get("/api/archives");
+      return /"state":"archived"/.test(text);
+    });
+    await open("/system");
+    const volume = page.getByTestId("volume");
+    assert.match((await volume.textContent()) ?? "", /^archive .*archived1420\d+ KB/);
+    await page.getByText("The last job archived 1 session").waitFor();
+    await open(`/sessions/${session_id}`);
+    await archived.getByText("42 steps from the archive").waitFor();
+    await page.getByRole("button", { name: "Open step 41" }).click();
+    await page.getByTestId("step-detail").getByRole("heading", { name: "Step 41" }).waitFor();
+    await world.api.post("/api/archives", { operation: "drop", older_than: "0h" });
+    await eventually("the archive is deleted", async () => {
+      const { text } = await world.api.get("/api/archives");
+      return /"state":"dropped"/.test(text);
+    });
+    await open(`/sessions/${session_id}?tab=about`);
+    await page.getByTestId("dropped").getByText("42 steps deleted with their archive").waitFor();
   });
 });

@@ -20,7 +20,7 @@ describe("a session", WITH_BROWSER, () => {
     const { page, world, open } = await visit(t);
     const { session_id } = await world.api.create("typist", { params: { word_ms: 400 } });
     await open(`/sessions/${session_id}`);
-    await page.getByText("It waits to be told something").waitFor();
+    await page.getByText("It is waiting for guidance").waitFor();
     await page.getByRole("textbox", { name: "Guidance" }).fill("one two three four");
     await page.getByRole("button", { name: "Send guidance" }).click();
     const running = page.getByTestId("running-row");
@@ -46,6 +46,7 @@ describe("a session", WITH_BROWSER, () => {
       assert.equal(await running.getAttribute("data-iteration"), "0");
       await page.getByRole("button", { name: "Pause", exact: true }).click();
       await page.getByTestId("finishing").getByText("is finishing").waitFor();
+      await page.locator("header").getByText("finishing step 0").waitFor();
       await running.waitFor();
       const typist = await world.api.create("typist", { params: { word_ms: 1500 } });
       await open(`/sessions/${typist.session_id}`);
@@ -106,13 +107,7 @@ describe("a session", WITH_BROWSER, () => {
       ]);
       assert.match((await detail.getByTestId("consumed").textContent()) ?? "", /second longer line.*by ann/);
       const text = (await detail.textContent()) ?? "";
-      for (const part of [
-        /typed 18 letters/,
-        /Model tokens3/,
-        /Latency[\d.]+ ms/,
-        /This step → next1 → 2/,
-        /"count": 2/,
-      ])
+      for (const part of [/typed 18 letters/, /Model tokens3/, /Latency[\d.]+ ms/, /Step → next1 → 2/, /"count": 2/])
         assert.match(text, part);
       await page.keyboard.press("k");
       await detail.getByRole("heading", { name: "Step 0" }).waitFor();
@@ -132,12 +127,16 @@ describe("a session", WITH_BROWSER, () => {
     await page.getByTestId("step-detail").waitFor();
   });
 
-  test("draws latency and tokens over iterations", TIMEOUT, async (t) => {
+  test("draws latency and tokens of all its steps, whatever the browser calls its language", TIMEOUT, async (t) => {
     const { page, world, open } = await visit(t);
-    const { session_id } = await world.api.create("count", { params: { to: 20 } });
-    await world.status(session_id, "done");
+    await page.addInitScript(
+      "Object.defineProperty(navigator, 'language', { value: 'en-US@posix', configurable: true })",
+    );
+    const { session_id } = await world.api.create("count", { params: { to: 2000 } });
+    await world.ended(session_id);
     await open(`/sessions/${session_id}?tab=plots`);
-    for (const name of ["Latency over iterations", "Tokens over iterations"])
+    await page.getByText("Steps 0 to 2000, the highest of every 4 steps").waitFor();
+    for (const name of ["Latency per step", "Tokens per step"])
       await page.getByRole("figure", { name }).locator("canvas").waitFor();
   });
 
@@ -155,7 +154,7 @@ describe("a session", WITH_BROWSER, () => {
     await page.getByRole("button", { name: "Destroy…" }).click();
     await page.getByRole("dialog").getByRole("button", { name: "Destroy" }).click();
     await header(page).locator("[data-status=stopped]").waitFor();
-    await page.getByText("it hears no more").waitFor();
+    await page.getByText("Fork it to continue").waitFor();
   });
 
   test("is guided now, which cuts the running step short and runs it again with the words", TIMEOUT, async (t) => {
@@ -168,6 +167,7 @@ describe("a session", WITH_BROWSER, () => {
     await page.keyboard.type("hurry");
     await page.getByRole("radio", { name: "Now" }).check();
     await page.getByRole("button", { name: "Send guidance" }).click();
+    await page.getByRole("tab", { name: "Receipts" }).click();
     const receipt = page.getByTestId("receipt").filter({ hasText: "hurry" });
     await receipt.getByText("consumed at step 0").waitFor();
     assert.deepEqual((await world.api.session(session_id)).result, "slow words hurry");
@@ -189,7 +189,7 @@ describe("a session", WITH_BROWSER, () => {
     await page.waitForURL((url) => url.pathname.startsWith("/sessions/") && !url.pathname.includes(session_id));
     await stepRow(page, 3).getByText("rain").first().waitFor();
     await page.getByRole("link", { name: "Compare with its parent" }).click();
-    await page.getByText("They share everything up to step 2.").waitFor();
+    await page.getByText("They are identical up to step 2.").waitFor();
     const marked = page.getByTestId("comparison").locator("mark");
     await marked.filter({ hasText: "rain" }).first().waitFor();
     await marked.filter({ hasText: "tea" }).first().waitFor();
@@ -231,7 +231,7 @@ describe("a session", WITH_BROWSER, () => {
     await page.getByRole("button", { name: "Jump to the newest of 2,501" }).click();
     await stepRow(page, 2500).waitFor();
     const list = page.getByRole("region", { name: "Steps" });
-    // Earlier steps are read as their end comes into view, again and again.
+    // Earlier steps are read each time their end scrolls into view.
     for (const iteration of [2300, 2100])
       await eventually(`step ${iteration} is read`, async () => {
         await scrollToPart(list, 0);

@@ -15,7 +15,7 @@ describe("the list of sessions", WITH_BROWSER, () => {
   test("says what to do next where there is nothing", TIMEOUT, async (t) => {
     const { page, open } = await visit(t);
     await open(`/?agent=${newId()}`);
-    await page.getByText("No session fits").waitFor();
+    await page.getByText("No matching sessions").waitFor();
     await page.getByRole("link", { name: "Show all sessions" }).click();
     await page.waitForURL("/");
   });
@@ -89,14 +89,14 @@ describe("the list of sessions", WITH_BROWSER, () => {
     await world.status(done.session_id, "done");
     await open(`/?agent=${encodeURIComponent(agent_id)}`);
     await rowOf(page, done.session_id).getByRole("checkbox").check();
-    await page.getByRole("button", { name: "Select all 4 in this list" }).click();
+    await page.getByRole("button", { name: "Select all 4" }).click();
     await page.getByTestId("selected").filter({ hasText: "4 sessions selected" }).waitFor();
     await page.getByRole("button", { name: "Pause…" }).click();
     const dialog = page.getByRole("dialog", { name: "Pause 3 sessions?" });
     await dialog.waitFor();
     assert.deepEqual((await dialog.locator("tr").allTextContents()).sort(), [
-      "done1stay as they are",
-      "waiting3will pause",
+      "done1does not change",
+      "waiting3will be paused",
     ]);
     assert.equal((await world.api.session(waiting[0]?.session_id ?? "")).status, "waiting", "nothing happened yet");
     await dialog.getByRole("button", { name: "Pause 3 sessions" }).click();
@@ -152,14 +152,19 @@ describe("the list of sessions", WITH_BROWSER, () => {
     },
   );
 
-  test("lists agents with their newest session and leads to the others", TIMEOUT, async (t) => {
+  test("lists agents with their sessions' states and leads to them", TIMEOUT, async (t) => {
     const { page, world, open } = await visit(t);
     const agent_id = `twice ${newId()}`;
     await world.api.create("echo", { agent_id });
     await world.api.create("echo", { agent_id });
     await open("/agents");
-    const entry = page.getByRole("listitem").filter({ hasText: agent_id });
+    const entry = page.getByTestId("agent").filter({ hasText: agent_id });
+    await page.getByRole("columnheader", { name: "By status" }).waitFor();
     await entry.getByRole("link", { name: "2 sessions" }).click();
     await page.getByTestId("total").filter({ hasText: "2 sessions" }).waitFor();
+    await page.goBack();
+    await entry.getByRole("link", { name: "waiting 2" }).click();
+    await page.getByTestId("total").filter({ hasText: "2 sessions" }).waitFor();
+    assert.match(page.url(), /status=waiting/);
   });
 });

@@ -14,7 +14,7 @@ describe("the page of webhooks", WITH_BROWSER, () => {
     const { page, world, open } = await visit(t);
     await open("/");
     await page.getByRole("link", { name: "Webhooks" }).click();
-    await page.getByText("Nobody is told of anything yet").waitFor();
+    await page.getByText("No webhooks yet").waitFor();
     await page.getByRole("button", { name: "Add a webhook" }).click();
     const form = page.getByRole("dialog");
     await form.getByLabel("Name").fill("ops");
@@ -22,18 +22,19 @@ describe("the page of webhooks", WITH_BROWSER, () => {
     await form.getByRole("button", { name: "Add" }).click();
     await form.getByText("webhook_address_refused").waitFor();
     await form.getByLabel("Address").fill(receiver.url);
-    await form.getByLabel("asks something").uncheck();
+    await form.getByLabel("asks a question").uncheck();
     assert.deepEqual(await brokenRules(page), []);
     await form.getByRole("button", { name: "Add" }).click();
     const secret = (await page.getByTestId("secret").textContent()) ?? "";
-    await page.getByRole("button", { name: "I have it" }).click();
-    await page.getByText("Nothing was sent yet.").waitFor();
+    await page.getByRole("button", { name: "Done" }).click();
+    await page.getByText("No deliveries yet.").waitFor();
     await world.api.create("script", {
+      agent_id: "reporter",
       params: { frames: [{ ask: { text: "?" }, wait: { until: "2020-01-01T00:00:00Z" } }, {}] },
     });
     const row = page.getByTestId("delivery");
     await row.getByText("given up").waitFor();
-    assert.match((await row.textContent()) ?? "", /session\.ended.*the receiver answered 410/);
+    assert.match((await row.textContent()) ?? "", /session\.endedreporter .*the receiver answered 410/);
     const [first] = receiver.received;
     assert.ok(first && verified(secret, first));
     receiver.respond = (response) => void response.writeHead(204).end();
@@ -48,10 +49,10 @@ describe("the page of webhooks", WITH_BROWSER, () => {
       .getByText(/^whsec_/)
       .waitFor();
     assert.notEqual(await page.getByTestId("secret").textContent(), secret);
-    await page.getByRole("button", { name: "I have it" }).click();
+    await page.getByRole("button", { name: "Done" }).click();
     await page.getByRole("button", { name: "Remove ops" }).click();
     await page.getByRole("dialog").getByRole("button", { name: "Remove" }).click();
-    await page.getByText("Nobody is told of anything yet").waitFor();
+    await page.getByText("No webhooks yet").waitFor();
     assert.equal((await world.api.get(pathOf("webhooks", "ops"))).status, 404);
   });
 });

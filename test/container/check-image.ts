@@ -9,8 +9,8 @@ import { REPOSITORY } from "../repository-files.ts";
 import { assignments, parseDockerfile, type Stage } from "./dockerfile.ts";
 
 /**
- * Runs the Dockerfile's steps without a container engine: in a chroot on a small Debian with this Node and its npm, then starts the
- * program in the resulting tree as its user. Needs root. What it cannot check is the base image itself.
+ * Runs the Dockerfile's steps without a container engine: in a chroot on a small Debian with this Node and its npm, then starts
+ * the program in the resulting tree as its user. Needs root. It cannot check the base image itself.
  */
 const BASE = ["base-files", "base-passwd", "bash", "dash", "coreutils", "libstdc++6", "ca-certificates", "grep", "sed"];
 const PORT = "41899";
@@ -73,7 +73,7 @@ function build({ name, instructions }: Stage): Built {
   return built;
 }
 
-/** The arguments of `unshare`: a container has /proc, which lasts as long as the command here. */
+/** The arguments of `unshare`: a container has /proc, mounted here for the duration of the command. */
 function inside({ environment, directory, user, root }: Built, command: string[]): string[] {
   const path = "/usr/local/bin:/usr/bin:/bin";
   const variables = Object.entries({
@@ -87,7 +87,7 @@ function inside({ environment, directory, user, root }: Built, command: string[]
   return [...mounted, `--userspec=${user}:${user}`, root, "/usr/bin/env", "-i", "-C", directory, ...set, ...command];
 }
 
-/** The way to the registry, where the machine has one of its own, and the certificates that it trusts. */
+/** The settings for reaching the registry, if the machine has any, and the certificates it trusts. */
 function forwarded(): Record<string, string> {
   const names = Object.entries(process.env).filter(([name]) =>
     /^(?:npm_config_registry|https?_proxy|no_proxy)$/i.test(name),
@@ -112,7 +112,7 @@ function copy({ root, directory }: Built, rest: string): void {
   }
 }
 
-/** Starts what the image starts, as its user, and asks it how it is. */
+/** Starts what the image starts, as its user, and checks its health. */
 async function check(built: Built): Promise<void> {
   const { entry, command, user } = built;
   if (user === 0) throw new Error("the program runs as root");

@@ -1,8 +1,8 @@
-/** An instruction of a Dockerfile, its continued lines joined. */
+/** An instruction of a Dockerfile, with continued lines joined. */
 export type Instruction = { keyword: string; rest: string };
 export type Stage = { name: string; base: string; instructions: Instruction[] };
 
-/** The stages of a Dockerfile as far as ours uses the language. */
+/** The stages of a Dockerfile, for the part of the language that ours uses. */
 export function parseDockerfile(text: string): Stage[] {
   const lines = text
     .split("\n")

@@ -17,11 +17,11 @@ export async function codeBlocks(page: string): Promise<CodeBlock[]> {
   }));
 }
 
-/** Lays the page's files out in an empty folder from which `everstep/moniker` and `everstep/client` can be imported. */
+/** Writes the page's files to an empty folder from which `everstep/moniker` and `everstep/client` can be imported. */
 export async function writeCode(folder: string, blocks: readonly CodeBlock[]): Promise<void> {
   for (const { path, code } of blocks) if (path !== null) await write(join(folder, path), code);
   await write(join(folder, "package.json"), JSON.stringify({ type: "module" }));
-  // The sources under the package's name; test/package tries the package itself.
+  // The sources under the package's name; test/package tests the package itself.
   const exports = { "./moniker": "./moniker.ts", "./client": "./client.ts" };
   await write(join(folder, "node_modules/everstep/package.json"), JSON.stringify({ type: "module", exports }));
   await symlink(join(REPOSITORY, "src/monikers/public.ts"), join(folder, "node_modules/everstep/moniker.ts"));
@@ -32,10 +32,10 @@ export async function writeCode(folder: string, blocks: readonly CodeBlock[]): P
   await write(join(folder, "tsconfig.json"), JSON.stringify({ compilerOptions: { ...compilerOptions, typeRoots } }));
 }
 
-/** Compiles what `writeCode` laid out. */
+/** Type-checks the files written by `writeCode`. */
 export async function assertTypes(folder: string): Promise<void> {
   const compiler = join(REPOSITORY, "node_modules/typescript/bin/tsc");
-  // Two kinds of zod in one program would keep the compiler busy for minutes, and it does not listen to SIGTERM.
+  // Two versions of zod in one program would keep the compiler busy for minutes, and it ignores SIGTERM.
   const limits = { timeout: 50_000, killSignal: "SIGKILL" } as const;
   await promisify(execFile)(process.execPath, [compiler, "--project", folder], limits).catch((error: unknown) => {
     assert.fail((error as { stdout?: string }).stdout || String(error));

@@ -11,7 +11,7 @@ import type { Store } from "../../src/store/store.ts";
 import { type ScratchFolder, scratchFolder } from "../store/scratch-folder.ts";
 import { type CodeBlock, codeBlocks, writeCode } from "./page-code.ts";
 
-/** The monikers of a page, laid out in a folder and run by a runtime of their own. */
+/** The monikers of a page, written to a folder and run by a separate runtime. */
 export class PageWorld implements AsyncDisposable {
   readonly blocks: CodeBlock[];
   readonly folder: string;
@@ -66,7 +66,7 @@ export class PageWorld implements AsyncDisposable {
     return this.store.listSteps({ session_id, limit: 100, offset: 0 });
   }
 
-  /** The session once it is as wished, and the text that it showed on the way. */
+  /** The session once it meets the condition, and the live text until then. */
   async awaited(session_id: string, isWished: (session: Session) => boolean, start = async (): Promise<void> => {}) {
     const leaving = new AbortController();
     const news = this.runtime.events.follow({ session_id }, leaving.signal);

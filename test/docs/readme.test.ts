@@ -41,7 +41,7 @@ describe("README.md", () => {
           .join("|")
           .match(/\d[\d.,]*/g) ?? [],
     );
-    assert.equal(figures.length, 6 * 6);
+    assert.equal(figures.length, 8 * 6);
     for (const figure of figures) assert.match(compared, new RegExp(`[|(–] ?${figure}\\b`), figure);
   });
 

@@ -6,7 +6,7 @@ import { REPOSITORY } from "../repository-files.ts";
 
 const read = (path: string): Promise<string> => readFile(join(REPOSITORY, path), "utf8");
 
-/** Settings that bound something, by how they are named and what they are set to. */
+/** Settings that limit something, recognized by name and value. */
 const isLimit = (name: string, value: string): boolean =>
   /^\d+$/.test(value) && !["EVERSTEP_PORT", "EVERSTEP_START_HELD", "EVERSTEP_SUPERVISE"].includes(name);
 

@@ -139,7 +139,7 @@ export default defineMoniker({
   });
 
   test("is a test that passes", TIMEOUT, async () => {
-    // The variable would make it a part of this run instead of one of its own.
+    // The variable would make it part of this test run instead of a separate one.
     const { NODE_TEST_CONTEXT: _, ...env } = process.env;
     const file = join(world().folder, "test/countdown.test.ts");
     const { stdout } = await run(process.execPath, ["--test", "--test-reporter=tap", file], { env });

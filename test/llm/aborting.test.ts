@@ -5,7 +5,7 @@ import type { ModelCall } from "./model-call.ts";
 import { reply } from "./model-server.ts";
 
 const GRACE_MS = 20;
-/** A call that waits for its head, and one whose text has begun. */
+/** A call that waits for the response headers, and one whose text has begun. */
 const STAGES: [name: string, begin: (call: ModelCall) => void][] = [
   ["before the model's first word", () => {}],
   ["within the model's text", (call) => call.say('{"text": "Once upon')],

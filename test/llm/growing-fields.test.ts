@@ -24,7 +24,7 @@ const TEXTS = [
   "lorem / ipsum",
 ];
 
-/** Reads a reply that grows to each of these lengths in turn, and answers what was told of each field. */
+/** Reads a reply that grows to each of these lengths in turn, and returns what was emitted of each field. */
 function read(reply: string, lengths: Iterable<number>, look?: (told: Map<string, string>, length: number) => void) {
   const told = new Map<string, string>();
   const fields = new GrowingFields((key, piece) => told.set(key, (told.get(key) ?? "") + piece));
@@ -37,7 +37,7 @@ function read(reply: string, lengths: Iterable<number>, look?: (told: Map<string
 const everyLength = (reply: string): number[] => Array.from({ length: reply.length + 1 }, (_, index) => index);
 const textIn = (reply: string): string => read(reply, everyLength(reply)).get("text") ?? "";
 
-/** An object with `text` among its fields and deeper in, where it does not count. */
+/** An object with `text` among its fields, and also nested, where it does not count. */
 function someObject(random: Random): JsonObject {
   const others = Object.entries(randomObject(random)).filter(([key]) => key !== "text" && key !== "__proto__");
   const nested: [string, JsonObject] = ["state", { text: "not this", deeper: [{ text: "nor this" }] }];
@@ -51,7 +51,7 @@ function assertTold(told: Map<string, string>, { fields }: WrittenObject, length
 }
 
 describe("the fields of a reply that grows", () => {
-  test("are told as far as they are certain wherever the reply is cut", (context) => {
+  test("are emitted as far as they are certain, wherever the reply is cut", (context) => {
     const random = randomFor(context);
     for (let round = 0; round < ROUNDS; round++) {
       const written = writeObject(someObject(random), random);
@@ -91,7 +91,7 @@ describe("the fields of a reply that grows", () => {
       }
     });
 
-  test("end with their object: nothing after it is told", () => {
+  test("end with their object: nothing after it is emitted", () => {
     assert.equal(textIn('{"text": "one"} and {"text": "two"}'), "one");
     assert.equal(textIn('```json\n{"text": "one"}\n```\n"text": "two" {"text": "three"}'), "one");
   });

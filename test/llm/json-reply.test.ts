@@ -69,7 +69,7 @@ describe("the object in a model's reply", () => {
   ];
   for (const reply of NOT_FOUND) test(`is none in ${JSON.stringify(reply)}`, () => assert.equal(objectOf(reply), null));
 
-  test("of a megabyte is read in a fraction of a second, mended or not, or told to be broken", () => {
+  test("of a megabyte is read, repaired or reported as broken in a fraction of a second", () => {
     const large = JSON.stringify({
       state: { list: Array.from({ length: 20_000 }, (_, id) => ({ id, note: "a, ]b" })) },
     });
@@ -82,7 +82,7 @@ describe("the object in a model's reply", () => {
   });
 });
 
-describe("a reply without its thoughts", () => {
+describe("a reply without its reasoning", () => {
   test("is the rest of it", () => {
     assert.equal(withoutThoughts("<think>a\nb</think>The sum is 4."), "The sum is 4.");
     assert.equal(withoutThoughts("The sum is 4."), "The sum is 4.");

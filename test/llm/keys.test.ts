@@ -8,7 +8,7 @@ import { FORMATS, KEY, Listener, modelAt, newLlm, sharedModelServer, TIMEOUT } f
 import { type Answer, reply } from "./model-server.ts";
 
 const SECRET_SUBJECT = "a-subject-that-is-nobodys-business";
-/** A careless provider: it repeats the key in its error. */
+/** A careless provider: its error repeats the key. */
 const repeatsKey =
   (status: number): Answer =>
   (call) =>
@@ -69,7 +69,7 @@ describe("a server with a model", () => {
       world.close();
       await server.stop();
       const logged = server.stdout + server.stderr;
-      assert.match(logged, /a step failed and is tried again/, "the failures are in the log");
+      assert.match(logged, /a step failed and will be retried/, "the failures are in the log");
       assert.ok(!logged.includes(SECRET_SUBJECT), "the prompt is in the log");
       assert.equal(steps.length, 2);
       for (const text of [

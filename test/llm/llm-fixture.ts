@@ -8,19 +8,19 @@ import { ModelCalls, type ModelParts } from "../../src/monikers/llm/model-calls.
 import type { ModelLimits } from "../../src/monikers/llm/model-errors.ts";
 import { Prices } from "../../src/monikers/llm/prices.ts";
 import { ProviderGate } from "../../src/monikers/llm/provider-gate.ts";
-import type { StepNews } from "../../src/monikers/moniker.ts";
+import type { StepProgress } from "../../src/monikers/moniker.ts";
 import { embeddedHome } from "../runtime/embedded-home.ts";
 import { World, type WorldOptions } from "../runtime/runtime-fixture.ts";
 import { ModelServer } from "./model-server.ts";
 import type { WireFormatName } from "./wire-formats.ts";
 
-/** A test that waits longer than this, in milliseconds, waits for something that never comes. */
+/** A test that takes longer than this, in milliseconds, is stuck. */
 export const TIMEOUT = { timeout: 180_000 };
-/** Those that steps by the model alone are tested in; turns are tested in all. */
+/** The formats in which model-generated steps are tested; turns are tested in all. */
 export const FORMATS = ["openai", "anthropic"] as const satisfies WireFormatName[];
 export const KEY = "sk-test-0123456789";
 
-/** The model as the environment would name it, at the test's own provider. */
+/** The model as configured by the environment, at the test's own provider. */
 export function modelAt(server: Pick<ModelServer, "url">, format: WireFormatName = "openai", key = KEY): Model {
   return readModel(environmentOf(server.url, format, key)) ?? assert.fail("the environment names a model");
 }
@@ -43,13 +43,13 @@ export const LIMITS: ModelLimits = { first_token_ms: 60_000, reply_ms: 600_000 }
 
 type NewLlm = { limits?: Partial<ModelLimits>; settings?: ModelSettings; parts?: Partial<ModelParts> };
 
-/** A model as a session has it, with a gate of its own. */
+/** A model as a session has it, with its own gate. */
 export function newLlm(models: Model | [Model, ...Model[]], { limits, settings = {}, parts }: NewLlm = {}): Llm {
   const shared = { gate: new ProviderGate(), prices: new Prices(), limits: { ...LIMITS, ...limits }, ...parts };
   return new Llm(new ModelCalls(Array.isArray(models) ? models : [models], settings, shared));
 }
 
-/** One provider for the tests of a `describe`; each test begins with an empty plan. */
+/** One provider for the tests of a `describe`; each test starts with an empty plan. */
 export function sharedModelServer(): () => ModelServer {
   let server: ModelServer | undefined;
   before(async () => {
@@ -64,7 +64,7 @@ export type LlmWorldOptions = WorldOptions & { format?: WireFormatName; limits?:
 
 export type LlmWorld = World & { restartWithModel(): Promise<number> };
 
-/** One runtime for the tests of a `describe`, its monikers with the provider's model, or offline where there is none. */
+/** One runtime for the tests of a `describe`; its monikers use the provider's model, or none if there is no provider. */
 export function sharedLlmWorld(server: (() => ModelServer) | null, options: LlmWorldOptions = {}): () => LlmWorld {
   const { format, limits, ...rest } = options;
   let world: LlmWorld | undefined;
@@ -78,18 +78,18 @@ export function sharedLlmWorld(server: (() => ModelServer) | null, options: LlmW
   return () => world ?? assert.fail("the world is opened before the tests run");
 }
 
-/** What a step would listen with: keeps what is told, and can cut the call short. */
+/** The listener of a step: keeps what is emitted, and can abort the call. */
 export class Listener {
-  readonly news: StepNews[] = [];
+  readonly news: StepProgress[] = [];
   readonly controller = new AbortController();
   readonly signal = this.controller.signal;
-  readonly emit = (news: StepNews): void => {
+  readonly emit = (news: StepProgress): void => {
     this.news.push(news);
     this.#wake();
   };
   #wake = () => {};
 
-  /** Resolves once the text has that in it. */
+  /** Resolves when the text contains these words. */
   async heard(words: string): Promise<void> {
     while (!this.text.includes(words)) await new Promise<void>((resolve) => (this.#wake = resolve));
   }

@@ -12,7 +12,7 @@ import {
 } from "./wire-formats.ts";
 
 export type ReplyOptions = {
-  /** Tokens that the provider reports; null for one that reports none. */
+  /** Token usage that the provider reports; null if it reports none. */
   usage?: Usage | null;
   finish?: FinishReason;
   /** Characters in each piece of a stream. All in one by default. */
@@ -23,12 +23,12 @@ export type ReplyOptions = {
 
 export const USAGE: Usage = { input: 120, output: 30 };
 
-/** One call of the model as the provider sees it, to be answered well or badly. */
+/** One model call as the provider sees it, to be answered well or badly. */
 export class ModelCall {
   readonly format: WireFormatName;
   readonly headers: IncomingHttpHeaders;
   readonly body: JsonObject;
-  /** When the caller went away before the answer was over, by `performance.now()`. */
+  /** When the caller disconnected before the response was complete, by `performance.now()`. */
   readonly left: Promise<number>;
   readonly #wire: WireFormat;
   readonly #response: ServerResponse;
@@ -55,11 +55,11 @@ export class ModelCall {
   }
 
   get isStream(): boolean {
-    // Google says it in the address.
+    // Google has it in the URL.
     return this.format === "google" || this.body["stream"] === true;
   }
 
-  /** All that the model was told, one message after the other. */
+  /** The whole prompt, one message after another. */
   get prompt(): string {
     return this.#wire
       .messagesOf(this.body)
@@ -67,13 +67,13 @@ export class ModelCall {
       .join("\n\n");
   }
 
-  /** What was said in one role. */
+  /** The text of one role. */
   said(role: "system" | "user"): string {
     const messages = this.#wire.messagesOf(this.body).filter((message) => message.role === role);
     return messages.map(({ text }) => text).join("\n\n");
   }
 
-  /** Answers the whole reply. */
+  /** Sends the complete reply. */
   async reply(text: string, { usage = USAGE, finish = "stop", piece, every_ms = 0 }: ReplyOptions = {}): Promise<void> {
     if (!this.isStream) return this.#whole(text, usage, finish);
     this.begin(usage);
@@ -84,39 +84,39 @@ export class ModelCall {
     this.end(usage, finish);
   }
 
-  /** Answers with thoughts, text and calls of tools. */
+  /** Sends a reply with reasoning, text and tool calls. */
   turn(turn: WrittenTurn): void {
     this.write(this.#wire.turn({ usage: USAGE, ...turn }));
     this.stop();
   }
 
-  /** The tools that the model was told of. */
+  /** The tools offered to the model. */
   get tools(): { name: string; schema: JsonValue }[] {
     return this.#wire.toolsOf(this.body);
   }
 
-  /** The results of tools that it was told. */
+  /** The tool results sent to the model. */
   get results(): { id: string; text: string }[] {
     return this.#wire.resultsOf(this.body);
   }
 
-  /** Every message as it was told: who said it, and what. */
+  /** The messages sent to the model, each with its role and text. */
   get messages(): ChatMessage[] {
     return this.#wire.messagesOf(this.body);
   }
 
-  /** Says in the stream that something went wrong. */
+  /** Sends an error within the stream. */
   tellError(): void {
     this.write(this.#wire.error);
     this.stop();
   }
 
-  /** Sends the head of a stream and what comes before its first text. */
+  /** Sends the headers of a stream and the events before its first text. */
   begin(usage: Usage | null = USAGE): void {
     if (!this.#response.headersSent) this.write(this.#wire.begin(usage));
   }
 
-  /** Sends bytes of a stream that are none of the pieces above. */
+  /** Sends raw bytes in a stream. */
   write(bytes: string | Buffer): void {
     if (!this.#response.headersSent) this.head();
     this.#response.write(bytes);
@@ -133,7 +133,7 @@ export class ModelCall {
     this.#response.write(this.#wire.piece(text));
   }
 
-  /** Ends the stream without a word about its end. */
+  /** Ends the stream without a closing event. */
   stop(): void {
     this.#response.end();
   }
@@ -147,7 +147,7 @@ export class ModelCall {
     this.#response.end(typeof body === "string" ? body : JSON.stringify(body));
   }
 
-  /** Ends the connection as a provider that dies does. */
+  /** Breaks the connection, like a provider that dies. */
   cut(): void {
     this.#response.socket?.resetAndDestroy();
   }
@@ -158,7 +158,7 @@ export class ModelCall {
   }
 }
 
-/** No provider cuts a character in two. */
+/** No provider splits a character. */
 function* pieces(text: string, size: number): Generator<string> {
   let from = 0;
   while (from < text.length) {

@@ -8,25 +8,24 @@ import { WIRE_FORMATS, type WireFormatName, type WrittenTurn } from "./wire-form
 
 export type Answer = (call: ModelCall) => void | Promise<void>;
 
-/** Answers with a reply. */
 export const reply =
   (text: string, options: ReplyOptions = {}): Answer =>
   (call) =>
     call.reply(text, options);
-/** Answers with thoughts, text and calls of tools. */
+/** Replies with reasoning, text and tool calls. */
 export const turning =
   (turn: WrittenTurn): Answer =>
   (call) =>
     call.turn(turn);
-/** Answers with a refusal. */
+/** Responds with an error status. */
 export const failing =
   (status: number, ...rest: [body?: JsonObject | string, headers?: Record<string, string>]): Answer =>
   (call) =>
     call.fail(status, ...rest);
 
 /**
- * A model provider on this machine that speaks the wire formats of OpenAI, both of them, Anthropic and Google. What it answers is said by the
- * test: call by call with `will`, or by hand on the calls that `next` hands out.
+ * A local model provider that speaks both wire formats of OpenAI, and those of Anthropic and Google. The test decides its
+ * responses: call by call with `will`, or manually on the calls that `next` returns.
  */
 export class ModelServer implements AsyncDisposable {
   /** Every call so far. */
@@ -52,17 +51,17 @@ export class ModelServer implements AsyncDisposable {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
   }
 
-  /** What the next calls are answered, one each; calls beyond them are left to the test's hands. */
+  /** The responses to the next calls, one each; further calls are left to the test. */
   will(...answers: Answer[]): void {
     this.#planned.push(...answers);
   }
 
-  /** What every call is answered that nothing was planned for. */
+  /** The response to every call that has no planned one. */
   otherwise(answer: Answer | null): void {
     this.#otherwise = answer;
   }
 
-  /** The next call that was not asked for before. */
+  /** The next call that was not returned before. */
   async next(): Promise<ModelCall> {
     const index = this.#taken++;
     for (;;) {
@@ -74,7 +73,7 @@ export class ModelServer implements AsyncDisposable {
     }
   }
 
-  /** Forgets what was called and planned. */
+  /** Forgets all calls and planned responses. */
   clear(): void {
     this.calls.length = 0;
     this.#taken = 0;

@@ -84,12 +84,12 @@ describe("the model that the environment names", () => {
       assert.deepEqual(bamlClient(model, {}), { provider, options });
     });
 
-  test("has no key where it is a server of one's own that needs none", () => {
+  test("has no key if it is a self-hosted server that needs none", () => {
     const model = readModel({ EVERSTEP_MODEL: "openai/local", OPENAI_BASE_URL: "http://127.0.0.1:8080/v1" });
     assert.ok(model && !("api_key" in bamlClient(model, {}).options));
   });
 
-  test("is asked as its provider wants to be: OpenAI by responses, servers like it by chat completions", () => {
+  test("is called as its provider wants: OpenAI by responses, compatible servers by chat completions", () => {
     const api = (name: string, more: ModelEnvironment = {}) =>
       readModel({ ...KEYS, ...more, EVERSTEP_MODEL: name })?.api;
     assert.equal(api("openai/gpt-5"), "openai-responses");
@@ -138,7 +138,7 @@ describe("the model that the environment names", () => {
       );
     });
 
-  test("has a base address that is one, or the program does not start", () => {
+  test("has a valid base address, or the program does not start", () => {
     for (const variable of ["OPENAI_BASE_URL", "ANTHROPIC_BASE_URL", "OLLAMA_BASE_URL", "AZURE_OPENAI_BASE_URL"])
       assert.throws(() => readConfig({ [variable]: "not an address" }), invalid(new RegExp(variable)));
   });

@@ -85,7 +85,7 @@ for (const format of FORMATS)
       assert.equal(steps.at(-1)?.tokens_used, 300, "the last step made two calls");
     });
 
-    test("summarize does not take thoughts for a summary", TIMEOUT, async () => {
+    test("summarize does not take reasoning for a summary", TIMEOUT, async () => {
       server().will(reply("<think>What is it about?</think>\n\nIt is about tea."));
       assert.equal((await ran(world(), "summarize", { text: "Tea is a drink." })).session.result, "It is about tea.");
     });

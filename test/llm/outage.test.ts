@@ -7,11 +7,11 @@ import { Listener, modelAt, newLlm, sharedLlmWorld, sharedModelServer, TIMEOUT }
 import { type Answer, failing, reply } from "./model-server.ts";
 
 const SESSIONS = 100;
-/** Seconds for which the provider is down; the whole five minutes with EVERSTEP_OUTAGE_S=300. */
+/** Seconds for which the provider is down; EVERSTEP_OUTAGE_S=300 runs the full five minutes. */
 const OUTAGE_S = Number(process.env["EVERSTEP_OUTAGE_S"] ?? 3);
 const STEPS = 6;
 
-/** The ways in which a provider is down, one after the other. */
+/** The ways in which a provider is down, one after another. */
 const DOWN: Answer[] = [
   failing(503),
   failing(500, "<html>"),
@@ -35,7 +35,7 @@ describe("a provider that is down in the midst of many sessions", () => {
     const good = reply('{"text": "A joke about tea."}');
     const answered = new Set<string>();
     let calls = 0;
-    // Each session gets its first step, and then meets the outage, however fast it or the others are.
+    // Each session completes its first step and then hits the outage, however fast it or the others are.
     server().otherwise((call) => {
       const subject = /tea-\d+/.exec(call.prompt)?.[0] ?? assert.fail("the prompt names the subject");
       if (answered.size < answered.add(subject).size) return good(call);
@@ -74,27 +74,31 @@ describe("a provider that asks to wait", () => {
   const server = sharedModelServer();
   const world = sharedLlmWorld(server);
 
-  test("is not called before by any session with its key, nor does a waiting one hold a place", TIMEOUT, async () => {
-    server().will(failing(429, {}, { "retry-after": "2" }));
-    server().otherwise(reply('{"text": "A joke."}'));
-    const options = { max_steps: 1, retry: { max_attempts: 1, backoff_ms: 1 } };
-    const create = () => world().create("joke", { params: { subject: "tea" }, options });
-    const first = await create();
-    await world().until(first, ({ retry_at }) => retry_at !== null);
-    const refused = performance.now();
-    const others = await Promise.all(Array.from({ length: 20 }, create));
-    for (const session_id of others) {
-      const { last_error } = await world().until(session_id, ({ retry_at }) => retry_at !== null);
-      assert.match(last_error ?? "", /^rate_limited: the provider of openai\/test asks to wait until/);
-    }
-    assert.equal(server().calls.length, 1, "the others did not call");
-    assert.equal(world().runtime.describe().running_steps, 0, "who waits holds no place");
-    await server().next();
-    await server().next();
-    assert.ok(performance.now() - refused > 1500, `${performance.now() - refused} ms`);
-    for (const session_id of [first, ...others])
-      assert.equal((await world().untilStatus(session_id, "stopped", "error")).status, "stopped");
-  });
+  test(
+    "is not called earlier by any session with its key, and a waiting session takes up no slot",
+    TIMEOUT,
+    async () => {
+      server().will(failing(429, {}, { "retry-after": "2" }));
+      server().otherwise(reply('{"text": "A joke."}'));
+      const options = { max_steps: 1, retry: { max_attempts: 1, backoff_ms: 1 } };
+      const create = () => world().create("joke", { params: { subject: "tea" }, options });
+      const first = await create();
+      await world().until(first, ({ retry_at }) => retry_at !== null);
+      const refused = performance.now();
+      const others = await Promise.all(Array.from({ length: 20 }, create));
+      for (const session_id of others) {
+        const { last_error } = await world().until(session_id, ({ retry_at }) => retry_at !== null);
+        assert.match(last_error ?? "", /^rate_limited: the provider of openai\/test asks to wait until/);
+      }
+      assert.equal(server().calls.length, 1, "the others did not call");
+      assert.equal(world().runtime.describe().running_steps, 0, "who waits holds no place");
+      await server().next();
+      await server().next();
+      assert.ok(performance.now() - refused > 1500, `${performance.now() - refused} ms`);
+      for (const session_id of [first, ...others])
+        assert.equal((await world().untilStatus(session_id, "stopped", "error")).status, "stopped");
+    },
+  );
 
   test("lets others be called that have another key", TIMEOUT, async () => {
     const gate = new ProviderGate();
@@ -128,7 +132,7 @@ describe("fallback models", () => {
   ] as [string, Answer][])
     test(`answer where the first ${name}, and the record says which did`, TIMEOUT, async () => {
       server().will(failure, reply("Yes."));
-      // Another address for the second, as another provider has: a wait for one is none for the other.
+      // The second has another key, as at another provider, so that a wait for one does not apply to the other.
       const [one, other] = models();
       const apart: [Model, ...Model[]] = [one, { ...(other as Model), key: "another" }];
       const listener = new Listener();
@@ -156,7 +160,7 @@ describe("fallback models", () => {
     }
   });
 
-  test("are asked first for a while where the first broke off within its answer", TIMEOUT, async () => {
+  test("are used first for a while if the first broke off within its answer", TIMEOUT, async () => {
     const llm = newLlm(models());
     const listener = new Listener();
     const broken = llm.generate(request, listener);

@@ -63,20 +63,16 @@ for (const format of FORMATS)
         assert.deepEqual(await readAtOnce(written), { ...OUT, step: "3" });
       });
 
-    test(
-      "keeps the old state where the model leaves it out, and the old token and go on likewise",
-      TIMEOUT,
-      async () => {
-        assert.deepEqual(await readAtOnce('{"text": "Hm."}'), {
-          step: "3",
-          next_step: "3",
-          state: IN.state,
-          text: "Hm.",
-          done: false,
-        });
-        assert.deepEqual((await runWith({ text: "Hm.", state: {} })).state, {}, "an empty state is a state");
-      },
-    );
+    test("keeps the old state, the old token and done as false if the model leaves them out", TIMEOUT, async () => {
+      assert.deepEqual(await readAtOnce('{"text": "Hm."}'), {
+        step: "3",
+        next_step: "3",
+        state: IN.state,
+        text: "Hm.",
+        done: false,
+      });
+      assert.deepEqual((await runWith({ text: "Hm.", state: {} })).state, {}, "an empty state is a state");
+    });
     const runWith = async (frame: JsonObject) => {
       server().will(reply(JSON.stringify(frame)));
       return runStep();
@@ -117,7 +113,7 @@ for (const format of FORMATS)
 
     for (const nothing of ["", " \n", "<think>I do not know.</think>"])
       test(
-        `that is told ${JSON.stringify(nothing)} fails with bad_output, to be tried again whole`,
+        `that gets ${JSON.stringify(nothing)} fails with bad_output, to be retried as a whole`,
         TIMEOUT,
         async () => {
           server().will(reply(nothing));
@@ -128,7 +124,7 @@ for (const format of FORMATS)
         },
       );
 
-    test("whose correction fails fails as that call did", TIMEOUT, async () => {
+    test("whose correction fails, fails as that call did", TIMEOUT, async () => {
       server().will(reply("no"), failing(429));
       await assert.rejects(runStep(), { code: "rate_limited", retryable: true });
     });

@@ -53,14 +53,14 @@ describe("a step whose model call fails", () => {
       assert.equal((await world().untilStatus(session_id, "stopped", "error")).status, "stopped");
     });
 
-  test("as often as it may ends in an error with the last reason", TIMEOUT, async () => {
+  test("as often as it may, ends in an error with the last reason", TIMEOUT, async () => {
     server().otherwise(failing(500));
     const session = await world().untilStatus(await joke(), "stopped", "error");
     assert.match(session.last_error ?? "", /^provider_down: .*500/);
     assert.equal(server().calls.length, 3);
   });
 
-  test("waits as long as the provider asks, though its own wait is over sooner", TIMEOUT, async () => {
+  test("waits as long as the provider asks, even if its own delay is shorter", TIMEOUT, async () => {
     server().will(failing(429, {}, { "retry-after": "1" }), GOOD);
     const session_id = await joke();
     await server().next();

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { before, describe, test } from "node:test";
 import type { Llm } from "../../src/monikers/llm/llm.ts";
-import type { StepNews } from "../../src/monikers/moniker.ts";
+import type { StepProgress } from "../../src/monikers/moniker.ts";
 import { FORMATS, Listener, modelAt, newLlm, sharedModelServer, TIMEOUT } from "./llm-fixture.ts";
 import { reply } from "./model-server.ts";
 
@@ -37,7 +37,7 @@ for (const format of FORMATS)
 
     test("is told before the model has ended", TIMEOUT, async () => {
       const listener = new Listener();
-      const told = Promise.withResolvers<StepNews>();
+      const told = Promise.withResolvers<StepProgress>();
       const step = llm.runStep({ step: "0", state: {} }, "Talk.", { signal: listener.signal, emit: told.resolve });
       const call = await server().next();
       call.say('{"text": "Once upon a time');
@@ -83,7 +83,7 @@ describe("the tokens of a call", () => {
     });
   }
 
-  test("are asked for where a stream must be asked", TIMEOUT, async () => {
+  test("are requested if a stream must be asked for them", TIMEOUT, async () => {
     await usageOf("openai", { input: 1, output: 2 });
     assert.deepEqual(server().calls[0]?.body["stream_options"], { include_usage: true });
   });

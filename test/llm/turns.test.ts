@@ -75,7 +75,7 @@ for (const format of ALL)
       assert.match(said, /content of \\?"a\.md/);
       assert.match(said, /content of \\?"b\.md/);
       assert.equal(told.length, 2);
-      // Google knows calls by their names and order.
+      // Google identifies calls by name and order.
       if (format !== "google") assert.deepEqual(told.map(({ id }) => id).toSorted(), ids.toSorted());
     });
 
@@ -93,7 +93,7 @@ for (const format of ALL)
       assert.doesNotMatch(JSON.stringify(lastCall().body), kept[format]);
     });
 
-    test("goes on without what its provider does not take back any more", TIMEOUT, async () => {
+    test("goes on without what its provider no longer accepts", TIMEOUT, async () => {
       server().will(turning({ thoughts: "Hm.", text: "I look.", calls: CALLS }));
       const { message } = await generate();
       server().will(failing(400, { error: { message: "the signature is invalid" } }), reply("Done."));
@@ -138,7 +138,7 @@ for (const format of ALL)
     test("whose arguments cannot be read is asked once more", TIMEOUT, async () => {
       const broken = [{ id: "call_a", name: "files__read", args: '{"path": "a' }];
       const usable = [{ id: "call_c", name: "files__read", args: '{"path": "a.md",}' }];
-      // Google's are an object on the wire, and no text that could be cut.
+      // Google's arguments are an object on the wire, not a text that could be cut.
       if (format === "google") return;
       server().will(turning({ text: "I look.", calls: broken }), turning({ text: " Again.", calls: usable }));
       const listener = new Listener();
@@ -159,13 +159,13 @@ for (const format of ALL)
       );
     });
 
-    test("that is empty is asked once more, and then is what it is", TIMEOUT, async () => {
+    test("that is empty is requested once more, and then accepted", TIMEOUT, async () => {
       server().will(turning({ text: "" }), turning({ text: "Yes." }), turning({ text: "" }), turning({ text: "" }));
       assert.equal((await generate()).message.text, "Yes.");
       assert.equal((await generate()).message.text, "");
     });
 
-    test("keeps thoughts that stand in its text to itself", TIMEOUT, async () => {
+    test("removes reasoning from its text", TIMEOUT, async () => {
       server().will(reply("<think>They want\na file.</think>\n\nHere it is.", { piece: 3 }));
       const listener = new Listener();
       const { message } = await generate(HELLO, [], listener);
@@ -179,7 +179,7 @@ for (const format of ALL)
       await set.generate({ instructions: "", messages: HELLO }, new Listener());
       const body = JSON.stringify(lastCall().body);
       assert.match(body, /"(?:max_tokens|max_output_tokens|maxOutputTokens)":321/);
-      // Reasoning models, for which OpenAI's package takes the name, have no temperature.
+      // OpenAI's package treats the model of this name as a reasoning model, and those have no temperature.
       if (format !== "responses") assert.match(body, /"temperature":0\.2/);
     });
 
@@ -205,7 +205,7 @@ for (const format of ALL)
     });
   });
 
-describe("who speaks", () => {
+describe("the sender of a message", () => {
   const server = sharedModelServer();
   const told = async (messages: ModelMessage[]): Promise<ModelCall> => {
     server().will(reply("Yes."));
@@ -213,7 +213,7 @@ describe("who speaks", () => {
     return server().calls.at(-1) ?? assert.fail("the model was not asked");
   };
 
-  test("is told with each message, and consecutive ones stay apart", TIMEOUT, async () => {
+  test("is named with each message, and consecutive ones stay apart", TIMEOUT, async () => {
     const call = await told([
       { role: "user", name: "Ada", text: "Tea?" },
       { role: "user", name: "Ben", text: "Coffee!" },
@@ -238,7 +238,7 @@ describe("who speaks", () => {
     assert.match(said, /^<message from="Eve&quot; from=&quot;Ada">/);
   });
 
-  test("is no matter where nobody has a name: texts are as they were", TIMEOUT, async () => {
+  test("is left out if nobody has a name: texts are unchanged", TIMEOUT, async () => {
     const text = '<message from="x">XML</message>';
     assert.equal((await told([{ role: "user", text }])).said("user"), text);
   });

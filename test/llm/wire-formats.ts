@@ -1,11 +1,11 @@
 import { isObject, type JsonObject, type JsonValue } from "../../src/domain/json.ts";
 
-/** `input` is all that was read; `cached` of it the provider had kept. */
+/** `input` is everything that was read; `cached` is the part of it that the provider had cached. */
 export type Usage = { input: number; output: number; cached?: number };
 export type FinishReason = "stop" | "length" | "refusal";
 /** `args` is what the model wrote, JSON or not. */
 export type WrittenCall = { id: string; name: string; args: string };
-/** A reply with all that it may have. */
+/** A reply with everything it may contain. */
 export type WrittenTurn = {
   thoughts?: string;
   text?: string;
@@ -15,7 +15,7 @@ export type WrittenTurn = {
 };
 export type ChatMessage = { role: string; text: string };
 
-/** What a provider sends for one reply: whole, or piece by piece as server-sent events. */
+/** What a provider sends for one reply: complete, or piece by piece as server-sent events. */
 export type WireFormat = {
   path: string;
   keyOf(headers: Record<string, unknown>): string | null;
@@ -24,11 +24,11 @@ export type WireFormat = {
   begin(usage: Usage | null): string;
   piece(text: string): string;
   end(usage: Usage | null, finish: FinishReason): string;
-  /** A whole reply with thoughts and calls of tools, as the events of a stream. */
+  /** A complete reply with reasoning and tool calls, as the events of a stream. */
   turn(turn: WrittenTurn): string;
-  /** An error that the stream itself tells. */
+  /** An error reported within the stream. */
   error: string;
-  /** What the model was told of tools: names, and results by the id of their calls. */
+  /** The tools offered to the model, and their results by call id. */
   toolsOf(body: JsonObject): { name: string; schema: JsonValue }[];
   resultsOf(body: JsonObject): { id: string; text: string }[];
 };
@@ -113,7 +113,7 @@ const openai: WireFormat = {
 
 const stopReason = (finish: FinishReason): string =>
   finish === "stop" ? "end_turn" : finish === "refusal" ? "refusal" : "max_tokens";
-/** What was cached is not among the provider's `input_tokens`. */
+/** The provider's `input_tokens` exclude cached tokens. */
 const anthropicInput = (usage: Usage | null): JsonObject => ({
   input_tokens: (usage?.input ?? 0) - (usage?.cached ?? 0),
   ...(usage?.cached === undefined ? {} : { cache_read_input_tokens: usage.cached, cache_creation_input_tokens: 0 }),
@@ -148,7 +148,7 @@ const anthropic: WireFormat = {
       { input_tokens: usage?.input ?? 0, output_tokens: usage?.output ?? 0 },
       stopReason(finish),
     ),
-  // The provider always names the input and one token of output here; the true output comes at the end.
+  // The provider always reports the input and one output token here; the real output count follows at the end.
   begin: (usage) =>
     event(
       {
@@ -352,7 +352,7 @@ const googleUsage = (usage: Usage | null): JsonObject =>
     : {};
 const googleFinish = (finish: FinishReason): string =>
   finish === "stop" ? "STOP" : finish === "refusal" ? "SAFETY" : "MAX_TOKENS";
-/** Whoever writes no JSON for Google's calls writes none at all: its arguments are an object on the wire. */
+/** Invalid JSON cannot be sent to Google: its arguments are an object on the wire. */
 const googleArgs = (args: string): JsonValue => {
   try {
     return JSON.parse(args) as JsonValue;

@@ -1,7 +1,7 @@
 import type { JsonObject, JsonValue } from "../../src/domain/json.ts";
 import type { Random } from "../store/random.ts";
 
-/** A part of a string as it was written, and what is known of its value once the part is there. */
+/** A part of a string as written, and the value known once that part has arrived. */
 type Part = { end: number; value: string };
 export type WrittenField = { key: string; value: string; parts: Part[] };
 export type WrittenObject = { text: string; fields: WrittenField[] };
@@ -16,17 +16,17 @@ const SHORT: Readonly<Record<string, string>> = {
   "\t": "\\t",
 };
 
-/** JSON as any writer may put it: with white space anywhere and any character escaped. Tells where its own strings stand. */
+/** JSON as any writer may format it: with whitespace anywhere and any character escaped. Returns where its own strings are. */
 export function writeObject(object: JsonObject, random: Random, start = 0): WrittenObject {
   const writer = new Writer(random, start);
   writer.object(object, 0);
   return { text: writer.text, fields: writer.fields };
 }
 
-/** What of a field's value the first `length` characters say for certain. */
+/** The part of a field's value that the first `length` characters determine. */
 export function valueWithin({ parts }: WrittenField, length: number): string {
   const said = parts.findLast(({ end }) => end <= length)?.value ?? "";
-  // Half of a surrogate pair says nothing yet, unless the string ends with it.
+  // Half of a surrogate pair determines nothing yet, unless the string ends with it.
   const isWhole = (parts.at(-1)?.end ?? 0) <= length;
   return !isWhole && /[\ud800-\udbff]$/.test(said) ? said.slice(0, -1) : said;
 }

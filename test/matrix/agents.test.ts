@@ -1,9 +1,25 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
+import { catalogue } from "../../src/surfaces/matrix/catalogue/catalogue.ts";
 import { agentUrl } from "../agent-ws/raw-client.ts";
 import { SeedAgent } from "../agent-ws/seed-agent.ts";
 import { sharedServer, TIMEOUT } from "../server/server-fixture.ts";
 import { BotParts } from "./bot-parts.ts";
+
+/** Commands that only a runtime can carry out. */
+const RUNTIME_COMMANDS = [
+  "agents",
+  "inbox",
+  "start count to=3",
+  "watch x",
+  "guide x y",
+  "answer x y",
+  "fork x 1 y",
+  "pause x",
+  "resume x",
+  "destroy x",
+  "cost",
+];
 
 describe("the bot with an agent that knows only the smallest protocol", () => {
   test("carries out every command, or says why it cannot", TIMEOUT, async () => {
@@ -38,13 +54,20 @@ describe("the bot with an agent that knows only the smallest protocol", () => {
       ["!help", /`!save \[name\]`/],
       ["!hepl", /Did you mean `!help`/],
       ["!new Garden", /could not be created/],
-      ...["agents", "watch x", "guide x y", "answer x y", "pause x", "resume x", "destroy x"].map(
-        (command): [string, RegExp] => [`!${command}`, /^That did not work: the agent behind this bot has no runtime/],
-      ),
+      ...RUNTIME_COMMANDS.map((command): [string, RegExp] => [
+        `!${command}`,
+        /the agent behind this bot has no runtime/,
+      ]),
       ["!watch off", /Nothing is watched here/],
       ["!yes", /Nothing is waiting/],
     ];
     for (const [says, answer] of claims) assert.match(await bot.ask(says), answer, says);
+    const commands = new Set(claims.flatMap(([says]) => /^!(\w+)/.exec(says)?.[1] ?? []));
+    assert.deepEqual(
+      Object.keys(catalogue("en").help.commands).filter((name) => !commands.has(name)),
+      [],
+      "every command was given",
+    );
     assert.ok(agent.requests.includes("POST /reset"));
     assert.equal(
       agent.asked.some((text) => text.startsWith("!")),

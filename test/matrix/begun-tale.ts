@@ -3,7 +3,7 @@ import { ModelServer } from "../llm/model-server.ts";
 import { ServerProcess } from "../server/server-fixture.ts";
 import { agentEnvironment, Scene } from "./scene.ts";
 
-/** A person asked the bot for a tale, and the model behind the agent has said its beginning. All of it ends with its scope. */
+/** A person asked the bot for a story, and the agent's model has written its beginning. All of it ends with its scope. */
 export async function beginTale(homeserver: string) {
   await using opened = new AsyncDisposableStack();
   const model = opened.use(await ModelServer.open());

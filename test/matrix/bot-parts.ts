@@ -17,7 +17,7 @@ type AgentPlace = { ws_url: string; base_url: string };
 
 const NOWHERE = "http://127.0.0.1:1";
 
-/** The bot with a real agent behind it and no homeserver before it: what a person writes goes in, what it says is read from its outbox. */
+/** The bot with a real agent but no homeserver: the test feeds in messages and reads replies from the outbox. */
 export class BotParts implements AsyncDisposable {
   readonly state: BotState;
   readonly platform: RealPlatform;
@@ -55,10 +55,11 @@ export class BotParts implements AsyncDisposable {
       dispatcher: registeredHandlers({ unknown_commands: "answer" }),
       bot: { user_id: "@bot:x", display_name: null },
       isAllowed: () => true,
+      chatOf: () => null,
       context: { agent_status: () => platform.status, isOperator: () => true },
       log,
     });
-    // Every job ends with a message or by itself, in a transaction.
+    // Every job ends here, whether it sends a message or not.
     const { jobs } = state;
     const done = jobs.done.bind(jobs);
     jobs.done = (position) => {
@@ -84,7 +85,7 @@ export class BotParts implements AsyncDisposable {
     return parts;
   }
 
-  /** What a person writes, without waiting for what comes of it. */
+  /** Passes in a person's message without waiting for its effects. */
   hears(body: string): void {
     this.state.inbox.add({
       event_id: `$${++this.#events}`,
@@ -99,7 +100,7 @@ export class BotParts implements AsyncDisposable {
     this.#jobs.wake();
   }
 
-  /** All that is said until everything that it caused is done. */
+  /** Everything the bot says until the message's effects are complete. */
   async ask(body: string): Promise<string> {
     const before = new Set(this.state.outbox.open().map(({ transaction_id }) => transaction_id));
     this.hears(body);

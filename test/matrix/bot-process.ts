@@ -8,7 +8,7 @@ import { within } from "../within.ts";
 
 const START_MS = 60_000;
 
-/** The real program, `everstep matrix`, with a state folder of its own that outlives it. */
+/** The real program, `everstep matrix`, with its own state folder that outlives it. */
 export class BotProcess implements AsyncDisposable {
   readonly #scratch: ScratchFolder;
   readonly #environment: Environment;
@@ -55,7 +55,7 @@ export class BotProcess implements AsyncDisposable {
     return this.#child?.exitCode === null && this.#child.signalCode === null;
   }
 
-  /** Resolves when it follows its homeserver; `changes` are settings for this start alone. */
+  /** Resolves when it follows its homeserver; `changes` are settings for this start only. */
   async start(changes: Environment = {}): Promise<void> {
     const child = this.spawn(changes);
     const greeting = Promise.withResolvers<void>();
@@ -66,7 +66,7 @@ export class BotProcess implements AsyncDisposable {
     await within(START_MS, greeting.promise, () => `the bot did not start: ${this.#stderr}`);
   }
 
-  /** What a container's health check ends with. */
+  /** The exit code of the container's health check. */
   async health(): Promise<number | null> {
     const child = spawnEverstep(["matrix", "--health"], { MATRIX_STATE: this.state }, this.#scratch.path);
     const [code] = (await once(child, "exit")) as [number | null];
@@ -95,7 +95,7 @@ export class BotProcess implements AsyncDisposable {
     return this.#end("SIGTERM");
   }
 
-  /** Ends it after the tests: it must have outlived them, and must not have met an error of its own. */
+  /** Ends it after the tests: it must still be running, and must not have logged an internal error. */
   async finish(): Promise<void> {
     const { isAlive } = this;
     await this[Symbol.asyncDispose]();

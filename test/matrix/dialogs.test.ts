@@ -10,7 +10,7 @@ import { type ScratchFolder, scratchFolder } from "../store/scratch-folder.ts";
 
 const MINUTE = 60_000;
 
-/** The bot's own part without a homeserver: events in at times of the test's choosing, words and jobs out. */
+/** The bot's own part without a homeserver: events go in at times the test chooses, texts and jobs come out. */
 class Desk implements AsyncDisposable {
   readonly state: BotState;
   status: AgentStatus = "ready";
@@ -28,6 +28,7 @@ class Desk implements AsyncDisposable {
       dispatcher: registeredHandlers({ unknown_commands }),
       bot: { user_id: "@bot:x", display_name: null },
       isAllowed: () => true,
+      chatOf: () => null,
       context: { agent_status: () => this.status, isOperator: (user_id) => user_id === "@olga:x" },
       log: pino({ level: "silent" }),
     });
@@ -37,7 +38,7 @@ class Desk implements AsyncDisposable {
     return new Desk(await scratchFolder(), unknown_commands);
   }
 
-  /** What is said at once. */
+  /** The immediate replies. */
   hears(body: string, { minute = 0, sender = "@anna:x", room_id = "!r:x" } = {}): string[] {
     const before = new Set(this.state.outbox.open().map(({ transaction_id }) => transaction_id));
     this.state.inbox.add({
@@ -53,7 +54,7 @@ class Desk implements AsyncDisposable {
     return rows.map(({ content }) => content.body);
   }
 
-  /** Work that was ordered and not begun. */
+  /** Jobs that have not started. */
   get tasks(): object[] {
     return this.state.jobs.open().map(({ task }) => task);
   }
@@ -100,7 +101,7 @@ describe("an open question", () => {
     assert.match(desk.hears("!yes", olga)[0] ?? "", /Nothing is waiting/);
   });
 
-  test("about ending a session is meant by a !yes that comes before it is put", async () => {
+  test("about ending a session is answered by a !yes that arrives before it is asked", async () => {
     await using desk = await Desk.open();
     const olga = { sender: "@olga:x" };
     desk.hears("!reset", olga);
@@ -128,7 +129,7 @@ describe("an open question", () => {
     }
   });
 
-  test("says what it asks where the answer is for the list that it closed, or the other way round", async () => {
+  test("says what it asks if the answer was meant for the list that it closed, or the other way round", async () => {
     await using desk = await Desk.open();
     desk.state.transaction(() => desk.state.saves.record("@anna:x", "tea", "2026-01-01T00:00:00.000Z"));
     desk.hears("!load");
@@ -141,7 +142,7 @@ describe("an open question", () => {
     assert.deepEqual(desk.tasks, [{ kind: "load", name: "tea", adds: false }]);
   });
 
-  test("that has run out supersedes nothing", async () => {
+  test("that has expired supersedes nothing", async () => {
     await using desk = await Desk.open();
     desk.hears("!reset", { minute: 0 });
     assert.doesNotMatch(desk.hears("!reset", { minute: 11 })[0] ?? "", /no longer applies/);
@@ -190,7 +191,7 @@ describe("an unknown command", () => {
     assert.deepEqual(desk.tasks, []);
   });
 
-  test("goes to the agent where it is to, unless the bot is called by its name", async () => {
+  test("goes to the agent if so configured, unless the bot is addressed by name", async () => {
     await using desk = await Desk.open("agent");
     assert.deepEqual(desk.hears("!wow zz"), []);
     assert.deepEqual(desk.tasks, [{ kind: "ask", text: "!wow zz" }]);
@@ -212,7 +213,7 @@ test("!load +name loads beside what was loaded before, by name and from the list
 describe("what the bot knows of the agent's chat", () => {
   test("lists what is loaded: a load replaces, an addition comes beside it", async () => {
     await using desk = await Desk.open();
-    const { chat } = desk.state;
+    const chat = desk.state.chat(null);
     chat.belongTo("default-1");
     for (const [name, adds] of [
       ["a", true],
@@ -225,9 +226,9 @@ describe("what the bot knows of the agent's chat", () => {
     assert.deepEqual(chat.of("default-1").loaded, ["c"]);
   });
 
-  test("does not hold for a chat that was started afresh elsewhere", async () => {
+  test("is dropped for a chat that was reset elsewhere", async () => {
     await using desk = await Desk.open();
-    const { chat } = desk.state;
+    const chat = desk.state.chat(null);
     chat.belongTo("default-1");
     chat.answered(5);
     chat.saved("tea");
@@ -251,7 +252,7 @@ describe("a reset with a save before it", () => {
     assert.match(desk.hears("!yes")[0] ?? "", /Nothing is waiting/);
   });
 
-  test("keeps both in mind while it asks about overwriting", async () => {
+  test("remembers both while it asks about overwriting", async () => {
     await using desk = await Desk.open();
     desk.state.transaction(() => desk.state.saves.record("@anna:x", "tea", "2026-01-01T00:00:00.000Z"));
     desk.hears("!reset");
@@ -270,7 +271,7 @@ describe("a reset with a save before it", () => {
 });
 
 describe("the bot's state", () => {
-  test("takes an event in once, however often it is told", async () => {
+  test("takes in an event once, however often it arrives", async () => {
     await using desk = await Desk.open();
     desk.hears("one");
     const event = desk.state.inbox.find("$1") ?? assert.fail();

@@ -1,4 +1,4 @@
-/** The state event that makes a room encrypted, for good. */
+/** The state event that makes a room encrypted, permanently. */
 export const ENCRYPTION = {
   type: "m.room.encryption",
   state_key: "",

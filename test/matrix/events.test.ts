@@ -4,7 +4,7 @@ import { fromRoomEvent } from "../../src/surfaces/matrix/events/converter.ts";
 import type { RoomEvent } from "../../src/surfaces/matrix/transport/room-event.ts";
 
 const BOT = { user_id: "@bot:x", display_name: "Ever Step" };
-const origin = { event_id: "$1", room_id: "!r:x", user_id: "@anna:x", sent_at: 7 };
+const origin = { event_id: "$1", room_id: "!r:x", user_id: "@anna:x", sent_at: 7, thread: null, chat: null };
 
 function event(content: Record<string, unknown>, changes: Partial<RoomEvent> = {}): RoomEvent {
   const { event_id, room_id, user_id: sender, sent_at: origin_server_ts } = origin;
@@ -13,6 +13,10 @@ function event(content: Record<string, unknown>, changes: Partial<RoomEvent> = {
 const text = (body: string, more: Record<string, unknown> = {}): RoomEvent =>
   event({ msgtype: "m.text", body, ...more });
 const replyTo = (body: string): RoomEvent => text(body, { "m.relates_to": { "m.in_reply_to": { event_id: "$0" } } });
+const inThread = (more: object): RoomEvent => {
+  const relation = { rel_type: "m.thread", event_id: "$t", "m.in_reply_to": { event_id: "$0" }, ...more };
+  return text("why?", { "m.relates_to": relation });
+};
 const message = (said: string, more: object = {}) => ({
   ...origin,
   kind: "message",
@@ -54,6 +58,8 @@ const CASES: [name: string, event: RoomEvent, incoming: { kind: string; [field: 
     replyTo("> <@bot:x> one\n> two\n\nwhy?"),
     message("why?", { replied_to: "$0", quoted: "one\ntwo" }),
   ],
+  ["a text in a thread", inThread({ is_falling_back: true }), message("why?", { thread: "$t" })],
+  ["a reply in a thread", inThread({}), message("why?", { thread: "$t", replied_to: "$0" })],
   ["a quotation that is no reply", text("> one\n\nwhy?"), message("> one\n\nwhy?")],
   [
     "an edit",
@@ -77,6 +83,7 @@ const CASES: [name: string, event: RoomEvent, incoming: { kind: string; [field: 
     ["✔️", "yes"],
     ["👎", "no"],
     ["❌", "no"],
+    ["2️⃣", 2],
   ].map(([key, answer]): [string, RoomEvent, { kind: string; [field: string]: unknown }] => [
     `a reaction ${key}`,
     event({ "m.relates_to": { rel_type: "m.annotation", event_id: "$0", key } }, { type: "m.reaction" }),

@@ -4,13 +4,13 @@ import type { AddressInfo } from "node:net";
 
 export type FailingHomeserver = AsyncDisposable & {
   url: string;
-  /** Bodies of what was sent, by room. */
+  /** Bodies of the messages sent, by room. */
   sent: Map<string, string[]>;
-  /** Resolves when so many were sent to a room. */
+  /** Resolves when this many messages were sent to a room. */
   until: (room_id: string, count: number) => Promise<void>;
 };
 
-/** What a Synapse cannot be made to do: it answers everything but takes no message in some of its rooms. */
+/** Does what Synapse cannot be made to do: responds to everything, but accepts no message in some rooms. */
 export async function failingHomeserver(fails: (room_id: string, body: string) => boolean): Promise<FailingHomeserver> {
   const sent = new Map<string, string[]>();
   const waiting = new Set<() => void>();

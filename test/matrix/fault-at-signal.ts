@@ -1,4 +1,5 @@
-// Loaded before the program (`--import`): tells its process, and fails at SIGUSR2 as a defect deep inside the program would.
+// Loaded before the program (`--import`): prints its process id, and fails at SIGUSR2 as a defect deep inside the program
+// would.
 console.error(`pid ${process.pid}`);
 process.on("SIGUSR2", () => {
   if (process.env["FAULT"] === "reset")

@@ -3,20 +3,20 @@ import { after, before } from "node:test";
 import { HOW_TO_GET_SYNAPSE, installedSynapse } from "./synapse/installation.ts";
 import { SynapseProcess } from "./synapse/synapse-process.ts";
 
-/** A homeserver that is there already and lets anybody register, instead of an own Synapse. */
+/** An existing homeserver that lets anybody register, used instead of a separate Synapse. */
 const GIVEN = process.env["EVERSTEP_TEST_HOMESERVER"];
 const hasSynapse = (await installedSynapse()) !== null;
 const isNeeded = process.env["EVERSTEP_TEST_ALL"] === "1";
 
-/** For suites that are content with any homeserver. */
+/** For suites that work with any homeserver. */
 export const skipWithoutHomeserver = GIVEN === undefined && !hasSynapse && !isNeeded && HOW_TO_GET_SYNAPSE;
-/** For suites that stop, limit or look into theirs. */
+/** For suites that stop, limit or inspect their homeserver. */
 export const skipWithoutSynapse = !hasSynapse && !isNeeded && HOW_TO_GET_SYNAPSE;
 
 let shared: Promise<SynapseProcess> | undefined;
 let users = 0;
 
-/** One homeserver for all suites of the run: started with the first, ended with the last. */
+/** One homeserver for all suites of the run: started with the first, stopped after the last. */
 export function sharedHomeserver(): () => string {
   let url = GIVEN;
   before(async () => {

@@ -15,7 +15,7 @@ import { within } from "../within.ts";
 
 const WAIT_MS = 90_000;
 
-/** A message as a person sees it: with its last edit, at its own place. */
+/** A message as a person sees it: with its latest edit, in its original place. */
 export type Seen = {
   event_id: string;
   sender: string;
@@ -23,11 +23,13 @@ export type Seen = {
   html: string | null;
   is_notice: boolean;
   reply_to: string | null;
-  /** Every text it had, the first one first. */
+  /** The first event of its thread. */
+  thread: string | null;
+  /** Every text it had, oldest first. */
   versions: string[];
 };
 
-// The SDK's time limit of a request outlives the request by minutes, and would keep the tests' process alive.
+// The SDK's request timeout outlives the request by minutes, and would keep the tests' process alive.
 const { setTimeout: plainSetTimeout } = globalThis;
 const unreferenced = (work: (...args: unknown[]) => void, ms?: number, ...args: unknown[]) => {
   const timer = plainSetTimeout(work, ms, ...args);
@@ -35,12 +37,12 @@ const unreferenced = (work: (...args: unknown[]) => void, ms?: number, ...args: 
 };
 globalThis.setTimeout = Object.assign(unreferenced, plainSetTimeout);
 
-// Parts of the SDK log for themselves, whatever logger the client was given.
+// Parts of the SDK log on their own, whatever logger the client was given.
 console.debug = () => {};
 logger.info = () => {};
 const silent = { trace() {}, debug() {}, info() {}, warn() {}, error() {}, getChild: () => silent };
 
-/** Somebody at a homeserver, by matrix-js-sdk's own client: nothing of the bot's code is in it. */
+/** A user of a homeserver, through matrix-js-sdk's own client, without any of the bot's code. */
 export class Person implements Disposable {
   readonly client: MatrixClient;
   readonly password: string;
@@ -53,6 +55,7 @@ export class Person implements Disposable {
     this.client = client;
     this.password = password;
     client.on(RoomEvent.Timeline, (event) => this.#take(event));
+    client.on(RoomEvent.Redaction, () => this.#news());
     client.on(MatrixEventEvent.Decrypted, (event) => this.#take(event));
   }
 
@@ -87,7 +90,7 @@ export class Person implements Disposable {
     return this.client.getAccessToken() ?? assert.fail();
   }
 
-  /** A room of theirs with others invited, once those who join by themselves are in. */
+  /** Creates a room and invites others; resolves when those who join by themselves have joined. */
   async openRoom(invite: string[], joining: string[] = invite, options: ICreateRoomOpts = {}): Promise<string> {
     const { room_id } = await this.client.createRoom({ invite, ...options });
     await this.untilSo("they joined", () =>
@@ -96,23 +99,23 @@ export class Person implements Disposable {
     return room_id;
   }
 
-  /** Answers the event's id. */
+  /** Resolves with the event's id. */
   async say(room_id: string, text: string): Promise<string> {
     return (await this.client.sendTextMessage(room_id, text)).event_id;
   }
 
-  /** Events of a room that their client could not decrypt. */
+  /** Events in a room that this client could not decrypt. */
   unreadable(room_id: string): MatrixEvent[] {
     const events = this.client.getRoom(room_id)?.getLiveTimeline().getEvents() ?? [];
     return events.filter((event) => event.isDecryptionFailure());
   }
 
-  /** What others said in a room, oldest first. */
+  /** What others wrote in a room, oldest first. */
   heard(room_id: string): Seen[] {
     return (this.#seen.get(room_id) ?? []).filter(({ sender }) => sender !== this.user_id);
   }
 
-  /** Says something and waits for a message after it that fits. */
+  /** Sends a message and waits for a later one that matches. */
   async ask(room_id: string, text: string, answer: RegExp): Promise<Seen> {
     const before = this.heard(room_id).length;
     await this.say(room_id, text);
@@ -124,7 +127,50 @@ export class Person implements Disposable {
     await this.client.sendEvent(room_id, "m.reaction" as never, content as never);
   }
 
-  /** The first message that fits among those that were not heard before. */
+  async reply(room_id: string, event_id: string, body: string): Promise<string> {
+    const content = { msgtype: "m.text", body, "m.relates_to": { "m.in_reply_to": { event_id } } };
+    return (await this.client.sendMessage(room_id, content as never)).event_id;
+  }
+
+  /** Sends a message in a thread, as clients do: with a reply fallback, for clients that do not support threads. */
+  async sayInThread(room_id: string, thread: string, body: string): Promise<string> {
+    const relation = {
+      rel_type: "m.thread",
+      event_id: thread,
+      is_falling_back: true,
+      "m.in_reply_to": { event_id: thread },
+    };
+    const content = { msgtype: "m.text", body, "m.relates_to": relation };
+    return (await this.client.sendMessage(room_id, content as never)).event_id;
+  }
+
+  /** Sends a message in a thread and waits for one in that thread that matches. */
+  async askInThread(room_id: string, thread: string, text: string, answer: RegExp): Promise<Seen> {
+    const before = this.heard(room_id).length;
+    await this.sayInThread(room_id, thread, text);
+    const find = () =>
+      this.heard(room_id)
+        .slice(before)
+        .find((seen) => seen.thread === thread && answer.test(seen.text));
+    await this.untilSo(`${answer} in the thread`, () => find() !== undefined, room_id);
+    return find() ?? assert.fail();
+  }
+
+  /** Other users' reactions to a message, without removed ones. */
+  signs(room_id: string, event_id: string): string[] {
+    const events = this.client.getRoom(room_id)?.getLiveTimeline().getEvents() ?? [];
+    return events
+      .filter((event) => event.getType() === "m.reaction" && !event.isRedacted() && event.getSender() !== this.user_id)
+      .map((event) => event.getRelation())
+      .flatMap((relation) => (relation?.event_id === event_id ? [relation.key ?? ""] : []));
+  }
+
+  async seesSigns(room_id: string, event_id: string, expected: string[]): Promise<void> {
+    const isSo = () => JSON.stringify(this.signs(room_id, event_id)) === JSON.stringify(expected);
+    await this.untilSo(`the signs ${expected.join(" ")}`, isSo, room_id);
+  }
+
+  /** The first matching message among those not returned before. */
   async hears(room_id: string, answer: RegExp, before = 0): Promise<Seen> {
     const find = () =>
       this.heard(room_id)
@@ -171,7 +217,7 @@ export class Person implements Disposable {
   #take(event: MatrixEvent): void {
     const room_id = event.getRoomId() ?? "";
     const event_id = event.getId() ?? "";
-    // One's own message comes twice: as it is sent, and as the homeserver tells it.
+    // A sent message arrives twice: as the local echo, and from the homeserver.
     if (event.getType() === "m.room.message" && !event_id.startsWith("~") && !this.#known.has(event_id)) {
       this.#known.add(event_id);
       this.#message(room_id, event_id, event.getSender() ?? "", event.getOriginalContent());
@@ -199,6 +245,7 @@ export class Person implements Disposable {
         html: htmlOf(content),
         is_notice: content["msgtype"] === "m.notice",
         reply_to: reply?.event_id ?? null,
+        thread: relation["rel_type"] === "m.thread" ? String(relation["event_id"]) : null,
         versions: [text],
       };
       this.#seen.set(room_id, [...(this.#seen.get(room_id) ?? []), seen]);

@@ -4,6 +4,7 @@ import { DatabaseSync } from "node:sqlite";
 import { describe, test } from "node:test";
 import { type Logger, pino } from "pino";
 import { catalogue } from "../../src/surfaces/matrix/catalogue/catalogue.ts";
+import { OverdueNotices } from "../../src/surfaces/matrix/encryption/overdue-notices.ts";
 import { Dispatcher } from "../../src/surfaces/matrix/events/dispatcher.ts";
 import { InboxWorker } from "../../src/surfaces/matrix/events/inbox-worker.ts";
 import { contentOf } from "../../src/surfaces/matrix/outgoing/content.ts";
@@ -12,6 +13,7 @@ import { MockPlatform } from "../../src/surfaces/matrix/platform/mock-platform.t
 import { BotState } from "../../src/surfaces/matrix/state/bot-state.ts";
 import { Database } from "../../src/surfaces/matrix/state/database.ts";
 import { MIGRATIONS } from "../../src/surfaces/matrix/state/migrations.ts";
+import { SyncWriter } from "../../src/surfaces/matrix/sync-writer.ts";
 import { Homeserver } from "../../src/surfaces/matrix/transport/homeserver.ts";
 import { Sender } from "../../src/surfaces/matrix/transport/sender.ts";
 import { QuestionWorker } from "../../src/surfaces/matrix/work/question-worker.ts";
@@ -28,7 +30,7 @@ const asked = (position: number, text: string) => ({
   text,
 });
 
-/** An agent that the bot fails at, for a reason that is no failure of the agent. */
+/** An agent on which the bot fails through no fault of the agent. */
 class Trap extends MockPlatform {
   readonly asked: string[] = [];
 
@@ -59,7 +61,7 @@ async function workerOn(folder: string, platform: Trap, url: string) {
 
 const bodies = (state: BotState): string[] => state.outbox.open().map(({ content }) => content.body);
 
-describe("a question that the bot fails at for a reason of its own", () => {
+describe("a question on which the bot fails through its own fault", () => {
   test("is set aside after several tries, its room is told, and the next one is answered", TIMEOUT, async () => {
     await using scratch = await scratchFolder();
     const platform = new Trap();
@@ -104,7 +106,7 @@ describe("a question that the bot fails at for a reason of its own", () => {
     }
   });
 
-  test("is set aside where the bot never outlives it", TIMEOUT, async () => {
+  test("is set aside if the bot never survives it", TIMEOUT, async () => {
     await using scratch = await scratchFolder();
     const platform = new Trap();
     const { state, questionWorker, done, stop } = await workerOn(scratch.path, platform, "http://127.0.0.1:1");
@@ -136,6 +138,7 @@ test("an event that cannot be handled is set aside, its room is told, and the ne
     dispatcher,
     bot: { user_id: "@bot:x", display_name: null },
     isAllowed: () => true,
+    chatOf: () => null,
     context: { agent_status: () => "ready", isOperator: () => false },
     log: { error: (_: object, text: string) => errors.push(text) } as unknown as Logger,
   });
@@ -175,7 +178,7 @@ describe("messages that do not get through", () => {
   };
 
   test(
-    "are not sent to be read by all where the room is encrypted and the bot is not, but that it cannot",
+    "in an encrypted room are not sent by a bot without encryption, except that it cannot read there",
     TIMEOUT,
     async () => {
       await using scratch = await scratchFolder();
@@ -197,7 +200,7 @@ describe("messages that do not get through", () => {
     },
   );
 
-  test("in many rooms keep no other room waiting, however much waits there", TIMEOUT, async () => {
+  test("in many rooms hold up no other room, however many wait there", TIMEOUT, async () => {
     await using scratch = await scratchFolder();
     await using homeserver = await failingHomeserver((room_id) => room_id.startsWith("!bad"));
     const { database, state, sender } = senderTo(scratch.path, homeserver.url, {
@@ -217,7 +220,7 @@ describe("messages that do not get through", () => {
   });
 
   test(
-    "while the homeserver answers otherwise are given up, and their room hears what comes after",
+    "while the homeserver responds with errors are given up, and their room gets what comes after",
     TIMEOUT,
     async () => {
       await using scratch = await scratchFolder();
@@ -282,9 +285,107 @@ test("a state file of the first version opens with everything in it", async () =
   const state = new BotState(database, "DEVICE", "en");
   assert.equal(state.inbox.next()?.event.event_id, "$1");
   assert.deepEqual(bodies(state), ["hello"]);
-  // It was told that it cannot be read, and is encrypted all the same.
+  // The room was told that it cannot be read; it is encrypted all the same.
   assert.deepEqual([state.encrypted_rooms.has("!told:x"), state.encrypted_rooms.refuse("!told:x")], [true, false]);
   state.transaction(() => state.jobs.restarted());
   const [job] = state.jobs.open();
   assert.deepEqual([job?.task, job?.failures, job?.restarts, job?.error], [{ kind: "ask", text: "one" }, 0, 1, null]);
+});
+
+test("a state file with a session's question finds it by its message, and asks it no second time", async () => {
+  await using scratch = await scratchFolder();
+  const old = new DatabaseSync(join(scratch.path, "state.sqlite"));
+  old.exec(`${MIGRATIONS.slice(0, 4).join(";")}; PRAGMA user_version = 4`);
+  old.exec(`
+    INSERT INTO session_questions VALUES ('!r:x', 's-1', 'q-1', 't1', '["yes","no"]');
+    INSERT INTO session_questions VALUES ('!r:x', 's-2', 'q-2', 't2', 'null');
+  `);
+  old.close();
+  using database = Database.open(scratch.path);
+  const { session_questions } = new BotState(database, "DEVICE", "en");
+  assert.ok(session_questions.isAsked({ room_id: "!r:x", session_id: "s-1", question_id: "q-1" }));
+  assert.deepEqual(session_questions.find("t1")?.thumbs, ["yes", "no"]);
+  assert.deepEqual([session_questions.find("t2")?.choices, session_questions.find("t2")?.thumbs], [null, null]);
+});
+
+test("a message in a sync is sent, even if the response to sending it was lost, and can be reacted to at once", async () => {
+  await using scratch = await scratchFolder();
+  using database = Database.open(scratch.path);
+  const state = new BotState(database, "DEVICE", "en");
+  const writer = new SyncWriter(state, "@bot:x", { refuses_encryption: false });
+  const [lost, other] = [1, 2].map((number) => state.outbox.add(ROOM, plainNotice(`question ${number}`)));
+  const own = (event_id: string, transaction_id: string | undefined, sender = "@bot:x") => ({
+    event_id,
+    room_id: ROOM,
+    type: "m.room.encrypted",
+    sender,
+    origin_server_ts: 0,
+    content: {},
+    unsigned: { transaction_id },
+  });
+  const sync = { encrypted_room_ids: [], missed_room_ids: [], upgrades: [], has_news: false };
+  let lastQuestion: string | undefined;
+  writer.take({ ...sync, since: "s0", events: [] }, () => {});
+  const events = [own("$1", lost), own("$2", other, "@eve:x"), own("$3", "another"), own("$4", undefined)];
+  writer.take({ ...sync, since: "s1", events }, () => {
+    lastQuestion = state.outbox.findByEvent("$1")?.transaction_id;
+  });
+  assert.equal(lastQuestion, lost, "it is known before the events after it are handled");
+  assert.deepEqual(
+    state.outbox.open().map(({ transaction_id }) => transaction_id),
+    [other],
+  );
+  state.outbox.failed(lost ?? "", "too late");
+  assert.equal(state.outbox.find(lost ?? "")?.outcome, "sent");
+});
+
+test("a missing key is reported once, after half a minute, without a sync; its events are kept for a week", async (context) => {
+  await using scratch = await scratchFolder();
+  using database = Database.open(scratch.path);
+  const state = new BotState(database, "DEVICE", "en");
+  const { undecrypted } = state;
+  const event = (event_id: string, session_id: string, sender = "@anna:x") => ({
+    event_id,
+    room_id: ROOM,
+    type: "m.room.encrypted",
+    sender,
+    origin_server_ts: 0,
+    content: { session_id, "m.relates_to": { rel_type: "m.thread", event_id: "$thread" } },
+  });
+  const SECOND = 1000;
+  const WEEK = 7 * 24 * 3600 * SECOND;
+  context.mock.timers.enable({ apis: ["Date", "setTimeout"], now: 0 });
+  let wakes = 0;
+  using notices = new OverdueNotices({
+    state,
+    isAllowed: (user_id) => user_id !== "@stranger:x",
+    onOutbox: () => {
+      wakes += 1;
+    },
+    log,
+  });
+  const relations = () => state.outbox.open().map(({ content }) => content["m.relates_to"] ?? {});
+  const answers = () => relations().map((relation) => (relation["m.in_reply_to"] as { event_id: string }).event_id);
+  for (const [id, key] of [
+    ["$1", "a"],
+    ["$2", "a"],
+    ["$3", "b"],
+  ] as const)
+    undecrypted.add(event(id, key));
+  undecrypted.add(event("$0", "c", "@stranger:x"));
+  notices.refresh();
+  context.mock.timers.tick(30 * SECOND);
+  assert.deepEqual(answers(), []);
+  context.mock.timers.tick(SECOND);
+  assert.deepEqual(answers().sort(), ["$1", "$3"], "once for each key");
+  assert.ok(relations().every((relation) => relation["event_id"] === "$thread"));
+  assert.equal(wakes, 1);
+  undecrypted.add(event("$4", "a"));
+  notices.refresh();
+  context.mock.timers.tick(31 * SECOND);
+  assert.equal(answers().length, 2, "the sender was told of that key");
+  assert.equal(undecrypted.all().length, 5);
+  context.mock.timers.tick(WEEK + SECOND);
+  notices.refresh();
+  assert.deepEqual(undecrypted.all(), []);
 });

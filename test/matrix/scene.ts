@@ -3,7 +3,7 @@ import type { Environment } from "../server/spawn-everstep.ts";
 import { BotProcess } from "./bot-process.ts";
 import { Person } from "./person.ts";
 
-/** A homeserver with a bot on it, and whoever comes. */
+/** A homeserver with a bot, and the people who join. */
 export class Scene implements AsyncDisposable {
   readonly url: string;
   readonly #people: Person[] = [];

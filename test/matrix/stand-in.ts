@@ -20,7 +20,7 @@ export class WrittenAgent implements AsyncDisposable {
     return new WrittenAgent(await StandInAgent.open(undefined, port));
   }
 
-  /** The same agent, as if it had been asked nothing yet. */
+  /** The same agent, as if it had not been asked anything yet. */
   anew(): WrittenAgent {
     return new WrittenAgent(this.#agent);
   }
@@ -29,12 +29,12 @@ export class WrittenAgent implements AsyncDisposable {
     return this.#agent.url;
   }
 
-  /** Everything it was asked so far. */
+  /** All questions it was asked. */
   get asked(): string[] {
     return this.#agent.received.slice(this.#first).map(({ text }) => text);
   }
 
-  /** Waits for its question of this number, from 0, and answers what writes the answer. */
+  /** Waits for the question with this number, from 0, and resolves with the means to answer it. */
   async question(number: number): Promise<Answering> {
     const { received } = this.#agent;
     const at = this.#first + number;

@@ -1,4 +1,4 @@
-// Loaded before the program (`--import`): tells each package of the crypto library that the program loads.
+// Loaded before the program (`--import`): prints each package of the crypto library that the program loads.
 import { registerHooks } from "node:module";
 
 registerHooks({

@@ -5,6 +5,7 @@ import { toHtml } from "../../src/surfaces/matrix/outgoing/markdown.ts";
 import { split } from "../../src/surfaces/matrix/outgoing/split.ts";
 import { splitContent } from "../../src/surfaces/matrix/outgoing/split-content.ts";
 import { globs } from "../../src/surfaces/matrix/text/globs.ts";
+import { paramsFrom } from "../../src/surfaces/matrix/text/params-from.ts";
 import { seededRandom } from "../store/seeded-random.ts";
 
 const bytes = (text: string): number => Buffer.byteLength(text);
@@ -93,7 +94,7 @@ describe("Markdown", () => {
     assert.doesNotMatch(toHtml("![x](https://a.b/c.png) **b**") ?? "", /<img|src/);
   });
 
-  test("half of an emoji never leaves the house", () => {
+  test("half of an emoji is never sent", () => {
     const { body, formatted_body } = contentOf(`**a** ${"😀".slice(0, 1)}`, { is_notice: false });
     assert.ok(body.isWellFormed() && formatted_body?.isWellFormed());
   });
@@ -119,4 +120,21 @@ describe("who is allowed", () => {
   for (const [patterns, user, allowed] of CASES)
     test(`${JSON.stringify(patterns)} ${allowed ? "lets" : "does not let"} ${user} in`, () =>
       assert.equal(globs(patterns)(user), allowed));
+});
+
+describe("the inputs of a session", () => {
+  const CASES: [typed: string, params: object | null][] = [
+    ["", {}],
+    ["subject=tea", { subject: "tea" }],
+    ["subject=black tea with milk count=3", { subject: "black tea with milk", count: 3 }],
+    ['subject="a=b c=d" on=true', { subject: "a=b c=d", on: true }],
+    ['list=[1, 2] text="say \\"hi\\""', { list: [1, 2], text: 'say "hi"' }],
+    ["empty= next=1", { empty: "", next: 1 }],
+    ["lines=one\ntwo", { lines: "one\ntwo" }],
+    ["tea", null],
+    ["tea subject=x", null],
+    ["=x", null],
+  ];
+  for (const [typed, params] of CASES)
+    test(`${JSON.stringify(typed)} are ${JSON.stringify(params)}`, () => assert.deepEqual(paramsFrom(typed), params));
 });

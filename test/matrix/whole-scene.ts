@@ -6,7 +6,7 @@ import type { BotProcess } from "./bot-process.ts";
 import { sharedHomeserver } from "./homeserver.ts";
 import { agentEnvironment, Scene } from "./scene.ts";
 
-/** The whole product for the tests of a suite: the shared homeserver, a server with its agent, a bot that speaks for it. */
+/** The whole product for the tests of a suite: the shared homeserver, a server with its agent, and a bot for it. */
 export function wholeScene(
   environment: Environment = {},
 ): () => { scene: Scene; server: ServerProcess; bot: BotProcess } {

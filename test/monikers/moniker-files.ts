@@ -37,7 +37,7 @@ export class MonikerFiles implements AsyncDisposable {
   }
 }
 
-/** A moniker's file: `says` is an expression for its text, `head` what stands before it, `more` further fields. */
+/** A moniker's file: `says` is an expression for its text, `head` precedes it, `more` has further fields. */
 export const monikerFile = (
   name: string,
   says: string,

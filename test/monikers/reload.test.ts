@@ -127,7 +127,7 @@ describe("a reload", () => {
     assert.equal(await step(), "new");
   });
 
-  test("follows links, as Node does: of the folder, of a file, and of what is behind one that is exchanged", async () => {
+  test("follows links, as Node does: of the folder, of a file, and of what is behind one that is replaced", async () => {
     await using folder = await MonikerFiles.with({ "data/1/one.ts": "", "data/1/lib/word.ts": "" });
     const write = (at: string, word: string) =>
       folder.write({

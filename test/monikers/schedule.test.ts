@@ -7,7 +7,7 @@ import type { StepContext } from "../../src/monikers/moniker.ts";
 
 const START = { agent_id: "reporter", moniker: "count", params: { to: 1 } };
 
-/** A schedule whose steps run when the test says what time it is. */
+/** A schedule whose steps run at the times the test sets. */
 class Steps {
   readonly #params: unknown;
   readonly #session_id: string;
@@ -33,7 +33,7 @@ class Steps {
     }
   }
 
-  /** As a fork of it goes on. */
+  /** A fork of it. */
   fork(session_id: string): Steps {
     const fork = new Steps(this.#params as JsonObject, session_id);
     fork.#state = this.#state;
@@ -75,13 +75,10 @@ describe("the schedule", () => {
     await steps.at("2026-11-16T08:00:00Z");
     const late = await steps.at("2026-11-19T12:00:00Z");
     assert.deepEqual(started(late), ["nightly.1.0"]);
-    assert.match(
-      late.text ?? "",
-      /^4 runs were due since 2026-11-16 09:00 \(UTC\); they are made up for by this one\./,
-    );
+    assert.match(late.text ?? "", /^4 runs were due since 2026-11-16 09:00 \(UTC\); this one replaces them\./);
     assert.deepEqual(late.wait, { until: "2026-11-20T09:00:00.000Z" });
     const one = await steps.at("2026-11-20T10:00:00Z", ended("nightly.1.0"));
-    assert.match(one.text ?? "", /The run of 2026-11-20 09:00 \(UTC\) was missed; it is made up for now\./);
+    assert.match(one.text ?? "", /The run of 2026-11-20 09:00 \(UTC\) was missed; it starts now\./);
     assert.deepEqual(started(one), ["nightly.2.0"]);
   });
 
@@ -91,7 +88,7 @@ describe("the schedule", () => {
     await steps.at("2026-11-16T09:00:00Z");
     const busy = await steps.at("2026-11-16T10:00:00Z");
     assert.deepEqual([started(busy), busy.wait], [[], { until: "2026-11-16T11:00:00.000Z" }]);
-    assert.match(busy.text ?? "", /^The run of 2026-11-16 10:00 \(UTC\) is left out: nightly\.1\.0 still goes on\./);
+    assert.match(busy.text ?? "", /^The run of 2026-11-16 10:00 \(UTC\) is skipped: nightly\.1\.0 is still running\./);
     const free = await steps.at("2026-11-16T10:30:00Z", ended("nightly.1.0", { status: "error", error: "no luck" }));
     assert.match(free.text ?? "", /^Run nightly\.1\.0 ended: error \(no luck\)\./);
     assert.deepEqual(started(await steps.at("2026-11-16T11:00:00Z")), ["nightly.4.0"]);
@@ -122,9 +119,9 @@ describe("the schedule", () => {
 
   test("that skips tomorrow runs today and the day after, by the days of its zone", async () => {
     const steps = new Steps({ cron: "0 9,21 * * *", timezone: "Asia/Tokyo" });
-    await steps.at("2026-11-16T10:00:00Z"); // 19:00 on the 16th in Tokyo
+    await steps.at("2026-11-16T10:00:00Z"); // 19:00 on the 16th in Tokyo.
     const told = await steps.at("2026-11-16T10:01:00Z", "skip tomorrow");
-    assert.match(told.text ?? "", /^Runs on 2026-11-17 are left out\./);
+    assert.match(told.text ?? "", /^Runs on 2026-11-17 are skipped\./);
     assert.deepEqual(told.wait, { until: "2026-11-16T12:00:00.000Z" });
     const run = await steps.at("2026-11-16T12:00:00Z");
     assert.deepEqual([started(run), run.wait], [["nightly.2.0"], { until: "2026-11-18T00:00:00.000Z" }]);

@@ -6,13 +6,13 @@ import { REPOSITORY } from "../repository-files.ts";
 
 const run = promisify(execFile);
 const QUIET = ["--no-audit", "--no-fund", "--prefer-offline", "--loglevel=error"];
-/** What a clone has not. */
+/** Files that a clone does not have. */
 const NOT_IN_A_CLONE =
   /^(?:node_modules|\.git|dist|data|workspace|bench\/results|torture\/results|test\/console\/artifacts)(?:\/|$)/;
 
-/** The environment of somebody's shell whose `node` is the given one. */
+/** The environment of a shell whose `node` is the given one. */
 export function shellWith(node: string): Record<string, string> {
-  // What npm tells the scripts that it runs is not for the npm that is run here.
+  // The variables that npm sets for scripts must not reach the npm started here.
   const kept = Object.entries(process.env).filter(
     ([name]) => !/^(?:npm_(?!config_(?:registry|cache))|NODE_(?!EXTRA_CA_CERTS)|INIT_CWD)/.test(name),
   );
@@ -30,7 +30,7 @@ export async function npm(args: readonly string[], cwd: string, node = process.e
 
 export type Packed = { tarball: string; size: number; files: string[] };
 
-/** Packs a copy of the repository: what a build replaces, other tests are reading. */
+/** Packs a copy of the repository, since other tests are reading the files that a build replaces. */
 export async function pack(folder: string): Promise<Packed> {
   const clone = join(folder, "clone");
   await cp(REPOSITORY, clone, {
@@ -40,7 +40,7 @@ export async function pack(folder: string): Promise<Packed> {
   });
   await symlink(join(REPOSITORY, "node_modules"), join(clone, "node_modules"), "dir");
   const text = await npm(["pack", "--json", "--loglevel=error", "--pack-destination", folder], clone);
-  // Scripts that ran before have spoken already.
+  // Scripts that ran earlier have already printed something.
   const answer = JSON.parse(text.slice(text.search(/^[[{]/m))) as Record<string, PackAnswer>;
   const [packed] = Object.values(answer) as [PackAnswer];
   await rm(clone, { recursive: true });
@@ -49,14 +49,14 @@ export async function pack(folder: string): Promise<Packed> {
 
 type PackAnswer = { filename: string; size: number; files: { path: string }[] };
 
-/** Makes an empty project and installs packages into it. */
+/** Creates an empty project and installs packages into it. */
 export async function install(folder: string, packages: readonly string[], node = process.execPath): Promise<void> {
   await mkdir(folder, { recursive: true });
   await writeFile(join(folder, "package.json"), JSON.stringify({ name: "project", private: true, type: "module" }));
   await npm(["install", ...QUIET, ...packages], folder, node);
 }
 
-/** A Node of a major version, as npm's package `node` brings it. */
+/** Node of a major version, from npm's package `node`. */
 export async function nodeFromNpm(major: number, folder: string): Promise<string> {
   const name = `node-${process.platform}-${process.arch}`;
   await install(folder, [`${name}@${major}`]);
@@ -65,7 +65,7 @@ export async function nodeFromNpm(major: number, folder: string): Promise<string
 
 const UNREACHABLE = /ENOTFOUND|ECONNREFUSED|ECONNRESET|ETIMEDOUT|EAI_AGAIN|ENETUNREACH/;
 
-/** Why packages cannot be had; null where they can. */
+/** Why packages cannot be installed; null if they can. */
 export async function missingRegistry(): Promise<string | null> {
   try {
     await npm(["view", "zod", "version", "--fetch-retries=0"], REPOSITORY);

@@ -30,7 +30,7 @@ export default defineMoniker({
 });
 `;
 
-/** Uses everything that the package exports; a line that must not compile says so. */
+/** Uses everything that the package exports; lines that must not compile are marked. */
 const TYPES = `import { AgentApi } from "everstep/agent-api";
 import { ClientError, EverstepClient } from "everstep/client";
 import { defineMoniker, defineTool, type FrameOut, guidanceText, type StepContext, StepError, z } from "everstep/moniker";
@@ -107,13 +107,20 @@ describe("the package", { skip: process.env["EVERSTEP_TEST_ALL"] === "1" ? false
         assert.deepEqual([status, iteration], ["done", 2]);
       });
 
-      test("the console loads in a browser", { ...TIMEOUT, ...WITH_BROWSER }, async (t) => {
-        const url = await serve(t, projectOf(major), node);
-        const { page, open } = await visitConsole(t, url);
-        await open("/");
-        await page.getByText("counter").first().waitFor();
+      test("`npx everstep demo` survives its own SIGKILL", TIMEOUT, async () => {
+        const folder = join(scratch.path, `demo-${major}`);
+        const args = ["everstep", "demo", "--fast", "--folder", folder];
+        const { stdout } = await run("npx", args, { cwd: projectOf(major), env: shellWith(node) });
+        assert.match(stdout, /4 calls in their own log, each made once/);
       });
     });
+
+  test("the console of the package loads in a browser", { ...TIMEOUT, ...WITH_BROWSER }, async (t) => {
+    const url = await serve(t, projectOf(24), process.execPath);
+    const { page, open } = await visitConsole(t, url);
+    await open("/");
+    await page.getByText("counter").first().waitFor();
+  });
 
   test("nothing is installed that reports on its users or that nobody needs", TIMEOUT, async () => {
     const listed = await npm(["ls", "--all", "--parseable"], projectOf(24));
@@ -144,7 +151,7 @@ describe("the package", { skip: process.env["EVERSTEP_TEST_ALL"] === "1" ? false
     const [env, node] = [shellWith(process.execPath), process.execPath];
     await run("npx", ["everstep", "init", folder], { cwd: projectOf(24), env });
     await mkdir(join(folder, "node_modules/@types"), { recursive: true });
-    // What `npm install` would bring, the package from where it is installed already.
+    // What `npm install` would install; the package is linked from where it is already installed.
     await symlink(join(projectOf(24), "node_modules/everstep"), join(folder, "node_modules/everstep"), "dir");
     await symlink(join(REPOSITORY, "node_modules/@types/node"), join(folder, "node_modules/@types/node"), "dir");
     await run(node, ["--test"], { cwd: folder, env });
@@ -161,7 +168,7 @@ async function writeProject(folder: string): Promise<void> {
   await writeFile(join(folder, "monikers/countdown.ts"), MONIKER);
 }
 
-/** Starts what `npx everstep` starts, until the test ends. Answers where it listens. */
+/** Starts what `npx everstep` starts, until the test ends. Resolves with its address. */
 async function serve(t: TestContext, folder: string, node: string, program?: string[]): Promise<string> {
   const env = { ...shellWith(node), EVERSTEP_PORT: "0", EVERSTEP_LOG_LEVEL: "warn" };
   const child = spawn(program ? node : "npx", program ?? ["everstep"], {

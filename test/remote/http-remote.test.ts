@@ -14,7 +14,7 @@ const SECRET = `whsec_${Buffer.from("a secret of the tests, long enough").toStri
 const FRAME = { step: "0", state: {} };
 const TIMEOUT = { timeout: 60_000 };
 
-/** What a step ends with whose answer is these bytes. */
+/** The error of a step whose worker responds with these bytes. */
 async function failureOf(answer: (response: ServerResponse) => void, signal?: AbortSignal) {
   await using worker = await StubWorker.start([], (_, response) => answer(response));
   const remote = new HttpRemote(worker.url, undefined);
@@ -100,7 +100,7 @@ describe("a step over HTTP", () => {
     },
   );
 
-  test("that only runs once more to be looked at has an id of its own", TIMEOUT, async () => {
+  test("that is only a rerun has an id of its own", TIMEOUT, async () => {
     await using worker = await StubWorker.start([], (request, response) => void response.end(counted(request)));
     const remote = new HttpRemote(worker.url, undefined);
     await remote.run("any", FRAME, stepContext({ is_rerun: true }));
@@ -124,7 +124,7 @@ describe("a step over HTTP", () => {
     await remote.stop();
   });
 
-  test("that tells a problem fails as the problem says", TIMEOUT, async () => {
+  test("that reports a problem fails as the problem says", TIMEOUT, async () => {
     const problem = { code: "page_gone", message: "it is not there", retryable: false };
     await using worker = await StubWorker.start([], (_, response) => void response.end(JSON.stringify({ problem })));
     const remote = new HttpRemote(worker.url, undefined);

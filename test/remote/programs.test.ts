@@ -13,7 +13,7 @@ import { wholeSteps } from "./whole-steps.ts";
 
 const KILLS = repetitions("EVERSTEP_PROGRAM_KILLS", { few: 4, many: 200 });
 
-/** A server with these programs in its folder of monikers. */
+/** A server with these programs in its monikers folder. */
 async function programWorld(programs: Record<string, string>, environment: Record<string, string> = {}) {
   const files = await MonikerFiles.with({});
   for (const [name, text] of Object.entries(programs)) await writeProgram(files, name, text);
@@ -53,7 +53,7 @@ const shell = (answer: string, description = '{"monikers":[{}]}'): string =>
 const frame = (text: string): string =>
   `echo '{"frame":{"step":"0","next_step":"0","state":{},"text":"${text}","done":true}}'`;
 const once = { retry: { max_attempts: 1, backoff_ms: 0 } };
-/** What a program may do wrong, and what it is blamed for. */
+/** What a program may do wrong, and the resulting error. */
 const ODD = [
   { what: "writes no JSON", answer: "echo hello", code: "remote_misbehaved" },
   {
@@ -74,7 +74,7 @@ const ODD = [
 const countPy = () => readFile(join(REPOSITORY, "test/remote/monikers/py_count.py"), "utf8");
 
 describe("a program in the folder of monikers", () => {
-  test("is all that the example in plain shell is", TIMEOUT, async () => {
+  test("has the features of the example in plain shell", TIMEOUT, async () => {
     await using here = await programWorld({ tick: await readFile(join(REPOSITORY, "examples/shell/tick"), "utf8") });
     const { session_id } = await here.api.create("tick");
     await here.world.status(session_id, "done");
@@ -91,21 +91,17 @@ describe("a program in the folder of monikers", () => {
     assert.deepEqual(here.server.loggedErrors, []);
   });
 
-  test(
-    "that says nothing of itself has its file's name; files that are no programs are left alone",
-    TIMEOUT,
-    async () => {
-      await using here = await programWorld({ greet: shell(frame("hello")), "_shared.py": "raise SystemExit(1)" });
-      await writeFile(join(here.files.folder, "notes.md"), "# no program");
-      await copyFile(join(REPOSITORY, "clients/python/everstep.py"), join(here.files.folder, "everstep.py"));
-      const { failed } = JSON.parse((await here.api.post("/api/monikers/reload")).text) as { failed: unknown[] };
-      assert.deepEqual(failed, []);
-      const { session_id } = await here.api.create("greet");
-      assert.equal((await here.world.status(session_id, "done")).result, "hello");
-    },
-  );
+  test("without a description is named after its file; files that are not programs are ignored", TIMEOUT, async () => {
+    await using here = await programWorld({ greet: shell(frame("hello")), "_shared.py": "raise SystemExit(1)" });
+    await writeFile(join(here.files.folder, "notes.md"), "# no program");
+    await copyFile(join(REPOSITORY, "clients/python/everstep.py"), join(here.files.folder, "everstep.py"));
+    const { failed } = JSON.parse((await here.api.post("/api/monikers/reload")).text) as { failed: unknown[] };
+    assert.deepEqual(failed, []);
+    const { session_id } = await here.api.create("greet");
+    assert.equal((await here.world.status(session_id, "done")).result, "hello");
+  });
 
-  test("is run anew after a reload, gone when its file is, and told of when it cannot be used", TIMEOUT, async () => {
+  test("is restarted after a reload, removed with its file, and reported if it cannot be used", TIMEOUT, async () => {
     await using here = await programWorld({ greet: shell(frame("old")) });
     const { files, api, world } = here;
     const said = async (): Promise<unknown> =>
@@ -122,7 +118,7 @@ describe("a program in the folder of monikers", () => {
     await writeProgram(files, "greet", "#!/bin/sh\necho broken >&2\nexit 7\n");
     const [failure] = (await reload()).failed;
     assert.equal(failure?.moniker, "greet");
-    assert.match(failure?.error ?? "", /^remote_gone: .*greet ended \(exit code 7\), after it wrote "broken"/);
+    assert.match(failure?.error ?? "", /^remote_gone: .*greet ended \(exit code 7\), after writing "broken"/);
     await files.remove("greet");
     const gone = await reload();
     assert.deepEqual([gone.monikers.map(({ change }) => change), gone.failed], [["removed"], []]);
@@ -199,7 +195,7 @@ describe("a program in Python", NEEDS_PYTHON, () => {
     const { session_id } = await here.api.create("py-die", { options: { retry: { max_attempts: 3, backoff_ms: 10 } } });
     const session = await here.world.status(session_id, "done", "error");
     assert.equal(session.result, "alive", session.last_error ?? "");
-    assert.match(here.server.stderr, /ended \(exit code 3\), after it wrote .*dying words/);
+    assert.match(here.server.stderr, /ended \(exit code 3\), after writing .*dying words/);
   });
 
   test("that sleeps is ended when its step is interrupted, and its session goes on", TIMEOUT, async () => {
@@ -231,7 +227,7 @@ describe("a program in Python", NEEDS_PYTHON, () => {
       try {
         process.kill(data.pid, "SIGKILL");
       } catch {
-        // It was killed with another session's step already.
+        // It was already killed during another session's step.
       }
     }
     await Promise.all(sessions.map(({ session_id }) => api.post(pathOf("sessions", session_id, "pause"))));

@@ -5,7 +5,7 @@ import { REPOSITORY } from "../repository-files.ts";
 
 const hasPython = spawnSync("python3", ["-c", "import sys; sys.exit(sys.version_info < (3, 9))"]).status === 0;
 
-/** For a suite: skipped with one line where there is no Python, unless EVERSTEP_TEST_ALL=1 asks for all. */
+/** For a suite: skipped with one line if there is no Python, unless EVERSTEP_TEST_ALL=1. */
 export const NEEDS_PYTHON = {
   skip:
     !hasPython && process.env["EVERSTEP_TEST_ALL"] !== "1" && "python3 3.9 or newer is missing: apt install python3",
@@ -18,7 +18,7 @@ process.once("exit", () => {
   for (const child of started) child.kill("SIGKILL");
 });
 
-/** A worker in Python over HTTP that can be killed and started again at the same port. */
+/** A Python worker over HTTP that can be killed and restarted on the same port. */
 export class PythonWorker implements AsyncDisposable {
   readonly #file: string;
   readonly #environment: Record<string, string>;

@@ -50,7 +50,7 @@ async function counterWorld(environment: Record<string, string> = {}) {
   };
 }
 
-/** One such world for the tests of a `describe`; each says how the worker answers. */
+/** One such world for the tests of a `describe`; each sets how the worker responds. */
 function sharedCounterWorld() {
   let here: Awaited<ReturnType<typeof counterWorld>> | undefined;
   before(async () => {
@@ -124,14 +124,14 @@ describe("monikers of a worker over HTTP", () => {
     await worker.kill();
     const { code, stderr } = await everstep(["reload", "--url", here.server.url]);
     assert.equal(code, 1);
-    assert.match(stderr, /remote_gone: http:.*counter goes on as it was/s);
+    assert.match(stderr, /remote_gone: http:.*counter keeps its last good version/s);
     assert.equal(await versionOf(api), "v2", "what it had is kept");
     worker.monikers = [{ ...COUNTER, version: "v3" }];
     await worker.listen();
     await eventually("the new version, without a further reload", async () => (await versionOf(api)) === "v3");
   });
 
-  test("of a name that is taken are told, and the first keeps the name", TIMEOUT, async () => {
+  test("with a name that is taken are reported, and the first keeps the name", TIMEOUT, async () => {
     await using first = await startCounter([COUNTER, { ...COUNTER, name: "count" }]);
     await using second = await startCounter([{ ...COUNTER, version: "second" }]);
     await using server = await ServerProcess.start({ EVERSTEP_REMOTE_MONIKERS: `${first.url}, ${second.url}` });
@@ -142,9 +142,9 @@ describe("monikers of a worker over HTTP", () => {
       failed.map(({ file }) => file),
       [first.url, second.url],
     );
-    assert.match(failed[0]?.error ?? "", /named count already/);
-    assert.match(failed[1]?.error ?? "", new RegExp(`${first.url} is named counter already`));
-    assert.match(server.stderr, /named count already/);
+    assert.match(failed[0]?.error ?? "", /is already named count/);
+    assert.match(failed[1]?.error ?? "", new RegExp(`${first.url} is already named counter`));
+    assert.match(server.stderr, /is already named count/);
   });
 });
 
@@ -200,7 +200,7 @@ describe("a worker that is away", () => {
     assert.deepEqual(await iterations(api, session_id), [0, 1, 2]);
   });
 
-  test("for good ends the session as error after its attempts, by the worker's name", TIMEOUT, async () => {
+  test("permanently ends the session as error after its attempts, with the worker's name", TIMEOUT, async () => {
     const here = shared();
     here.worker.answer = (_, response) => void response.destroy();
     const options = { retry: { max_attempts: 2, backoff_ms: 1 } };

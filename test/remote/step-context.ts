@@ -1,10 +1,10 @@
-import type { StepContext, StepNews } from "../../src/monikers/moniker.ts";
+import type { StepContext, StepProgress } from "../../src/monikers/moniker.ts";
 
-/** A step's context as the runner makes it, with what was emitted. */
+/** A step's context as the runner creates it, and what was emitted. */
 export function stepContext(
   more: Partial<Pick<StepContext, "params" | "signal" | "ids" | "deadline" | "is_rerun">> = {},
-): StepContext & { emitted: StepNews[] } {
-  const emitted: StepNews[] = [];
+): StepContext & { emitted: StepProgress[] } {
+  const emitted: StepProgress[] = [];
   return {
     params: {},
     signal: new AbortController().signal,

@@ -22,10 +22,10 @@ export type StepRequest = {
 export type Received = { method: string; headers: IncomingHttpHeaders; text: string };
 type Answer = (request: StepRequest, response: ServerResponse, received: Received) => void | Promise<void>;
 
-/** A worker over HTTP that does whatever a test wants, down to the bytes. */
+/** A worker over HTTP whose responses the test controls, down to the bytes. */
 export class StubWorker implements AsyncDisposable {
   readonly received: Received[] = [];
-  /** Sockets that steps came on. */
+  /** Sockets on which steps arrived. */
   readonly sockets = new Set<unknown>();
   monikers: unknown;
   answer: Answer;
@@ -54,7 +54,7 @@ export class StubWorker implements AsyncDisposable {
     this.#port = (this.#server.address() as { port: number }).port;
   }
 
-  /** As a process that is killed: nothing listens any more, and every connection is cut. */
+  /** Like a killed process: stops listening and cuts every connection. */
   async kill(): Promise<void> {
     if (!this.#server) return;
     const closed = once(this.#server, "close");
@@ -79,7 +79,7 @@ export class StubWorker implements AsyncDisposable {
   }
 }
 
-/** Ends a step well: the number of steps so far as its text. */
+/** Ends a step successfully, with the number of steps so far as its text. */
 export const counted = ({ frame: { step, state } }: StepRequest, done = false): string => {
   const n = typeof state["n"] === "number" ? state["n"] + 1 : 0;
   return `${JSON.stringify({ frame: { step, next_step: String(n + 1), state: { n }, text: String(n), done } })}\n`;

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import type { Api } from "../server/api.ts";
 import { eventually } from "../server/server-fixture.ts";
 
-/** Asserts that paused sessions that count have lost and repeated no step; answers how many steps there are. */
+/** Asserts that paused counting sessions have lost and repeated no step; resolves with the number of steps. */
 export async function wholeSteps(api: Api, sessions: readonly { session_id: string }[]): Promise<number> {
   let steps = 0;
   for (const { session_id } of sessions) {
@@ -16,7 +16,7 @@ export async function wholeSteps(api: Api, sessions: readonly { session_id: stri
       committed.map(({ iteration, text, step_token }) => [iteration, text, step_token]),
       committed.map((_, n) => [n, String(n), String(n)]),
     );
-    // A step that ran when the pause came may have been committed since the session was read.
+    // A step that was running at the pause may have been committed after the session was read.
     assert.ok(committed.length > session.iteration, `${committed.length} steps, up to ${session.iteration}`);
     steps += committed.length;
   }

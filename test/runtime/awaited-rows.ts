@@ -4,7 +4,7 @@ import type { Session } from "../../src/domain/session.ts";
 import type { Store } from "../../src/store/store.ts";
 import { PATIENCE_MS, within } from "../within.ts";
 
-/** Resolves with the session as soon as it fits, at once if it does already. */
+/** Resolves with the session as soon as it fits, immediately if it already does. */
 export async function sessionThat(
   store: Store,
   session_id: string,
@@ -34,7 +34,7 @@ type Awaited<Row> = {
   fits: (row: Row) => boolean;
 };
 
-/** Listens before it looks, so that no change falls between the two. */
+/** Subscribes before it reads, so that no change is missed in between. */
 async function rowThat<Row>(store: Store, session_id: string, { read, pick, fits }: Awaited<Row>): Promise<Row> {
   const leaving = new AbortController();
   const events = store.follow({ session_id }, leaving.signal);

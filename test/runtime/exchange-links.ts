@@ -1,6 +1,6 @@
 /**
- * Exchanges a file and a link of a workspace for links that lead out of it, and back, as fast as it can, until its parent ends it:
- * `node exchange-links.ts WORKSPACE OUTSIDE`. Each exchange is one rename, so that both names are always there.
+ * Swaps a file and a link of a workspace with links that lead out of it, and back, as fast as it can, until its parent ends it:
+ * `node exchange-links.ts WORKSPACE OUTSIDE`. Each swap is one rename, so that both names always exist.
  */
 import { mkdirSync, renameSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

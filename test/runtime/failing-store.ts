@@ -1,7 +1,7 @@
 import type { EverstepError } from "../../src/domain/errors.ts";
 import type { Batch, Store } from "../../src/store/store.ts";
 
-/** The real store, but that some commits fail. */
+/** The real store, except that some commits fail. */
 export function failingStore(store: Store, failureOf: (batch: Batch) => EverstepError | null): Store {
   const commit: Store["commit"] = async (batch) => {
     const failure = failureOf(batch);

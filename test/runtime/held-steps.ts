@@ -3,18 +3,18 @@ import type { FrameIn, FrameOut } from "../../src/domain/step-frame.ts";
 import type { Moniker, MonikerKind, StepContext } from "../../src/monikers/moniker.ts";
 import { PATIENCE_MS, within } from "../within.ts";
 
-/** A step that is under way and ends when the test says so. It does not care for its signal. */
+/** A running step that ends when the test says so. It ignores its signal. */
 export type HeldStep = {
   frame: FrameIn;
   context: StepContext;
-  /** What is left out is filled in: the next number, the old state, not done. */
+  /** Defaults for omitted fields: the next number, the old state, not done. */
   finish(out?: Partial<FrameOut>): void;
   fail(error: unknown): void;
 };
 
 /**
- * Monikers whose steps a test holds in its hands: `held` is continuous, `held_finite` and `held_reactive` are what they
- * say. A step is there as soon as it started, so that a test can await it instead of sleeping.
+ * Monikers whose steps a test controls: `held` is continuous, `held_finite` and `held_reactive` are as named. A step is
+ * available as soon as it has started, so that a test can await it instead of sleeping.
  */
 export class HeldSteps {
   readonly monikers: Moniker[] = [
@@ -26,7 +26,7 @@ export class HeldSteps {
   readonly #taken = new Map<string, number>();
   readonly #waiting = new Map<string, () => void>();
 
-  /** The session's next step that was not asked for before. */
+  /** The session's next step that was not returned before. */
   async next(session_id: string): Promise<HeldStep> {
     const index = this.#taken.get(session_id) ?? 0;
     this.#taken.set(session_id, index + 1);
@@ -38,7 +38,7 @@ export class HeldSteps {
     }
   }
 
-  /** How many steps of the session have started so far, those that run again included. */
+  /** How many steps of the session have started so far, including reruns. */
   started(session_id: string): number {
     return this.#started.get(session_id)?.length ?? 0;
   }

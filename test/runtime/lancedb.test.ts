@@ -1,4 +1,5 @@
 import { embeddedHome } from "./embedded-home.ts";
-import { runtimePromises } from "./runtime-promises.ts";
+import { promisesOnAnyStore, runtimePromises } from "./runtime-promises.ts";
 
 runtimePromises("lancedb", embeddedHome);
+promisesOnAnyStore("lancedb", embeddedHome);

@@ -14,7 +14,7 @@ import { scratchFolder } from "../store/scratch-folder.ts";
 
 const SIZE = 1024 * 1024;
 const MOST_MS = 200;
-/** The first ones may find code that is not compiled yet; a step that holds the loop does so each time. */
+/** The first tries may run code that is not compiled yet; a step that blocks the event loop does so every time. */
 const TRIES = 4;
 
 const filled = (unit: string, bytes = SIZE): string => unit.repeat(bytes / Buffer.byteLength(unit));
@@ -107,7 +107,7 @@ describe("a megabyte of guidance", () => {
     });
 });
 
-/** The most that this thread works before it comes back to the event loop, in milliseconds. */
+/** The longest that this thread works before it returns to the event loop, in milliseconds. */
 async function longestTurn(work: () => unknown): Promise<number> {
   let longest = 0;
   let isOver = false;

@@ -8,11 +8,11 @@ import type { Moniker } from "../../src/monikers/moniker.ts";
 import { openStore } from "../../src/store/open-store.ts";
 import type { ChildOrder, ChildReport, ParentMessage } from "./runtime-process.ts";
 
-// A runtime in a process of its own, which its parent talks to and may kill at any moment.
+// A runtime in a separate process, which its parent controls and may kill at any moment.
 const { url, workspace, ...options } = JSON.parse(process.argv[2] ?? "{}") as ChildOrder;
 const report = (message: ChildReport): void => void process.send?.(message);
 
-/** Starts, and never ends; it does not care for its signal either. */
+/** Starts and never ends; it ignores its signal, too. */
 const stuck = (name: string, kind: Moniker["kind"]): Moniker => ({
   name,
   kind,
@@ -24,7 +24,7 @@ const stuck = (name: string, kind: Moniker["kind"]): Moniker => ({
   },
 });
 
-/** Does something that cannot be undone, in a step marked `once`, and only if that step was not begun before. */
+/** Does something irreversible in a step marked `once`, and only if that step was not started before. */
 const effectOnce: Moniker = {
   name: "effect_once",
   kind: "finite",
@@ -39,7 +39,7 @@ const effectOnce: Moniker = {
   },
 };
 
-/** Starts ten sessions with each step until there are enough, then waits for the ends of all. */
+/** Starts ten sessions per step until there are enough, then waits until all have ended. */
 const fanOut: Moniker = {
   name: "fan_out",
   kind: "finite",
@@ -88,7 +88,7 @@ report({ kind: "ready" });
 async function mayGoOn(session_id: string, until: "resting" | "ended"): Promise<boolean> {
   const { status, pause_reason } = (await store.getSession(session_id)) ?? { status: "done", pause_reason: null };
   if (until === "resting") return status === "running";
-  // Killed often enough in one step it is held; a person lets it go on.
+  // Held after too many kills in one step; a person resumes it.
   if (pause_reason?.kind === "crashes") await runtime.queue.submit({ action_type: "agent_resume", session_id });
   return status !== "done" && status !== "error";
 }

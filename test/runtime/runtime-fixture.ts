@@ -19,11 +19,11 @@ import type { Store } from "../../src/store/store.ts";
 import { actionThat, sessionThat } from "./awaited-rows.ts";
 import { HeldSteps } from "./held-steps.ts";
 
-/** Where an engine keeps its data for one test, and how to be rid of it. `url` is what `EVERSTEP_STORE` would say. */
+/** Where an engine keeps its data for one test, and how to remove it. `url` is a value of `EVERSTEP_STORE`. */
 export type StoreHome = { url: string; remove(): Promise<void> };
 export type MakeHome = () => Promise<StoreHome>;
 
-/** A test that waits longer than this, in milliseconds, waits for something that never comes. */
+/** A test that takes longer than this, in milliseconds, is stuck. */
 export const TIMEOUT = { timeout: 180_000 };
 
 export type WorldOptions = Partial<Omit<RuntimeOptions, "store" | "workspace" | "catalog">>;
@@ -36,10 +36,10 @@ export type Creation = {
   options?: SessionOptions;
 };
 
-/** Short graces, so that a step that a test never ends does not hold up the end of the test. */
+/** Short grace periods, so that a step that a test never ends does not hold up the test's end. */
 const QUICK: WorldOptions = { destroy_grace_ms: 20, shutdown_grace_ms: 20 };
 
-/** A store and a runtime on it, both real, with the built-in monikers and those of the test. */
+/** A real store and a real runtime on it, with the built-in monikers and the test's own. */
 export class World implements AsyncDisposable {
   readonly held = new HeldSteps();
   readonly catalog: Map<string, VersionedMoniker>;
@@ -88,7 +88,7 @@ export class World implements AsyncDisposable {
     await rm(this.workspace, { recursive: true, force: true });
   }
 
-  /** Adds a moniker of the test's own and answers its name. */
+  /** Adds a moniker for the test and returns its name. */
   moniker(kind: Moniker["kind"], step: Moniker["step"], more: Partial<VersionedMoniker> = {}): string {
     const name = `test-${newId().toLowerCase()}`;
     this.catalog.set(name, { name, kind, description: "Of a test.", params: z.looseObject({}), step, ...more });
@@ -106,7 +106,7 @@ export class World implements AsyncDisposable {
     return (await this.submit({ action_type: "agent_create", ...ids, payload: { moniker, ...payload } })).session_id;
   }
 
-  /** Sends guidance and answers its action's id once it is accepted. */
+  /** Sends guidance and resolves with its action's id when it is accepted. */
   async tell(session_id: string, guidance: JsonValue, mode: "next" | "now" = "next"): Promise<string> {
     return (await this.submit({ action_type: "agent_interrupt", session_id, payload: { guidance, mode } })).action_id;
   }
@@ -116,7 +116,7 @@ export class World implements AsyncDisposable {
     return this.settled((await this.submit({ action_type, session_id, payload })).action_id);
   }
 
-  /** The same for an action that must go well. */
+  /** The same for an action that must succeed. */
   async do(action_type: ActionType, session_id: string, payload: JsonObject = {}): Promise<Action> {
     const action = await this.act(action_type, session_id, payload);
     assert.equal(action.outcome, "ok", action.error ?? "");
@@ -131,7 +131,7 @@ export class World implements AsyncDisposable {
     return actionThat(this.store, action_id, ({ receipt }) => receipt !== "accepted");
   }
 
-  /** Waits until guidance came to its end: a step used it, or it was returned. */
+  /** Waits until guidance is settled: a step used it, or it was returned. */
   async ended(action_id: string): Promise<Action> {
     return actionThat(this.store, action_id, ({ receipt }) => receipt === "consumed" || receipt === "bounced");
   }
@@ -154,7 +154,7 @@ export class World implements AsyncDisposable {
     return this.until(session_id, (session) => session.iteration >= iteration);
   }
 
-  /** Every step of a session, those that failed included. */
+  /** Every step of a session, including failed ones. */
   async steps(session_id: string): Promise<Step[]> {
     return everyPage((page) => this.store.listSteps({ session_id, ...page }));
   }
@@ -177,7 +177,7 @@ export class World implements AsyncDisposable {
     return conversation_id;
   }
 
-  /** Lets another session live from birth to end. What was to happen by mistake has happened by then. */
+  /** Runs another session from creation to end. Anything that would happen by mistake has happened by then. */
   async meanwhile(): Promise<void> {
     const bystander = await this.create("count", { agent_id: "bystander", params: { to: 10 } });
     await this.untilStatus(bystander, "done");
@@ -199,7 +199,7 @@ export async function everyPage<Row>(
   }
 }
 
-/** One world for the tests of a `describe`, opened before the first and gone after the last. */
+/** One world for the tests of a `describe`, opened before the first and closed after the last. */
 export function sharedWorld(makeHome: MakeHome, options: WorldOptions = {}): () => World {
   let world: World | undefined;
   before(async () => {

@@ -20,7 +20,7 @@ export type ChildReport =
   | { kind: "submitted"; id: number; outcome: SubmitOutcome }
   | { kind: "rested" };
 
-/** A runtime in a process of its own. */
+/** A runtime in a separate process. */
 export class RuntimeProcess implements AsyncDisposable {
   readonly #child: ChildProcess;
   readonly #ended: Promise<{ code: number | null; signal: NodeJS.Signals | null; how: string }>;
@@ -28,14 +28,14 @@ export class RuntimeProcess implements AsyncDisposable {
   readonly #waiting = new Set<() => void>();
   #errors = "";
   #lastId = 0;
-  /** What was accepted, as the parent was told. */
+  /** Accepted actions, as reported to the parent. */
   readonly accepted: string[] = [];
 
   constructor(order: ChildOrder) {
     const program = fileURLToPath(new URL("./runtime-child.ts", import.meta.url));
     this.#child = fork(program, [JSON.stringify(order)], { stdio: ["ignore", "ignore", "pipe", "ipc"] });
     this.#child.stderr?.on("data", (chunk: Buffer) => (this.#errors += chunk.toString()));
-    // A request that a killed process never reads is no failure of the test.
+    // A request that a killed process never reads is not a failure of the test.
     this.#child.on("error", () => {});
     this.#child.on("message", (report: ChildReport) => {
       this.#reports.push(report);
@@ -51,7 +51,7 @@ export class RuntimeProcess implements AsyncDisposable {
     }));
   }
 
-  /** Resolves with the first report that fits, made before or to be made; throws where the process ends before. */
+  /** Resolves with the first matching report, past or future; throws if the process ends before. */
   async reported<Report extends ChildReport>(fits: (report: ChildReport) => report is Report): Promise<Report>;
   async reported(fits: (report: ChildReport) => boolean): Promise<ChildReport>;
   async reported(fits: (report: ChildReport) => boolean): Promise<ChildReport> {
@@ -78,7 +78,7 @@ export class RuntimeProcess implements AsyncDisposable {
     await this.reported(({ kind }) => kind === "ready");
   }
 
-  /** Sends a request and waits for its answer. */
+  /** Sends a request and waits for its outcome. */
   async submit(request: object): Promise<Extract<SubmitOutcome, { kind: "accepted" }>> {
     await this.ready();
     const id = this.send(request);
@@ -89,26 +89,26 @@ export class RuntimeProcess implements AsyncDisposable {
     return report.outcome;
   }
 
-  /** Sends a request and does not wait; what becomes of it shows in `accepted`. */
+  /** Sends a request without waiting; its outcome shows in `accepted`. */
   send(request: object): number {
     const id = ++this.#lastId;
     if (this.#child.connected) this.#child.send({ kind: "submit", id, request } satisfies ParentMessage, () => {});
     return id;
   }
 
-  /** How many steps it told of. */
+  /** How many steps it has reported. */
   get steps(): number {
     return this.#reports.filter(({ kind }) => kind === "step").length;
   }
 
-  /** The iterations of a session's steps, as the process told of them. */
+  /** The iterations of a session's steps, as reported by the process. */
   iterationsOf(session_id: string): number[] {
     return this.#reports.flatMap((report) =>
       report.kind === "step" && report.session_id === session_id ? [report.iteration] : [],
     );
   }
 
-  /** Resolves when it is gone and all that it told was heard. */
+  /** Resolves when it has ended and all its reports were received. */
   async kill(): Promise<void> {
     this.#child.kill("SIGKILL");
     const { signal, how } = await this.#ended;
@@ -127,7 +127,7 @@ export class RuntimeProcess implements AsyncDisposable {
     await this.rested([session_id], "ended");
   }
 
-  /** Asks it to stop, and resolves when it ended by itself. */
+  /** Asks it to stop, and resolves when it has exited. */
   async stop(): Promise<void> {
     this.#child.send({ kind: "stop" } satisfies ParentMessage);
     const { code, how } = await this.#ended;

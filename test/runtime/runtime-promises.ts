@@ -45,12 +45,6 @@ const PROMISES = [
   guidanceNow,
   guidanceEnds,
   dropping,
-  kinds,
-  limits,
-  errors,
-  attempts,
-  spending,
-  outages,
   waiting,
   asking,
   once,
@@ -60,13 +54,13 @@ const PROMISES = [
   destroying,
   forks,
   transcripts,
-  statusMachine,
   events,
-  versions,
-  builtIn,
 ];
 
-/** Each opens stores of its own, or starts processes. */
+/** The store only keeps rows in these, which its conformance suite covers: one engine is enough. */
+const ON_ANY_STORE = [kinds, limits, errors, attempts, spending, outages, statusMachine, versions, builtIn];
+
+/** Each opens its own stores, or starts processes. */
 const UNDER_FAULTS = [
   guidanceFlood,
   onceUnderKills,
@@ -80,14 +74,21 @@ const UNDER_FAULTS = [
   schedules,
 ];
 
-/** What the runtime promises, on any engine: hand it a way to make an empty home for a store. */
+/** What the runtime promises, on any engine: pass a function that creates an empty home for a store. */
 export function runtimePromises(name: string, makeHome: MakeHome): void {
   describe(`the runtime on ${name}`, () => {
     for (const promises of PROMISES) promises(makeHome);
   });
 }
 
-/** What it promises where it is stopped, killed or overrun, or where its store fails. */
+/** What it promises regardless of the store. */
+export function promisesOnAnyStore(name: string, makeHome: MakeHome): void {
+  describe(`the runtime on ${name}`, () => {
+    for (const promises of ON_ANY_STORE) promises(makeHome);
+  });
+}
+
+/** What it promises when it is stopped, killed or overloaded, or when its store fails. */
 export function runtimeUnderFaults(name: string, makeHome: MakeHome): void {
   describe(`the runtime on ${name} under faults`, () => {
     for (const promises of UNDER_FAULTS) promises(makeHome);

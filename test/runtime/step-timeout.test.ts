@@ -26,7 +26,7 @@ const environment = {
   llm: () => null,
   tools: () => ({}),
   watch: () => () => {},
-  onShown() {},
+  onOutput() {},
 } as unknown as StepEnvironment;
 
 for (const [what, options, seconds] of [
@@ -41,7 +41,9 @@ for (const [what, options, seconds] of [
       void outcome.then(() => {
         isOver = true;
       });
-      mock.timers.tick(seconds * 1000 - 1);
+      // The limit is set once the step has run for a while.
+      mock.timers.tick(200);
+      mock.timers.tick(seconds * 1000 - 201);
       await new Promise(setImmediate);
       assert.equal(isOver, false, "a millisecond before");
       mock.timers.tick(1);

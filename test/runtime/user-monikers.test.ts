@@ -8,7 +8,7 @@ import { rejectsWith } from "../store/store-folder.ts";
 import { embeddedHome } from "./embedded-home.ts";
 import { World } from "./runtime-fixture.ts";
 
-// The folder is not within the package, so its files name the package's own zod by where it is.
+// The folder is outside the package, so its files import the package's zod by its path.
 const ZOD = `import { z } from ${JSON.stringify(import.meta.resolve("zod"))};\n`;
 
 const moniker = (name: string, more = ""): string => `${ZOD}

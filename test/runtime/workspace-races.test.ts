@@ -7,14 +7,15 @@ import { describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { StepError } from "../../src/monikers/moniker.ts";
 import { Workspace } from "../../src/monikers/tools/workspace.ts";
+import { repetitions } from "../repetitions.ts";
 import { scratchFolder } from "../store/scratch-folder.ts";
 
 const SECRET = "the secret word";
-const READS = 20_000;
+const READS = repetitions("EVERSTEP_RACE_READS", { few: 6_000, many: 20_000 });
 const WRITES = 1500;
 const AT_ONCE = 8;
 
-/** A workspace in which another process exchanges files and folders for links that lead out, all the time. */
+/** A workspace in which another process constantly swaps files and folders with links that lead out. */
 async function unsteadyWorkspace() {
   await using stack = new AsyncDisposableStack();
   const scratch = stack.use(await scratchFolder());
@@ -32,7 +33,7 @@ async function unsteadyWorkspace() {
   return { outside, child, workspace: new Workspace(root), [Symbol.asyncDispose]: () => resources.disposeAsync() };
 }
 
-/** Runs it so many times, several at once; refusals are counted, any other error is a failure. */
+/** Runs it this many times, several at once; counts refusals, and fails on any other error. */
 async function repeat<Result>(
   times: number,
   work: (turn: number) => Promise<Result>,
@@ -53,7 +54,7 @@ async function repeat<Result>(
 }
 
 describe("while links are exchanged", () => {
-  test("no read tells what is outside", { timeout: 120_000 }, async () => {
+  test("no read reveals what is outside", { timeout: 120_000 }, async () => {
     await using unsteady = await unsteadyWorkspace();
     const { workspace, child } = unsteady;
     const counts = await repeat(READS, (turn) => workspace.read(turn % 2 ? "file.txt" : "folder/file.txt"));
@@ -62,7 +63,7 @@ describe("while links are exchanged", () => {
     assert.equal(counts.get(SECRET), undefined);
   });
 
-  test("no list and no search tells what is outside", { timeout: 120_000 }, async () => {
+  test("no list and no search reveals what is outside", { timeout: 120_000 }, async () => {
     await using unsteady = await unsteadyWorkspace();
     await writeFile(join(unsteady.outside, "other name.txt"), SECRET);
     const counts = await repeat(READS / 10, async (turn) => {

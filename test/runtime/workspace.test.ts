@@ -7,7 +7,7 @@ import { StepError } from "../../src/monikers/moniker.ts";
 import { Workspace } from "../../src/monikers/tools/workspace.ts";
 import { scratchFolder } from "../store/scratch-folder.ts";
 
-/** A workspace beside a folder that it must never reach. */
+/** A workspace next to a folder that it must never reach. */
 async function twoFolders() {
   const scratch = await scratchFolder();
   const root = join(scratch.path, "workspace");
@@ -20,7 +20,7 @@ async function twoFolders() {
 }
 type Folders = Awaited<ReturnType<typeof twoFolders>>;
 
-/** What leads out, or is no file, and how to make it. */
+/** Paths that lead out or are not files, and how to create them. */
 const TRAPS: [string, string, (folders: Folders) => Promise<unknown>][] = [
   ["a path with ..", "../outside/secret.txt", async () => {}],
   ["a path with .. in the middle", "a/../../outside/secret.txt", async () => {}],
@@ -86,7 +86,7 @@ describe("the workspace refuses", () => {
     });
   }
 
-  test("to tell whether something outside is there", async () => {
+  test("to reveal whether something outside exists", async () => {
     await using folders = await twoFolders();
     await symlink(folders.outside, join(folders.root, "link"));
     for (const path of ["../outside/secret.txt", "link/secret.txt", "link", "/etc/passwd"]) {
@@ -162,7 +162,7 @@ describe("the workspace", () => {
   });
 });
 
-/** A refusal is the step's own error with a reason, and trying again is no use. */
+/** A refusal is an error of the step with a reason, and is not retryable. */
 async function refuses(promise: Promise<unknown>): Promise<void> {
   await assert.rejects(promise, (error: unknown) => {
     assert.ok(error instanceof StepError, String(error));

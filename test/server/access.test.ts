@@ -15,7 +15,7 @@ const TOKEN = "a-secret-that-nobody-guesses";
 const METRICS_TOKEN = "another-secret-for-prometheus";
 const bearer = (token: string) => ({ authorization: `Bearer ${token}` });
 
-/** Every route of the API, with ids that are nobody's. */
+/** Every route of the API, with ids that do not exist. */
 const ROUTES: [method: string, path: string][] = [
   ["POST", "/api/agents"],
   ["GET", "/api/agents"],
@@ -93,7 +93,7 @@ describe("a server with a token", () => {
     assert.equal((await new Api(server().url, bearer(METRICS_TOKEN)).get("/metrics")).status, 200);
   });
 
-  test("refuses an address that is nowhere no less than the others", TIMEOUT, async () => {
+  test("refuses an unknown address like any other", TIMEOUT, async () => {
     problemOf(await new Api(server().url).get("/api/nothing"), 401);
     problemOf(await new Api(server().url, bearer(TOKEN)).get("/api/nothing"), 404);
   });
@@ -106,31 +106,27 @@ describe("a server with a token", () => {
     await assert.rejects(Watcher.connect(server().url, { auth: {}, transports: ["polling"] }), /a token is needed/);
   });
 
-  test(
-    "answers the command line where it has the token, and says what is missing where it has not",
-    TIMEOUT,
-    async () => {
-      const at = ["--url", server().url];
-      const [without, wrong, given, inEnvironment] = await Promise.all([
-        everstep(["ps", ...at]),
-        everstep(["ps", ...at, "--token", "wrong"]),
-        everstep(["ps", "--json", ...at, "--token", TOKEN]),
-        everstep(["ps", "--json", ...at], { EVERSTEP_TOKEN: TOKEN }),
-      ]);
-      for (const { code, stderr } of [without, wrong]) {
-        assert.equal(code, 1);
-        assert.match(stderr, /token is needed.*set EVERSTEP_TOKEN or use --token\n$/);
-      }
-      for (const { code, stdout } of [given, inEnvironment]) {
-        assert.equal(code, 0);
-        assert.ok(Array.isArray((JSON.parse(stdout) as { sessions: unknown }).sessions));
-      }
-      const api = new Api(server().url, bearer(TOKEN));
-      const { session_id } = await api.create("count", { params: { to: 3 } });
-      const followed = await everstep(["logs", "-f", session_id, ...at], { EVERSTEP_TOKEN: TOKEN });
-      assert.deepEqual([followed.code, followed.stdout], [0, "#0 0\n#1 1\n#2 2\n#3 3\n"]);
-    },
-  );
+  test("answers the command line if it has the token, and says what is missing if not", TIMEOUT, async () => {
+    const at = ["--url", server().url];
+    const [without, wrong, given, inEnvironment] = await Promise.all([
+      everstep(["ps", ...at]),
+      everstep(["ps", ...at, "--token", "wrong"]),
+      everstep(["ps", "--json", ...at, "--token", TOKEN]),
+      everstep(["ps", "--json", ...at], { EVERSTEP_TOKEN: TOKEN }),
+    ]);
+    for (const { code, stderr } of [without, wrong]) {
+      assert.equal(code, 1);
+      assert.match(stderr, /token is needed.*set EVERSTEP_TOKEN or use --token\n$/);
+    }
+    for (const { code, stdout } of [given, inEnvironment]) {
+      assert.equal(code, 0);
+      assert.ok(Array.isArray((JSON.parse(stdout) as { sessions: unknown }).sessions));
+    }
+    const api = new Api(server().url, bearer(TOKEN));
+    const { session_id } = await api.create("count", { params: { to: 3 } });
+    const followed = await everstep(["logs", "-f", session_id, ...at], { EVERSTEP_TOKEN: TOKEN });
+    assert.deepEqual([followed.code, followed.stdout], [0, "#0 0\n#1 1\n#2 2\n#3 3\n"]);
+  });
 
   test("never writes a token into its log, also where requests fail", TIMEOUT, async () => {
     const api = new Api(server().url, bearer(TOKEN));
@@ -146,7 +142,7 @@ describe("a server with a token", () => {
 });
 
 describe("a server with a token and nothing else", () => {
-  test("answers /metrics to everyone, and 429 to who asks too often", TIMEOUT, async () => {
+  test("answers /metrics to everyone, and 429 to those who ask too often", TIMEOUT, async () => {
     await using server = await ServerProcess.start({ EVERSTEP_TOKEN: TOKEN, EVERSTEP_RATE_LIMIT: "20" });
     assert.equal((await new Api(server.url).get("/metrics")).status, 200);
     problemOf(await new Api(server.url).get("/api/agents"), 401);
@@ -164,7 +160,7 @@ describe("a server without a token", () => {
     server = await ServerProcess.start();
   });
   after(async () => server.finish());
-  /** `fetch` does not let its caller choose the host. */
+  /** `fetch` does not let its caller set the Host header. */
   const statusWith = async (headers: Record<string, string>, path = "/api/agents") => {
     const { hostname, port } = new URL(server.url);
     const sent = request({ hostname, port, path, headers });

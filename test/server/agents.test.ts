@@ -122,8 +122,10 @@ describe("an agent", () => {
   test("is listed by id with its number of sessions and its latest session", TIMEOUT, async () => {
     const { api } = world();
     const agent_id = fresh("twice");
-    await api.create("count", { agent_id, params: { to: 0 } });
+    const first = await api.create("count", { agent_id, params: { to: 0 } });
+    await world().status(first.session_id, "done");
     const latest = await api.create("echo", { agent_id });
+    await world().status(latest.session_id, "waiting");
     const agent = read(await api.get(pathOf("agents", agent_id)), 200, SHAPES.agent);
     assert.deepEqual(
       { agent_id: agent.agent_id, moniker: agent.moniker, count: agent.session_count, latest: agent.latest.session_id },
@@ -188,7 +190,7 @@ describe("an agent's configuration", () => {
     assert.deepEqual((await api.session(other.session_id)).params, { to: 0 }, "another moniker gets no foreign params");
   });
 
-  test("changed meanwhile does not make the same call another one", TIMEOUT, async () => {
+  test("changed meanwhile does not turn a repeated call into a different one", TIMEOUT, async () => {
     const { api } = world();
     const agent_id = fresh("changing");
     const body = { agent_id, session_id: fresh("mine") };
@@ -208,7 +210,7 @@ describe("an agent's configuration", () => {
     assert.deepEqual({ params, description, moniker }, { params: {}, description: null, moniker: "echo" });
   });
 
-  test("answers 400 for an unknown moniker, a missing one, and options that cannot be", TIMEOUT, async () => {
+  test("answers 400 for an unknown moniker, a missing one, and invalid options", TIMEOUT, async () => {
     const { api } = world();
     const path = pathOf("agents", fresh("refused"), "config");
     assert.deepEqual(wrongPaths(await api.put(path, { moniker: "nonsense" })), ["moniker"]);

@@ -7,7 +7,7 @@ import { sharedWorld } from "./world.ts";
 
 const world = sharedWorld();
 
-/** A session that asks with its first step, and says with its second what it was told. */
+/** A session whose first step asks, and whose second step reports the answer. */
 const asking = async (ask: JsonObject): Promise<{ session_id: string; question_id: string }> => {
   const frame = { step: "0", next_step: "1", state: {}, done: false };
   const frames = [

@@ -12,7 +12,7 @@ import { stepSchema } from "../../src/domain/step.ts";
 
 export type Answer = { status: number; headers: Headers; text: string };
 
-/** The rows as the contract has them, and nothing beside. */
+/** The rows exactly as in the contract, without further fields. */
 export const SHAPES = {
   accepted: zod.strictObject({ action_id: idSchema, agent_id: idSchema, session_id: idSchema }),
   action: actionSchema.strict(),
@@ -35,16 +35,17 @@ export const SHAPES = {
 export type Accepted = z.infer<typeof SHAPES.accepted>;
 export type Problem = z.infer<typeof SHAPES.problem>;
 
-/** Lists of sessions also say where the next page begins. */
+/** Lists of sessions also say where the next page begins, searches how much they skipped. */
 export const listOf = <Row extends z.ZodType>(name: string, row: Row) =>
   zod.strictObject({
     [name]: zod.array(row),
     ...(name === "sessions" && { next: zod.string().nullable() }),
+    ...(name === "hits" && { archives_skipped: zod.int() }),
   }) as unknown as z.ZodType<Record<string, z.infer<Row>[]>>;
 
 export type Query = Record<string, string | number | boolean | undefined>;
 
-/** A program that uses the HTTP API. */
+/** A client of the HTTP API. */
 export class Api {
   readonly url: string;
   readonly #headers: Record<string, string>;
@@ -85,7 +86,7 @@ export class Api {
     return this.send("DELETE", path);
   }
 
-  /** Starts a session and answers its ids. */
+  /** Starts a session and resolves with its ids. */
   async create(moniker: string, more: JsonObject = {}): Promise<Accepted> {
     return read(
       await this.post("/api/agents", { agent_id: `agent of ${moniker}`, moniker, ...more }),
@@ -128,10 +129,10 @@ export class Api {
 
 export const JSON_BODY = { "content-type": "application/json" };
 
-/** A path under /api whose parts are data, whatever they contain. */
+/** A path under /api whose parts are escaped. */
 export const pathOf = (...parts: string[]): string => `/api/${parts.map(encodeURIComponent).join("/")}`;
 
-/** The body of an answer that went well: the status, JSON, and exactly the shape. */
+/** The body of a successful response: the status, JSON, and exactly the shape. */
 export function read<Schema extends z.ZodType>(answer: Answer, status: number, schema: Schema): z.infer<Schema> {
   assert.equal(answer.status, status, answer.text.slice(0, 2000));
   assert.match(answer.headers.get("content-type") ?? "", /^application\/json\b/);
@@ -140,7 +141,7 @@ export function read<Schema extends z.ZodType>(answer: Answer, status: number, s
   return parsed.data;
 }
 
-/** The body of an answer that tells of a problem, as RFC 9457 has it; those of 400 say where. */
+/** The body of a problem response, as defined in RFC 9457; a 400 says where the problem is. */
 export function problemOf(answer: Answer, status: number): Problem {
   assert.equal(answer.status, status, answer.text.slice(0, 2000));
   assert.match(answer.headers.get("content-type") ?? "", /^application\/problem\+json\b/);
@@ -150,7 +151,7 @@ export function problemOf(answer: Answer, status: number): Problem {
   return problem;
 }
 
-/** The paths that a 400 complains about, each once. */
+/** The distinct paths that a 400 complains about. */
 export const wrongPaths = (answer: Answer): string[] => [
   ...new Set((problemOf(answer, 400).errors ?? []).map(({ path }) => path)),
 ];

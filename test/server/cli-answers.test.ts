@@ -29,7 +29,7 @@ const answerOf = async (session_id: string): Promise<unknown> => {
 };
 
 describe("everstep inbox and answer", () => {
-  test("a question is listed with its choices, and answered by number, with who did", TIMEOUT, async () => {
+  test("a question is listed with its choices, and answered by number, with who answered", TIMEOUT, async () => {
     const choices: JsonObject[] = [{ value: "yes", label: "Deploy it" }, { value: "no" }];
     const session_id = await asking({ text: "Deploy to production?", choices });
     const { stdout } = await run("inbox");
@@ -42,7 +42,7 @@ describe("everstep inbox and answer", () => {
     assert.ok(!(await run("inbox")).stdout.includes(session_id));
     const again = await run("answer", session_id, "yes");
     assert.equal(again.code, 1);
-    assert.match(again.stderr, /asks nothing now/);
+    assert.match(again.stderr, /has no open question/);
   });
 
   test("a form is filled by name=value words, plain text needs no quotes", TIMEOUT, async () => {
@@ -68,7 +68,7 @@ describe("everstep inbox and answer", () => {
   });
 });
 
-test("everstep release lets sessions go on that a start held", TIMEOUT, async () => {
+test("everstep release lets sessions continue that were held at the start", TIMEOUT, async () => {
   await using scratch = await scratchFolder();
   const store = { EVERSTEP_STORE: `lancedb:${scratch.path}/data` };
   const session_ids = ["one", "two", "three"];
@@ -94,10 +94,10 @@ test("everstep release lets sessions go on that a start held", TIMEOUT, async ()
     eventually("it goes on", async () => ((await iterations())[at] as number) > (before[at] as number) + 1);
   const usage = await command("release");
   assert.deepEqual([usage.code, usage.stderr.includes("--all")], [2, true]);
-  assert.equal((await command("release", "one")).stdout, "1 session goes on\n");
+  assert.equal((await command("release", "one")).stdout, "released 1 session\n");
   await goesOn(0);
   assert.deepEqual((await iterations()).slice(1), before.slice(1), "the others are still held");
-  assert.equal((await command("release", "--agent", "agent-two")).stdout, "1 session goes on\n");
+  assert.equal((await command("release", "--agent", "agent-two")).stdout, "released 1 session\n");
   await goesOn(1);
   assert.equal((await command("release", "--all", "--json")).stdout, '{"released":1}\n');
   await goesOn(2);

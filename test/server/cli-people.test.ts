@@ -8,15 +8,15 @@ import { conversationSchema } from "../../src/domain/conversation.ts";
 import { newId } from "../../src/domain/ids.ts";
 import { completionScript } from "../../src/surfaces/cli/commands/completion.ts";
 import { clientCommands } from "../../src/surfaces/cli/program.ts";
-import { REPOSITORY } from "../repository-files.ts";
 import { pathOf, SHAPES } from "./api.ts";
 import { commandFor, everstep, type Ran, tableRows } from "./command.ts";
 import { TIMEOUT } from "./server-fixture.ts";
+import { PROGRAM } from "./spawn-everstep.ts";
 import { sharedWorld } from "./world.ts";
 
 const world = sharedWorld();
 const run = commandFor(() => world().server.url);
-const program = `'${process.execPath}' '${join(REPOSITORY, "bin/everstep.js")}'`;
+const program = `'${process.execPath}' '${PROGRAM}'`;
 const ok = ({ code, stdout, stderr }: Ran): string => {
   assert.deepEqual({ code, stderr }, { code: 0, stderr: "" }, stdout);
   return stdout;
@@ -40,7 +40,7 @@ test("everstep monikers lists what agents can be given, and tells what one of th
   assert.match(none.stderr, /^no moniker is named cont; `everstep monikers --url \S+` lists them\n$/);
 });
 
-test("everstep fork goes on from a step with what is told to differ", TIMEOUT, async () => {
+test("everstep fork continues from a step with the given differences", TIMEOUT, async () => {
   const { api } = world();
   const parent = await api.create("count", { agent_id: `parent-${newId()}`, params: { to: 3, delay_ms: 1 } });
   await world().status(parent.session_id, "done");
@@ -56,7 +56,7 @@ test("everstep fork goes on from a step with what is told to differ", TIMEOUT, a
 test("everstep say speaks in a conversation, and conversations shows it", TIMEOUT, async () => {
   const conversation_id = await world().api.conversation();
   const { session_id } = await world().api.create("echo", { conversation_id, agent_id: "parrot" });
-  assert.equal(ok(await run("say", conversation_id, "--user", "ann", "hello,", "you")), "said to 1 agent\n");
+  assert.equal(ok(await run("say", conversation_id, "--user", "ann", "hello,", "you")), "sent to 1 agent\n");
   await world().iteration(session_id, 0);
   const [list, transcript, json] = await Promise.all([
     run("conversations", "--json"),
@@ -86,14 +86,14 @@ test("everstep open prints where the console shows a session", TIMEOUT, async ()
   assert.equal((await fetch(url)).headers.get("content-type")?.split(";")[0], "text/html");
 });
 
-test("a reader that has seen enough ends a command quietly", TIMEOUT, async () => {
+test("a reader that closes the pipe ends a command quietly", TIMEOUT, async () => {
   const { session_id } = await world().api.create("count", { params: { to: 1500, payload_bytes: 200 } });
   await world().status(session_id, "done");
   assert.match(await shell(`${program} logs ${session_id} --json | head -n 1`), /^\{.*\}\n$/);
   assert.equal(await shell(`${program} logs ${session_id} -f | head -n 1`), "#0 0\n");
 });
 
-test("a hint is typed as the command was", TIMEOUT, async () => {
+test("a hint uses the command as it was typed", TIMEOUT, async () => {
   const npx = { npm_lifecycle_event: "npx", npm_lifecycle_script: "everstep" };
   const { stderr } = await everstep(["logs", "nobody"], { EVERSTEP_URL: world().server.url, ...npx });
   assert.equal(stderr, "no session or agent is named nobody; `npx everstep ps` lists them\n");
@@ -131,7 +131,7 @@ describe("everstep completion", () => {
     const commands = clientCommands();
     assert.match(completionScript(commands, "zsh"), /bashcompinit[^]*complete .* everstep$/);
     assert.match(completionScript(commands, "fish"), /__fish_seen_subcommand_from logs" -l follow\n/);
-    assert.throws(() => completionScript(commands, "tcsh"), /there is for bash, zsh and fish/);
+    assert.throws(() => completionScript(commands, "tcsh"), /use bash, zsh or fish/);
   });
 });
 

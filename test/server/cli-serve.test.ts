@@ -15,7 +15,7 @@ import { everstep } from "./command.ts";
 import { eventually, ServerProcess, TIMEOUT } from "./server-fixture.ts";
 import { Watcher } from "./watcher.ts";
 
-/** From the word to stop until the process is gone, on a busy machine. */
+/** Milliseconds from the signal to stop until the process has ended, on a busy machine. */
 const QUICK_MS = 5000;
 
 describe("everstep --help", () => {
@@ -98,7 +98,7 @@ describe("everstep serve", () => {
     assert.doesNotMatch(server.stderr, /Warning|Deprecat/i, "a first run warns of nothing");
   });
 
-  test("stops at SIGTERM with 0 and soon, whatever goes on, and goes on at the next start", TIMEOUT, async () => {
+  test("stops at SIGTERM with 0 and soon, whatever is running, and continues at the next start", TIMEOUT, async () => {
     await using server = await ServerProcess.start();
     const api = new Api(server.url);
     const { session_id } = await api.create("joke", { options: { step_interval_ms: 60_000 } });
@@ -110,7 +110,7 @@ describe("everstep serve", () => {
     assert.deepEqual({ code, signal }, { code: 0, signal: null });
     assert.ok(ms < QUICK_MS, `it took ${ms.toFixed()} ms`);
     await server.start();
-    assert.match(server.stdout, /, 2 sessions go on\)\n/);
+    assert.match(server.stdout, /, 2 sessions resumed\)\n/);
     const session = await api.session(session_id);
     assert.equal(session.status, "running");
     assert.deepEqual(server.loggedErrors, []);
@@ -157,7 +157,7 @@ describe("everstep serve", () => {
     assert.ok(ms < QUICK_MS, `it took ${ms.toFixed()} ms`);
   });
 
-  test("refuses what cannot be, with 1 and one line that says what to do", TIMEOUT, async () => {
+  test("refuses invalid settings with 1 and one line that says what to do", TIMEOUT, async () => {
     await using server = await ServerProcess.start();
     await using folder = await scratchFolder();
     const monikers = join(folder.path, "mine");
@@ -222,7 +222,7 @@ describe("bin/everstep.js", () => {
     });
 });
 
-/** The oldest Node on the PATH that is not new enough to run TypeScript by itself. */
+/** The oldest Node on the PATH that cannot run TypeScript by itself. */
 function olderNode(): string | null {
   const folders = [...(process.env["PATH"] ?? "").split(":"), "/usr/bin", "/usr/local/bin"];
   for (const node of folders.map((folder) => join(folder, "node"))) {

@@ -15,13 +15,13 @@ const ok = ({ code, stdout, stderr }: Ran): string => {
 describe("everstep webhooks", () => {
   test("adds, lists, shows deliveries, sends one again, rotates and removes", TIMEOUT, async () => {
     await using receiver = await Receiver.start();
-    assert.equal(ok(await run("webhooks", "list")), "there is no webhook\n");
+    assert.equal(ok(await run("webhooks", "list")), "no webhooks yet\n");
     const added = ok(await run("webhooks", "add", "ops", receiver.url, "--event", "session.ended"));
     const secret = /^added ops\nits secret, shown this once: (whsec_\S+)\n$/.exec(added)?.[1] ?? "";
     assert.deepEqual(tableRows(ok(await run("webhooks", "list"))), [
       { WEBHOOK: "ops", ADDRESS: receiver.url, EVENTS: "session.ended", AGENT: "(all)" },
     ]);
-    assert.equal(ok(await run("webhooks", "deliveries", "ops")), "nothing was sent yet\n");
+    assert.equal(ok(await run("webhooks", "deliveries", "ops")), "nothing sent yet\n");
     const { session_id } = await world().api.create("script", { params: { frames: [{}] } });
     const [first] = await receiver.until("it arrives", ({ length }) => length === 1);
     assert.ok(first && verified(secret, first));
@@ -31,7 +31,7 @@ describe("everstep webhooks", () => {
     });
     const { DELIVERY, SESSION, EVENT, ATTEMPTS, ANSWER } = row ?? {};
     assert.deepEqual([DELIVERY, SESSION, EVENT, ATTEMPTS, ANSWER], [first.id, session_id, "session.ended", "1", "204"]);
-    assert.equal(ok(await run("webhooks", "send-again", "ops", first.id)), `${first.id} is sent again\n`);
+    assert.equal(ok(await run("webhooks", "send-again", "ops", first.id)), `resending ${first.id}\n`);
     await receiver.until("it is sent again", ({ length }) => length === 2);
     assert.match(ok(await run("webhooks", "add", "ops", receiver.url)), /^changed ops; it keeps its secret\n$/);
     assert.match(ok(await run("webhooks", "rotate-secret", "ops")), /^the new secret of ops, shown this once: whsec_/);

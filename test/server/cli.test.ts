@@ -144,12 +144,12 @@ describe("everstep ps", () => {
 });
 
 describe("everstep pause, resume, interrupt and destroy", () => {
-  test("tell what became of them, and end with 1 where the session refuses", TIMEOUT, async () => {
+  test("report their outcome, and end with 1 if the session refuses", TIMEOUT, async () => {
     const { session_id } = await world().api.create("echo");
     assert.equal(ok(await run("pause", session_id, "--reason", "lunch")), `pause ${session_id}: ok (delivered)\n`);
     assert.equal((await world().api.session(session_id)).status, "paused");
     const again = await run("pause", session_id);
-    assert.match(failed(again, 1), /^pause was rejected: the session is paused already\n$/);
+    assert.match(failed(again, 1), /^pause was rejected: the session is already paused\n$/);
     const resumed = actionSchema.strict().parse(JSON.parse(ok(await run("resume", session_id, "--json"))));
     assert.deepEqual([resumed.action_type, resumed.outcome], ["agent_resume", "ok"]);
     assert.match(
@@ -216,11 +216,14 @@ describe("a client command", () => {
       everstep(["ps", "--url", "http://127.0.0.1:9"]),
       everstep(["ps", "--agent", "nobody"], { EVERSTEP_URL: world().server.url }),
     ]);
-    assert.match(failed(nobody, 1), /^nothing answers at http:\/\/127\.0\.0\.1:9; start it with `everstep serve`.*\n$/);
+    assert.match(
+      failed(nobody, 1),
+      /^no server answers at http:\/\/127\.0\.0\.1:9; start it with `everstep serve`.*\n$/,
+    );
     ok(byVariable);
   });
 
-  test("says in a line that what answers is no Everstep that it knows", TIMEOUT, async () => {
+  test("says in one line that what answers is not an Everstep it knows", TIMEOUT, async () => {
     for (const [body, where] of [
       ["<html>", "it"],
       ['{"sessions":[{"session_id":7}],"total":1,"counts":{}}', "sessions.0.agent_id"],
@@ -231,7 +234,9 @@ describe("a client command", () => {
       stranger.close();
       assert.match(
         failed(ran, 1),
-        new RegExp(`^http://127\\.0\\.0\\.1:\\d+ answers /api/session-summaries in a way .*\\(${where}: .*\\n$`),
+        new RegExp(
+          `^the answer of http://127\\.0\\.0\\.1:\\d+ to /api/session-summaries is not understood \\(${where}: .*\\n$`,
+        ),
       );
     }
   });

@@ -16,7 +16,7 @@ async function call<Row>(server: ServerProcess, path: string, body?: object): Pr
   return (await (await fetch(server.url + path, sent)).json()) as Row;
 }
 
-/** The chat that one who connects gets. */
+/** The chat that a new connection gets. */
 async function chatOf(server: ServerProcess): Promise<string | null> {
   const api = new AgentApi("test", `${server.url.replace("http", "ws")}/agent_ws/`);
   await api.connect();
@@ -25,7 +25,7 @@ async function chatOf(server: ServerProcess): Promise<string | null> {
   return session_id;
 }
 
-/** A server at the true time, then one a day before it on the same store. */
+/** A server at the real time, then one a day earlier on the same store. */
 function promises(home: () => Promise<{ store: string; remove: () => Promise<void> }>): void {
   let store: string;
   let remove = async (): Promise<void> => {};

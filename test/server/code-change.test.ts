@@ -16,7 +16,7 @@ const reportShape = z.object({
   failed: z.array(z.object({ error: z.string() })),
 });
 
-/** Says its generation, and counts in its state how often it was migrated. */
+/** Writes its generation, and counts in its state how many times it was migrated. */
 const marcher = monikerFile("marcher", "generation", {
   head: 'import { setTimeout as wait } from "node:timers/promises";\nimport { generation } from "./lib/generation.ts";',
   more: `async step({ step, state }: any) {

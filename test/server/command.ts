@@ -16,7 +16,7 @@ export async function everstep(args: string[], environment: Environment = {}, cw
   return { code, stdout, stderr };
 }
 
-/** Sends a command to a server. */
+/** Runs a command against a server. */
 export const commandFor =
   (url: () => string) =>
   async (...args: string[]): Promise<Ran> =>

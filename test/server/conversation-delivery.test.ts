@@ -22,7 +22,7 @@ const echoIn = async (conversation_id: string) =>
   (await world().api.create("echo", { agent_id: `echo ${newId()}`, conversation_id })).session_id;
 const agentMessages = async (conversation_id: string) =>
   (await world().api.messages(conversation_id)).filter(({ sender_type }) => sender_type === "agent");
-/** Lets another session live from birth to end. What was to happen by mistake has happened by then. */
+/** Runs another session from creation to end. Anything that would happen by mistake has happened by then. */
 const meanwhile = async () => {
   const { session_id } = await world().api.create("count", { params: { to: 20 } });
   await world().status(session_id, "done");
@@ -192,7 +192,7 @@ describe("agents among themselves", () => {
     for (const session_id of sessions) assert.equal((await api.steps(session_id)).length, 1);
   });
 
-  test("that listen pass a person's word on four times, then it ends", TIMEOUT, async () => {
+  test("that listen pass a person's message on four times, then it ends", TIMEOUT, async () => {
     const { api } = world();
     const conversation_id = await api.conversation();
     const [one, two] = [await echoIn(conversation_id), await echoIn(conversation_id)];
@@ -222,7 +222,7 @@ describe("agents among themselves", () => {
     assert.equal((await agentMessages(conversation_id)).length, 10, "each word of a person starts afresh");
   });
 
-  test("a listener that left, or only a listener elsewhere, hears nothing", TIMEOUT, async () => {
+  test("a listener that left, or listens only elsewhere, receives nothing", TIMEOUT, async () => {
     const { api } = world();
     const conversation_id = await api.conversation();
     const [speaker, gone] = [await echoIn(conversation_id), await echoIn(conversation_id)];

@@ -5,7 +5,6 @@ import { newId } from "../../src/domain/ids.ts";
 import type { Step } from "../../src/domain/step.ts";
 import { randomFor } from "../store/random.ts";
 import { Api, pathOf } from "./api.ts";
-import reader from "./monikers/reader.ts";
 import { eventually, ServerProcess, TIMEOUT } from "./server-fixture.ts";
 
 const MESSAGES = 120;
@@ -29,8 +28,8 @@ describe("a moniker that reads its conversation", () => {
       to: [],
     });
   const start = async (conversation_id: string, params = {}) =>
-    (await api.create(reader.name, { conversation_id, agent_id: `reader ${newId()}`, params })).session_id;
-  /** The steps once they have read so many messages. */
+    (await api.create("reader", { conversation_id, agent_id: `reader ${newId()}`, params })).session_id;
+  /** The steps once they have read this many messages. */
   const stepsThatRead = async (session_id: string, count: number) =>
     eventually(`${count} messages read`, async () => {
       const steps = await api.steps(session_id);
@@ -77,7 +76,7 @@ describe("a moniker that reads its conversation", () => {
     const conversation_id = await api.conversation();
     const session_id = await start(conversation_id, { at_once: 7 });
     const ids = Array.from({ length: MESSAGES }, () => newId());
-    /** Sends until it is answered, as a client with ids of its own may. */
+    /** Retries until there is a response, as a client that chooses its own ids may. */
     const insist = async (id: string) =>
       eventually(`message ${id} sent`, async () => {
         const answer = await say(conversation_id, id).catch(() => null);

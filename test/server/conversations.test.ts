@@ -159,10 +159,10 @@ describe("a participant", () => {
     ]);
     assert.equal((await join(conversation_id)).status, 201);
     const problem = problemOf(await join(await api.conversation()), 409);
-    assert.match(problem.detail ?? "", /speaks in conversation/);
+    assert.match(problem.detail ?? "", /is already in conversation/);
   });
 
-  test("a person who says something is one from then on, once", TIMEOUT, async () => {
+  test("a person who says something becomes one, once", TIMEOUT, async () => {
     const { api } = world();
     const path = pathOf("conversations", await api.conversation());
     const say = (text: string) => api.post(`${path}/messages`, { user_id: "bea", text });

@@ -10,7 +10,7 @@ const RETRY_MS = 20;
 
 type Created = { body: JsonObject; answer: Accepted };
 type Said = { conversation_id: string; message_id: string; text: string; action_ids: string[] };
-/** A word sent once: with its action where the server answered, without where nobody knows what became of it. */
+/** A text sent once: with its action if the server responded, without if its outcome is unknown. */
 type Told = { session_id: string; word: string; action_id: string | null };
 
 /** What clients were promised. */
@@ -28,7 +28,7 @@ export class Ledger {
   }
 }
 
-/** Clients of a server that dies under them: they give ids of their own, and ask again until they are answered. */
+/** Clients of a server that dies while they use it: they choose their own ids, and retry until they get a response. */
 export class Clients {
   readonly ledger = new Ledger();
   readonly #api: Api;
@@ -44,7 +44,7 @@ export class Clients {
     this.#conversations = Array.from({ length: 3 }, (_, n) => `conversation ${n}`);
   }
 
-  /** Conversations with two agents each, to talk to. */
+  /** Creates conversations with two agents each. */
   async prepare(): Promise<void> {
     for (const conversation_id of this.#conversations) {
       await this.#api.post("/api/conversations", { conversation_id });
@@ -92,7 +92,7 @@ export class Clients {
   async #create(body: JsonObject): Promise<void> {
     const answer = JSON.parse((await this.#insist("POST", "/api/agents", body, 202)).text) as Accepted;
     this.ledger.created.push({ body, answer });
-    // Now and then a client asks again though it was answered.
+    // Now and then a client repeats a request that was answered.
     if (this.#random.chance(0.2)) {
       const again = await this.#insist("POST", "/api/agents", body, 202);
       assert.deepEqual(JSON.parse(again.text), answer, "the same call again answers the same ids");
@@ -109,7 +109,7 @@ export class Clients {
     this.ledger.said.push({ conversation_id, message_id, text, action_ids });
   }
 
-  /** An interrupt has no id of the client's, so each attempt is another word. */
+  /** An interrupt has no client-chosen id, so each attempt sends a different text. */
   async #tell(): Promise<void> {
     const { session_id } = this.#random.pick(this.#echoes);
     const word = `told ${newId()}`;
@@ -147,7 +147,7 @@ export class Clients {
     }
   }
 
-  /** Null where the connection broke, so that nobody knows whether the server did it. */
+  /** Null if the connection broke, so that the outcome is unknown. */
   async #try(method: string, path: string, body: JsonObject): Promise<Answer | null> {
     try {
       return await this.#api.send(method, path, JSON.stringify(body), { "content-type": "application/json" });

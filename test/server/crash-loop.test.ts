@@ -8,7 +8,7 @@ import { eventually, ServerProcess, TIMEOUT } from "./server-fixture.ts";
 
 const EVERSTEP_MONIKERS = join(REPOSITORY, "test/server/faults");
 
-/** A session that brings the process down each time it runs, beside sessions that do no harm. */
+/** A session that crashes the process each time it runs, next to harmless sessions. */
 async function assertHeld(environment: Record<string, string>): Promise<void> {
   await using server = await ServerProcess.start({ ...environment, EVERSTEP_MONIKERS });
   const api = new Api(server.url);
@@ -36,6 +36,15 @@ async function assertHeld(environment: Record<string, string>): Promise<void> {
   const { iteration } = await api.session(busy.session_id);
   await eventually("the others", async () => (await api.session(busy.session_id)).iteration > iteration);
   assert.equal((await api.session(resting.session_id)).status, "running");
+  const { spans } = JSON.parse((await api.get(`/api/step-spans?session_id=${busy.session_id}`)).text) as {
+    spans: { crashes: number; attempts: number }[];
+  };
+  const crashed = spans.filter(({ crashes }) => crashes > 0);
+  assert.ok(crashed.length >= 1, "steps that were under way say that their process died");
+  assert.ok(
+    crashed.every(({ crashes, attempts }) => attempts > crashes && crashes <= 3),
+    JSON.stringify(crashed),
+  );
 
   await api.post(`/api/sessions/${session_id}/interrupt`, { guidance: "be kind" });
   await api.post(`/api/sessions/${session_id}/resume`);

@@ -12,7 +12,7 @@ import { eventually, ServerProcess } from "./server-fixture.ts";
 const KILLS = repetitions("EVERSTEP_CRASH_KILLS", { few: 3, many: 20 });
 
 describe("a server that is killed under load", () => {
-  test(`keeps every promise that it answered, each exactly once, over ${KILLS} kills`, {
+  test(`keeps every acknowledged promise exactly once, over ${KILLS} kills`, {
     timeout: 60_000 + KILLS * 20_000,
   }, async (context) => {
     const random = randomFor(context);
@@ -75,7 +75,7 @@ async function verifyCreations(api: Api, { created }: Ledger): Promise<void> {
   assert.ok(actions.every(({ processed, outcome }) => processed && outcome === "ok"));
 }
 
-/** Every session's steps: no gap, no repeat, each going on where the one before ended. */
+/** Every session's steps: no gap, no repeat, each continuing from the previous one. */
 async function verifySessions(api: Api, { created }: Ledger): Promise<Map<string, Step[]>> {
   const all = new Map<string, Step[]>();
   for (const { answer, body } of created) {
@@ -91,7 +91,7 @@ async function verifySessions(api: Api, { created }: Ledger): Promise<Map<string
   return all;
 }
 
-/** Each word that was answered was consumed by the step that its receipt names; no word is in two steps. */
+/** Each acknowledged text was consumed by the step that its receipt names; no text is in two steps. */
 async function verifyWords(api: Api, { told }: Ledger, steps: Map<string, Step[]>): Promise<void> {
   for (const { session_id, word, action_id } of told) {
     const using = (steps.get(session_id) ?? []).filter(({ guidance }) => guidance.includes(word));
@@ -107,7 +107,7 @@ async function verifyWords(api: Api, { told }: Ledger, steps: Map<string, Step[]
   }
 }
 
-/** Each message is there once and reached both agents once; each step of theirs is in the transcript once. */
+/** Each message exists once and reached both agents once; each of their steps is in the transcript once. */
 async function verifyConversations(api: Api, { said, titles }: Ledger, steps: Map<string, Step[]>): Promise<void> {
   for (const [conversation_id, messages] of Map.groupBy(said, (one) => one.conversation_id)) {
     const transcript = await api.messages(conversation_id);

@@ -39,7 +39,7 @@ describe("DELETE /api/actions/:action_id", TIMEOUT, () => {
     const used = await interrupt(session_id, "hi");
     await world().iteration(session_id, 0);
     assert.match(problemOf(await world().api.delete(pathOf("actions", used)), 409).detail, /was used by step 0/);
-    assert.match(problemOf(await world().api.delete(pathOf("actions", created)), 409).detail, /is no guidance/);
+    assert.match(problemOf(await world().api.delete(pathOf("actions", created)), 409).detail, /carries no guidance/);
   });
 
   test("is everstep drop", async () => {
@@ -49,6 +49,6 @@ describe("DELETE /api/actions/:action_id", TIMEOUT, () => {
     assert.deepEqual([ran.code, ran.stdout], [0, `${dropped} was taken back\n`], ran.stderr);
     const again = await run("drop", dropped);
     assert.equal(again.code, 1);
-    assert.match(again.stderr, /came to nothing already/);
+    assert.match(again.stderr, /has already bounced/);
   });
 });

@@ -7,7 +7,7 @@ import type { Step } from "../../src/domain/step.ts";
 import { onPostgres, postgresHome } from "../postgres-server.ts";
 import { eventually, ServerProcess, TIMEOUT } from "./server-fixture.ts";
 
-/** Texts that some layer between a client and a disk cannot say as they are. */
+/** Texts that some layer between a client and the disk cannot represent. */
 const TEXTS = {
   "a zero character": "a\u0000b",
   "only a zero character": "\u0000",
@@ -20,7 +20,7 @@ const TEXTS = {
   "a backslash before a zero": "\\u0000",
 };
 
-/** Numbers that are no JSON once they are read. */
+/** Numbers that are not JSON once they are parsed. */
 const TOO_LARGE = ["1e999", "-1e999", "1e309", `1${"0".repeat(400)}`];
 
 type Answer = {
@@ -73,7 +73,7 @@ function promises(environment: () => Promise<Record<string, string>>): void {
       checks.set(what, check);
     });
 
-  test("and all of this is so after a restart", TIMEOUT, async (t) => {
+  test("and all of this holds after a restart", TIMEOUT, async (t) => {
     await server.stop();
     await server.start();
     assert.equal(checks.size, Object.keys(TEXTS).length);
@@ -93,7 +93,7 @@ function promises(environment: () => Promise<Record<string, string>>): void {
     test(`${number.slice(0, 10)} is refused with its path`, TIMEOUT, async () => {
       const text = `{"agent_id": "a", "moniker": "count", "params": {"to": 1, "deep": [{"in": ${number}}]}}`;
       const { status, body } = await send("/api/agents", text);
-      const errors = [{ path: "params.deep.0.in", message: "is a number too large to be kept" }];
+      const errors = [{ path: "params.deep.0.in", message: "is a number out of range" }];
       assert.deepEqual([status, body["errors"]], [400, errors]);
     });
 }

@@ -4,7 +4,7 @@ import type { Random } from "../store/random.ts";
 import { pathOf } from "./api.ts";
 import { mutated, randomJson, randomText } from "./random-json.ts";
 
-/** Rows that exist, so that requests get beyond the first check. */
+/** Rows that exist, so that requests get past the first check. */
 export const AGENT = "fuzzed agent";
 export const SESSION = "fuzzed session";
 export const CONVERSATION = "fuzzed conversation";
@@ -141,7 +141,7 @@ const VALUES = [
   "9999-12-31T23:59:59.999Z",
   "",
 ];
-/** Random bodies set no one to work for hours: no moniker that goes on by itself is named. */
+/** Without monikers that continue by themselves, so that random bodies start no work that lasts for hours. */
 const NAMES = [
   "agent_id",
   "session_id",
@@ -168,14 +168,14 @@ const NAMES = [
   "length",
 ];
 
-/** A body like a valid one, or like none, now and then cut off. */
+/** A body that resembles a valid one, or does not, sometimes cut off. */
 export function bodyFor(random: Random, valid: JsonObject): string {
   const value = random.chance(0.7) ? mutated(random, freshIds(random, valid), NAMES) : randomJson(random, NAMES);
   const text = JSON.stringify(value);
   return random.chance(0.03) ? text.slice(0, random.below(text.length)) : text;
 }
 
-/** Most bodies make new rows, some ask for the same again. */
+/** Most bodies create new rows, some repeat an id. */
 function freshIds(random: Random, body: JsonObject): JsonObject {
   const own = ["message_id", "conversation_id"].filter((name) => body[name] === MESSAGE || body[name] === "c");
   const given = Object.fromEntries(own.map((name) => [name, newId()]));

@@ -17,8 +17,8 @@ import {
 } from "./fuzz-requests.ts";
 import { eventually, ServerProcess } from "./server-fixture.ts";
 
-const BODIES = repetitions("EVERSTEP_FUZZ_BODIES", { few: 400, many: 2000 });
-const QUERIES = repetitions("EVERSTEP_FUZZ_QUERIES", { few: 60, many: 200 });
+const BODIES = repetitions("EVERSTEP_FUZZ_BODIES", { few: 150, many: 2000 });
+const QUERIES = repetitions("EVERSTEP_FUZZ_QUERIES", { few: 30, many: 200 });
 const AT_ONCE = 32;
 const TIMEOUT = { timeout: 180_000 };
 
@@ -38,7 +38,7 @@ describe("whatever is sent,", () => {
       message_id: MESSAGE,
     });
     await eventually("an answer", async () => (await api.messages(CONVERSATION)).length === 2);
-    // A clean stop moves the rows, so that reads go through both halves of the store.
+    // A clean stop archives the rows, so that reads use both halves of the store.
     await server.stop();
     await server.start();
     await api.post(pathOf("sessions", SESSION, "interrupt"), { guidance: "hello again" });
@@ -68,7 +68,7 @@ describe("whatever is sent,", () => {
       sent.end(body);
     });
 
-  /** Sends many at once, and checks that each answer is a good one or a problem of the client. */
+  /** Sends many requests at once, and checks that each response is a success or a client error. */
   const storm = async (count: number, next: () => [method: string, path: string, body?: string]) => {
     const statuses = new Map<number, number>();
     let left = count;
@@ -121,7 +121,7 @@ describe("whatever is sent,", () => {
   });
 
   test("and afterwards every action came to its end", TIMEOUT, async () => {
-    // A message goes to every session that was put into the conversation: there may be very many actions.
+    // A message goes to every session in the conversation, so there may be very many actions.
     for (let least = Number.POSITIVE_INFINITY; least > 0; ) {
       least = await eventually("a shorter queue", async () => {
         const { queue_depth } = JSON.parse((await send("GET", "/health")).text) as { queue_depth: number };

@@ -9,7 +9,7 @@ const LIMIT = 5;
 const LIMIT_BYTES = 2000;
 const TOO_LONG = "x".repeat(LIMIT_BYTES);
 
-describe("guidance for a session that was told too much already", () => {
+describe("guidance for a session that already has too much", () => {
   const server = sharedServer({
     EVERSTEP_MAX_PENDING_GUIDANCE: String(LIMIT),
     EVERSTEP_MAX_PENDING_GUIDANCE_BYTES: String(LIMIT_BYTES),

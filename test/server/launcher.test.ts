@@ -9,7 +9,7 @@ import { REPOSITORY } from "../repository-files.ts";
 import { scratchFolder } from "../store/scratch-folder.ts";
 import { TIMEOUT } from "./server-fixture.ts";
 
-/** Makes this Node take itself for an old one, so that the launcher hands over to the one that came with the packages. */
+/** Makes this Node appear old, so that the launcher switches to the one installed with the packages. */
 const OLD_NODE = `data:text/javascript,Object.defineProperty(process, "versions", { value: { ...process.versions, node: "20.0.0" } })`;
 
 function isAlive(pid: number): boolean {

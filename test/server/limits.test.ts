@@ -32,20 +32,24 @@ describe("a server", { concurrency: true }, () => {
     assert.match(answer, /"status":"ok"/);
   });
 
-  test("takes so many connections of one address, and others again when some are gone", TIMEOUT, async () => {
-    await using server = await ServerProcess.start({ EVERSTEP_MAX_CONNECTIONS_PER_ADDRESS: "5" });
-    const open = Array.from({ length: 5 }, () => connectTo(server));
-    await Promise.all(open.map((socket) => once(socket, "connect")));
-    const sixth = connectTo(server);
-    await once(sixth, "close");
-    for (const socket of open) socket.destroy();
-    await eventually("room", async () => {
-      const answer = await fetch(`${server.url}/health`).catch(() => null);
-      return answer?.status === 200;
-    });
-  });
+  test(
+    "takes a limited number of connections from one address, and others again when some have closed",
+    TIMEOUT,
+    async () => {
+      await using server = await ServerProcess.start({ EVERSTEP_MAX_CONNECTIONS_PER_ADDRESS: "5" });
+      const open = Array.from({ length: 5 }, () => connectTo(server));
+      await Promise.all(open.map((socket) => once(socket, "connect")));
+      const sixth = connectTo(server);
+      await once(sixth, "close");
+      for (const socket of open) socket.destroy();
+      await eventually("room", async () => {
+        const answer = await fetch(`${server.url}/health`).catch(() => null);
+        return answer?.status === 200;
+      });
+    },
+  );
 
-  test("takes so many connections in all", TIMEOUT, async () => {
+  test("takes a limited number of connections in total", TIMEOUT, async () => {
     await using server = await ServerProcess.start({ EVERSTEP_MAX_CONNECTIONS: "3" });
     const open = Array.from({ length: 3 }, () => connectTo(server));
     await Promise.all(open.map((socket) => once(socket, "connect")));
@@ -54,7 +58,7 @@ describe("a server", { concurrency: true }, () => {
     for (const socket of open) socket.destroy();
   });
 
-  test("drops who sends nothing and who sends its headers or its body too slowly", TIMEOUT, async () => {
+  test("drops clients that send nothing, or their headers or body too slowly", TIMEOUT, async () => {
     await using server = await ServerProcess.start();
     const started = performance.now();
     const slow = [
@@ -76,11 +80,11 @@ describe("a server", { concurrency: true }, () => {
 });
 
 describe("wrong tokens", { concurrency: true }, () => {
-  test("of one address are answered 429 after so many, over HTTP and sockets alike", TIMEOUT, async () => {
+  test("of one address are answered 429 after a number of them, over HTTP and sockets alike", TIMEOUT, async () => {
     await using server = await ServerProcess.start({ EVERSTEP_TOKEN: TOKEN, EVERSTEP_WRONG_TOKENS: "5" });
     for (let guess = 0; guess < 5; guess += 1)
       problemOf(await new Api(server.url, bearer(`guess ${guess}`)).get("/api/agents"), 401);
-    // The right one would be told apart otherwise.
+    // Otherwise the right token could be recognized.
     for (const token of ["another", TOKEN]) problemOf(await new Api(server.url, bearer(token)).get("/api/agents"), 429);
     await assert.rejects(Watcher.connect(server.url, { auth: { token: TOKEN } }), /too many wrong tokens/);
     await assert.rejects(RawClient.open(server.url, { headers: bearer(TOKEN) }), /429/);
@@ -88,7 +92,7 @@ describe("wrong tokens", { concurrency: true }, () => {
     assert.equal((await new Api(server.url).get("/health")).status, 200);
   });
 
-  test("do not lock out an address from where the right one came", TIMEOUT, async () => {
+  test("do not lock out an address that has sent the right one", TIMEOUT, async () => {
     await using server = await ServerProcess.start({ EVERSTEP_TOKEN: TOKEN, EVERSTEP_WRONG_TOKENS: "5" });
     const api = new Api(server.url, bearer(TOKEN));
     assert.equal((await api.get("/api/agents")).status, 200);

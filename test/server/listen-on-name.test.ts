@@ -8,7 +8,7 @@ import { listenOnName } from "../../src/surfaces/http/listen-on-name.ts";
 
 const LIMITS = { max_connections: 100, max_connections_per_address: 2 };
 const ADDRESSES = ["127.0.0.1", "127.0.0.2"];
-// On most machines these are 127.0.0.1 and ::1; all of 127.0.0.0/8 is the loopback interface everywhere on Linux.
+// On most machines these are 127.0.0.1 and ::1; on Linux all of 127.0.0.0/8 is loopback.
 const skip = process.platform !== "linux" && "only Linux has 127.0.0.2 without being told";
 const lookup = async () => [...ADDRESSES, "192.0.2.1"].map((address) => ({ address }));
 
@@ -21,7 +21,7 @@ async function listening() {
   return { server, port: (server.address() as AddressInfo).port };
 }
 
-test("a name with several loopback addresses is listened on at each, for requests and sockets alike", {
+test("a server on a name with several loopback addresses listens on each, for requests and sockets alike", {
   skip,
 }, async () => {
   const { server, port } = await listening();
@@ -37,7 +37,9 @@ test("a name with several loopback addresses is listened on at each, for request
   server.close();
 });
 
-test("an address is listened on alone, and a name's other addresses only where they are free", { skip }, async () => {
+test("a server on an address listens there alone, and on a name's other addresses only if they are free", {
+  skip,
+}, async () => {
   const { server, port } = await listening();
   await (await listenOnName(server, "127.0.0.1", lookup))();
   await assert.rejects(fetch(`http://127.0.0.2:${port}/`));

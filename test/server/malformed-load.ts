@@ -5,13 +5,13 @@ import { malformedFrame, malformedRequest } from "./malformed.ts";
 
 const AT_ONCE = 32;
 /** A connection that the server keeps open, because it waits for more, is left after so long. */
-const PATIENCE_MS = 100;
+const PATIENCE_MS = 250;
 
 type Target = { url: string; token?: string };
-/** How often each status was answered, over all connections. */
+/** How many times each status was returned, over all connections. */
 export type Statuses = Map<number, number>;
 
-/** Sends malformed requests over raw connections, which end, are reset or are left at random moments. */
+/** Sends malformed requests over raw connections, which are ended, reset or abandoned at random moments. */
 export async function sendMalformedRequests(target: Target, random: Random, count: number): Promise<Statuses> {
   const statuses: Statuses = new Map();
   let left = count;
@@ -25,7 +25,7 @@ export async function sendMalformedRequests(target: Target, random: Random, coun
   return statuses;
 }
 
-/** Sends malformed frames over WebSockets that were opened as they should be. Answers how many of them were opened. */
+/** Sends malformed frames over properly opened WebSockets. Resolves with how many of them were opened. */
 export async function sendMalformedFrames(target: Target, random: Random, count: number): Promise<number> {
   const opened: Statuses = new Map();
   let left = count;
@@ -71,7 +71,7 @@ async function converse(
   socket.write(start);
   if (frames) {
     if (await heard(socket, () => answer.includes("\r\n\r\n"))) {
-      // Socket.IO takes frames once it said that the connection is open, and events once it is joined.
+      // Socket.IO accepts frames after its open packet, and events after the connection has joined.
       await heard(socket, () => answer.length > answer.indexOf("\r\n\r\n") + 4);
       if (random.chance(0.7)) socket.write(text(`40${token === undefined ? "" : JSON.stringify({ token })}`));
       for (const frame of frames) socket.write(frame);
@@ -87,7 +87,7 @@ async function converse(
     statuses.set(Number(status), (statuses.get(Number(status)) ?? 0) + 1);
 }
 
-/** Waits for what the server says; false where the connection ends or stays silent. */
+/** Waits for data from the server; false if the connection ends or stays silent. */
 function heard(socket: Socket, isEnough: () => boolean): Promise<boolean> {
   const { promise, resolve } = Promise.withResolvers<boolean>();
   const look = (): void => {
@@ -95,7 +95,7 @@ function heard(socket: Socket, isEnough: () => boolean): Promise<boolean> {
   };
   const give = (): void => resolve(isEnough());
   socket.on("data", look).once("close", give);
-  const timer = setTimeout(give, PATIENCE_MS * 10);
+  const timer = setTimeout(give, PATIENCE_MS * 4);
   look();
   return promise.finally(() => {
     clearTimeout(timer);

@@ -150,7 +150,7 @@ const USUAL =
   /^(?:Host: (?:127|localhost)|Connection: (?:keep|close)|Content-Type: application\/json$|Authorization|Accept|Cookie|If-None|Range|Upgrade|Sec-WebSocket|Expect: 100)/;
 const USUAL_HEADERS = HEADERS.filter((header) => USUAL.test(header));
 
-/** A request that is wrong in some way, or in several: where one alone is wrong it gets far into the server. */
+/** A request with one or more defects: one with a single defect gets far into the server. */
 export function malformedRequest(random: Random): Buffer {
   const method = random.chance(0.85) ? random.pick(METHODS.slice(0, 7)) : random.pick(METHODS);
   const version = random.chance(0.95) ? "HTTP/1.1" : random.pick(VERSIONS);
@@ -173,7 +173,7 @@ const UPGRADE = [
   "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==",
 ];
 
-/** Some bytes exchanged, some cut off. */
+/** Some bytes replaced, some cut off. */
 function flipped(random: Random, bytes: Buffer, probability: number): Buffer {
   if (bytes.length === 0 || !random.chance(probability)) return bytes;
   const copy = Buffer.from(bytes);

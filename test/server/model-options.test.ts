@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { describe, test } from "node:test";
+import { after, before, describe, test } from "node:test";
 import type { JsonObject } from "../../src/domain/json.ts";
 import { sharedModelServer } from "../llm/llm-fixture.ts";
 import { failing, reply } from "../llm/model-server.ts";
@@ -9,18 +9,17 @@ import { eventually, ServerProcess, TIMEOUT } from "./server-fixture.ts";
 
 describe("a server with models", () => {
   const model = sharedModelServer();
-  const start = (more: Record<string, string> = {}) =>
-    ServerProcess.start({
-      EVERSTEP_MODEL: "openai/first",
-      OPENAI_BASE_URL: model().url,
-      OPENAI_API_KEY: "sk-1",
-      ...more,
-    });
+  let server: ServerProcess;
+  let api: Api;
+  before(async () => {
+    const environment = { EVERSTEP_MODEL: "openai/first", OPENAI_BASE_URL: model().url, OPENAI_API_KEY: "sk-1" };
+    server = await ServerProcess.start(environment);
+    api = new Api(server.url);
+  });
+  after(() => server[Symbol.asyncDispose]());
   const ONE_STEP = { max_steps: 1, step_interval_ms: 0 };
 
   test("refuses a session whose model is unknown or lacks its key, wherever that is said", TIMEOUT, async () => {
-    await using server = await start();
-    const api = new Api(server.url);
     const refused: [options: JsonObject, path: string, message: RegExp][] = [
       [{ model: "nobody/x" }, "options.model", /the providers are openai/],
       [{ model: "gpt-5" }, "options.model", /provider\/model/],
@@ -41,8 +40,6 @@ describe("a server with models", () => {
   });
 
   test("asks the session's own model, with its settings", TIMEOUT, async () => {
-    await using server = await start();
-    const api = new Api(server.url);
     model().otherwise(reply('{"text": "A joke."}'));
     const own = { model: "openai/second", model_settings: { temperature: 0.1, max_output_tokens: 50 } };
     const { session_id } = await api.create("joke", { options: { ...ONE_STEP, ...own } });
@@ -53,40 +50,40 @@ describe("a server with models", () => {
     assert.equal(step?.calls[0]?.name, "openai/second");
   });
 
-  test("that is killed again and again while its provider is down holds nobody, and all go on", TIMEOUT, async () => {
-    await using server = await start();
-    const api = new Api(server.url);
-    model().otherwise(failing(503));
-    const retry = { max_attempts: 1, backoff_ms: 50 };
-    const created = await Promise.all(
-      Array.from({ length: 10 }, () => api.create("joke", { options: { ...ONE_STEP, retry } })),
-    );
-    const sessions = () => Promise.all(created.map(({ session_id }) => api.session(session_id)));
-    const since = new Map<string, string | undefined>();
-    for (let kill = 0; kill < 6; kill++) {
-      const started = new Date().toISOString();
-      // Each was tried since the start, and waits again: a kill then may meet the next attempt or the wait.
-      await eventually("an attempt of each", async () =>
-        (await sessions()).every(({ retry_at }) => retry_at !== null && retry_at > started),
+  test(
+    "that is killed again and again while its provider is down holds no session, and all continue",
+    TIMEOUT,
+    async () => {
+      model().otherwise(failing(503));
+      const retry = { max_attempts: 1, backoff_ms: 50 };
+      const created = await Promise.all(
+        Array.from({ length: 10 }, () => api.create("joke", { options: { ...ONE_STEP, retry } })),
       );
-      for (const { session_id, started_attempt } of await sessions()) {
-        const begun = started_attempt?.outage_since;
-        assert.equal(since.get(session_id) ?? begun, begun, "it is one outage");
-        since.set(session_id, begun);
-        assert.equal(started_attempt?.attempts, 0, "an attempt that met the outage ended in order");
+      const sessions = () => Promise.all(created.map(({ session_id }) => api.session(session_id)));
+      const since = new Map<string, string | undefined>();
+      for (let kill = 0; kill < 6; kill++) {
+        const started = new Date().toISOString();
+        // Each was attempted since the start and waits again, so a kill may hit the next attempt or the wait.
+        await eventually("an attempt of each", async () =>
+          (await sessions()).every(({ retry_at }) => retry_at !== null && retry_at > started),
+        );
+        for (const { session_id, started_attempt } of await sessions()) {
+          const begun = started_attempt?.outage_since;
+          assert.equal(since.get(session_id) ?? begun, begun, "it is one outage");
+          since.set(session_id, begun);
+          assert.equal(started_attempt?.attempts, 0, "an attempt that met the outage ended in order");
+        }
+        await server.kill();
+        await server.start();
       }
-      await server.kill();
-      await server.start();
-    }
-    model().otherwise(reply('{"text": "A joke."}'));
-    await eventually("the end", async () => (await sessions()).every(({ status }) => status === "stopped"));
-    for (const { pause_reason, last_error, iteration } of await sessions())
-      assert.deepEqual([pause_reason, last_error, iteration], [null, null, 0]);
-  });
+      model().otherwise(reply('{"text": "A joke."}'));
+      await eventually("the end", async () => (await sessions()).every(({ status }) => status === "stopped"));
+      for (const { pause_reason, last_error, iteration } of await sessions())
+        assert.deepEqual([pause_reason, last_error, iteration], [null, null, 0]);
+    },
+  );
 
   test("shows on the command line until when a session waits for the provider", TIMEOUT, async () => {
-    await using server = await start();
-    const api = new Api(server.url);
     model().will(failing(429, { error: { message: "slow down" } }, { "retry-after": "60" }));
     const { session_id } = await api.create("joke", { options: ONE_STEP });
     await eventually("the wait", async () => (await api.session(session_id)).retry_at !== null);

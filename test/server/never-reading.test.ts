@@ -11,10 +11,10 @@ import { sharedWorld } from "./world.ts";
 const SOCKET_IO = "/socket.io/?EIO=4&transport=websocket";
 const STATE_BYTES = 200_000;
 const STEPS = 400;
-/** Of 160 MB of events that each of the readers was to be told. */
+/** Out of 160 MB of events meant for each reader. */
 const MOST_HELD_MB = 60;
 
-/** Subscribes to everything and reads nothing, but goes on sending pongs. */
+/** Subscribes to everything and reads nothing, but keeps sending pongs. */
 async function neverReading(url: string): Promise<DeafClient & AsyncDisposable> {
   const client = await DeafClient.open(url, SOCKET_IO);
   await client.hear("0{");
@@ -67,10 +67,10 @@ describe("subscribers that never read", () => {
     await world().control(session_id, "destroy");
   });
 
-  test("are dropped after the time that is set also where little waits for them", TIMEOUT, async () => {
+  test("are dropped after the time limit even if little waits for them", TIMEOUT, async () => {
     const { server } = world();
     await using deaf = await neverReading(server.url);
-    // Slowly enough that the time is over before more than may wait for it happened.
+    // Slowly enough that the time limit is reached before the size limit.
     for (let round = 0; round < 20 && !deaf.isGone; round += 1) {
       await produce(5);
       await wait(500);

@@ -13,7 +13,7 @@ import { sharedServer, TIMEOUT } from "./server-fixture.ts";
 
 const server = sharedServer();
 
-/** The contract's table: its calls and what each answers when it goes well. */
+/** The contract's table: its calls and the status of each on success. */
 const CONTRACT: Record<string, number> = {
   "post /api/agents": 202,
   "get /api/agents": 200,
@@ -221,7 +221,7 @@ describe("GET /openapi.json", () => {
   test("has schemas that are JSON Schema, and rows that fit them", TIMEOUT, async () => {
     const api = new Api(server().url);
     const schemas = JSON.stringify(document.components.schemas).replaceAll("#/components/schemas/", "#/$defs/");
-    // JSON Schema's patterns are Unicode ones, which zod does not know yet.
+    // JSON Schema's patterns are Unicode patterns, which zod does not support yet.
     const $defs = JSON.parse(schemas.replaceAll("\\\\P{Cc}", "."));
     const schemaOf = (name: string) => z.fromJSONSchema({ $defs, $ref: `#/$defs/${name}` });
     for (const name of Object.keys(document.components.schemas)) assert.ok(schemaOf(name), name);

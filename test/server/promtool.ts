@@ -17,7 +17,7 @@ function findPromtool(): string | null {
   return existsSync(CACHED) ? CACHED : null;
 }
 
-/** Null where there is none: then the test is skipped with a line, or fails where EVERSTEP_TEST_ALL=1 asks for all. */
+/** Null if there is none: the test is then skipped with a line, or fails with EVERSTEP_TEST_ALL=1. */
 export function promtoolFor(t: TestContext): string | null {
   const promtool = findPromtool();
   if (promtool !== null) return promtool;
@@ -27,7 +27,7 @@ export function promtoolFor(t: TestContext): string | null {
   return null;
 }
 
-/** What it has to say about metrics in Prometheus' format; nothing where all is well. */
+/** Its complaints about metrics in Prometheus's format; empty if there are none. */
 export async function checkMetrics(promtool: string, metrics: string): Promise<{ status: number; output: string }> {
   const child = spawn(promtool, ["check", "metrics"], { stdio: ["pipe", "pipe", "pipe"] });
   child.stdin.end(metrics);
@@ -39,7 +39,7 @@ export async function checkMetrics(promtool: string, metrics: string): Promise<{
   return { status, output: outputs.join("") };
 }
 
-/** Unpacks Debian's package into the cache: installed, it would start a service. */
+/** Unpacks Debian's package into the cache: installing it would start a service. */
 export async function installPromtool(): Promise<string> {
   const found = findPromtool();
   if (found !== null) return found;
@@ -52,7 +52,7 @@ export async function installPromtool(): Promise<string> {
     }
     const archive = (await readdir(folder)).find((name) => name.endsWith(".deb")) ?? "";
     assert.equal(run("dpkg-deb", ["-x", archive, "unpacked"], folder), 0, `${archive} cannot be unpacked`);
-    // Whole or not at all: another run may be doing the same.
+    // By a rename, so that it is complete: another run may be doing the same.
     await rename(join(folder, "unpacked"), CACHE).catch((error: unknown) => {
       if (!existsSync(CACHED)) throw error;
     });

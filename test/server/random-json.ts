@@ -61,7 +61,7 @@ const NUMBERS = [
   4_294_967_296_000,
 ];
 
-/** Any JSON value, with a liking for those that break programs. */
+/** Any JSON value, with a preference for those that break programs. */
 export function randomJson(random: Random, names: readonly string[], depth = 4): JsonValue {
   const kind = random.below(depth > 0 ? 8 : 6);
   if (kind === 0) return null;
@@ -85,7 +85,7 @@ export const randomText = (random: Random): string =>
         ...Array.from({ length: random.below(20) }, () => random.below(random.chance(0.5) ? 128 : 65_536)),
       );
 
-/** The value with one or a few of its parts exchanged, left out, wrapped or added. */
+/** The value with one or a few of its parts replaced, removed, wrapped or added. */
 export function mutated(random: Random, value: JsonValue, names: readonly string[]): JsonValue {
   let result = value;
   for (let times = 1 + random.below(3); times > 0; times -= 1) result = mutatedOnce(random, result, names);

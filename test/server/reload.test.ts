@@ -2,13 +2,18 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { z } from "zod";
 import { MonikerFiles, monikerFile } from "../monikers/moniker-files.ts";
-import { Api, read } from "./api.ts";
+import { Api, problemOf, read } from "./api.ts";
 import { everstep } from "./command.ts";
 import { eventually, ServerProcess, TIMEOUT } from "./server-fixture.ts";
 
 const reportShape = z.strictObject({
   monikers: z.array(z.strictObject({ name: z.string(), version: z.string(), change: z.string() })),
   failed: z.array(z.strictObject({ file: z.string(), moniker: z.string().nullable(), error: z.string() })),
+});
+const versionsShape = z.object({
+  looked_at: z.int(),
+  total: z.int(),
+  versions: z.array(z.object({ version: z.string(), is_current: z.boolean(), sessions: z.int() })),
 });
 const monikersShape = z.object({ monikers: z.array(z.object({ name: z.string(), version: z.string() })) });
 
@@ -17,7 +22,7 @@ const teller = (word: string) => ({
   "lib/word.ts": `export const word = ${JSON.stringify(word)};\n`,
 });
 
-/** A server with a moniker that says a word, and a session that is asked for it. */
+/** A server with a moniker that writes a word, and a session of it. */
 async function tellingServer(...args: string[]) {
   const files = await MonikerFiles.with(teller("old"));
   const server = await ServerProcess.start({ EVERSTEP_MONIKERS: files.folder }, args);
@@ -67,6 +72,34 @@ describe("changed monikers are loaded while the server runs", () => {
     assert.match(world.server.stderr, /could not be loaded/);
   });
 
+  test("and GET /api/monikers/{name}/versions tells which of them sessions used", TIMEOUT, async () => {
+    await using world = await tellingServer();
+    const { files, api, ask, version } = world;
+    const usedVersions = async () => {
+      const { versions, ...counted } = read(await api.get("/api/monikers/teller/versions"), 200, versionsShape);
+      return {
+        ...counted,
+        versions: versions.map((used) => [used.version, used.is_current, used.sessions]),
+      };
+    };
+    const first = await version();
+    assert.deepEqual(await usedVersions(), { looked_at: 1, total: 1, versions: [[first, true, 0]] });
+    await ask();
+    await files.write(teller("new"));
+    await api.post("/api/monikers/reload");
+    await ask();
+    const second = await version();
+    assert.deepEqual(await usedVersions(), {
+      looked_at: 1,
+      total: 1,
+      versions: [
+        [second, true, 1],
+        [first, false, 1],
+      ],
+    });
+    problemOf(await api.get("/api/monikers/absent/versions"), 404);
+  });
+
   test("by everstep reload, whose exit code tells of files that could not be loaded", TIMEOUT, async () => {
     await using world = await tellingServer();
     await world.files.write(teller("new"));
@@ -77,7 +110,7 @@ describe("changed monikers are loaded while the server runs", () => {
     await world.files.write({ "lib/word.ts": "export const word = ;" });
     const broken = await everstep(["reload", "--url", world.server.url]);
     assert.equal(broken.code, 1);
-    assert.match(broken.stderr, /moniker_invalid: .*teller\.ts.*teller goes on as it was/s);
+    assert.match(broken.stderr, /moniker_invalid: .*teller\.ts.*teller keeps its last good version/s);
   });
 
   for (const args of [[], ["--supervise"]])

@@ -11,7 +11,7 @@ import { sharedWorld } from "./world.ts";
 const world = sharedWorld();
 const MEBIBYTE = 1024 * 1024;
 
-/** Every route that reads a body, with one that it accepts. */
+/** Every route that reads a body, with a body that it accepts. */
 const bodyRoutes = (
   agent_id: string,
   session_id: string,
@@ -160,7 +160,7 @@ describe("an address", () => {
       problemOf(await world().api.send("GET", path), 400);
   });
 
-  test("that is longer than any address is answered 431", TIMEOUT, async () => {
+  test("that is too long is answered 431", TIMEOUT, async () => {
     problemOf(await world().api.send("GET", `/api/search?q=${"x".repeat(20_000)}`), 431);
   });
 

@@ -11,7 +11,7 @@ import { everstep } from "./command.ts";
 import { eventually, ServerProcess, TIMEOUT } from "./server-fixture.ts";
 import { Watcher } from "./watcher.ts";
 
-/** Adds what it is told to a sum, and says it times a factor. Its file is changed by the tests. */
+/** Adds its guidance to a sum and writes the sum times a factor. The tests change its file. */
 const adder = (factor: number): string =>
   monikerFile("adder", "0", {
     kind: "reactive",
@@ -46,7 +46,7 @@ describe("a recorded step that runs once more", () => {
   const rerun = async (session_id: string, iteration: number, body: JsonObject = {}): Promise<Rerun> =>
     read(await api.post(path(session_id, iteration), body), 200, rerunSchema.strict());
 
-  /** A session that was told each number, one step each. */
+  /** A session that received each number in a separate step. */
   async function added(...numbers: number[]): Promise<string> {
     const { session_id } = await api.create("adder");
     for (const [iteration, number] of numbers.entries()) {
@@ -89,7 +89,7 @@ describe("a recorded step that runs once more", () => {
     await watcher.socket.emitWithAck("subscribe", { all: true });
     const { frame } = await rerun(session_id, 1, { state: { sum: 7 } });
     assert.deepEqual(frame?.data, { written: "9", is_rerun: true }, "the step sees what it wrote");
-    // What a step of another session tells comes after whatever the rerun would have told.
+    // A step of another session is reported after anything that the rerun would have reported.
     const { session_id: other } = await api.create("count", { params: { to: 0 } });
     await eventually("the other's step", async () => watcher.told.some(({ event }) => event === "agent_step"));
     const sessions = watcher.told.map(({ payload }) => (payload as { session_id: string }).session_id);
@@ -98,7 +98,7 @@ describe("a recorded step that runs once more", () => {
     assert.equal(await readFile(join(server.folder, "workspace/sums/1.txt"), "utf8"), "3");
   });
 
-  test("that fails tells the error; a failed one can be run with what it was given", TIMEOUT, async () => {
+  test("that fails reports the error; a failed one can be run with its recorded input", TIMEOUT, async () => {
     const session_id = await added(1);
     const failed = await rerun(session_id, 0, { guidance: -5 });
     assert.deepEqual([failed.frame, failed.error, failed.differs], [null, "Error: below zero", true]);
@@ -140,7 +140,7 @@ describe("a recorded step that runs once more", () => {
     assert.equal((await rerun(session_id, 1, { state: { given: true } })).frame?.text, '{"given":true}');
   });
 
-  test("ends when nobody waits for its answer any more", TIMEOUT, async () => {
+  test("ends when nobody waits for its result any more", TIMEOUT, async () => {
     const file = join(files.folder, "aborted");
     const head = 'import { writeFile } from "node:fs/promises";\nimport { once } from "node:events";';
     const says = `context.is_rerun ? await Promise.all([once(context.signal, "abort"), writeFile(${JSON.stringify(`${file}.begun`)}, "")]).then(() => writeFile(${JSON.stringify(file)}, "aborted")) : "done"`;
@@ -161,7 +161,7 @@ describe("a recorded step that runs once more", () => {
     assert.equal(await eventually("the signal", () => readFile(file, "utf8").catch(() => undefined)), "aborted");
   });
 
-  test("is compared in what it says about the next step too", TIMEOUT, async () => {
+  test("is also compared in what it says about the next step", TIMEOUT, async () => {
     const asking = (text: string) =>
       monikerFile("asking", "0", {
         more: `step: ({ step, state }: any) =>
@@ -207,7 +207,7 @@ describe("a recorded step that runs once more", () => {
     await eventually("the end", async () => (await api.session(counting)).status === "done");
     const same = await everstep(["replay", counting, "--url", server.url]);
     assert.deepEqual([same.code, same.stderr], [0, ""]);
-    assert.match(same.stdout, /#0 .*the same[^]*#3 .*the same[^]*4 steps were run again, 0 differ/);
+    assert.match(same.stdout, /#0 .*the same[^]*#3 .*the same[^]*4 steps rerun, 0 differ/);
     const session_id = await added(1, 2, 3);
     await files.write({ "adder.ts": adder(2) });
     await api.post("/api/monikers/reload");
@@ -220,7 +220,7 @@ describe("a recorded step that runs once more", () => {
       whole.stdout,
       /#1 1: differs in text, data[^]*- text: 3\n {2}\+ text: 6\n[^]*#2 2: [^]*- text: 6\n {2}\+ text: 12\n/,
     );
-    assert.match(whole.stdout, /2 steps were run again, 2 differ; nothing was written/);
+    assert.match(whole.stdout, /2 steps rerun, 2 differ; nothing was written/);
     const json = await everstep(["replay", session_id, "--json", "--url", server.url]);
     assert.deepEqual(
       json.stdout

@@ -19,7 +19,7 @@ const TEXTS = [
   "numbers 42 and 3.14",
 ];
 
-/** What is asked, and the texts that are found, by their place above. */
+/** A query, and the texts it finds, by their index above. */
 const QUESTIONS: [q: string, found: number[]][] = [
   ["fox", [0, 1]],
   ["FOX", [0, 1]],
@@ -54,7 +54,7 @@ describe("GET /api/search", () => {
   const ids = { session_id: "", agent_id: "searched", conversation_id: "" };
   const hits = async (query: Query) =>
     read(await world().api.get("/api/search", query), 200, listOf("hits", SHAPES.hit))["hits"] ?? [];
-  /** Says the texts twice: as the steps of an agent, and as a person's messages. */
+  /** Writes the texts twice: as the steps of an agent, and as a person's messages. */
   before(async () => {
     const { api } = world();
     const frames = TEXTS.map((text) => ({ text }));
@@ -116,7 +116,7 @@ describe("GET /api/search", () => {
     TIMEOUT,
     verifyQuestions,
   );
-  test("is narrowed to a session or an agent, and to so many hits", TIMEOUT, verifyFilters);
+  test("is narrowed to a session or an agent, and to a number of hits", TIMEOUT, verifyFilters);
 
   test("finds a message the moment it is acknowledged", TIMEOUT, async () => {
     const { api } = world();
@@ -131,7 +131,7 @@ describe("GET /api/search", () => {
     }
   });
 
-  test("ranks a text that says it more often and is shorter before others", TIMEOUT, async () => {
+  test("ranks a text first that has the words more often and is shorter", TIMEOUT, async () => {
     assert.deepEqual(
       (await hits({ q: "fox", session_id: ids.session_id })).map(({ iteration }) => iteration),
       [1, 0],

@@ -2,13 +2,15 @@ import assert from "node:assert/strict";
 import { chmod, mkdir, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, test } from "node:test";
+import { inspect } from "node:util";
+import { openStore } from "../../src/store/open-store.ts";
 import { Database } from "../../src/surfaces/matrix/state/database.ts";
 import { scratchFolder } from "../store/scratch-folder.ts";
 import { everstep } from "./command.ts";
 import { ServerProcess, TIMEOUT } from "./server-fixture.ts";
 
 const SECRET = "hunter2";
-/** None of these can be used, and each has the secret where a parser may not look for one. */
+/** All are unusable, and each has the secret where a parser may not expect one. */
 const STORES = [
   `postgres://u:pa/${SECRET}@127.0.0.1:1/db`,
   `postgres://u:12/${SECRET}@127.0.0.1:1/db`,
@@ -26,15 +28,18 @@ const STORES = [
 ];
 
 describe("a store's URL that cannot be used", () => {
-  // All commands read it in the same place, so that a few are enough for the others.
-  const cases: [command: string[], stores: string[]][] = [
-    [["serve"], STORES],
-    [["worker"], STORES.slice(-2)],
-    [["prune", "--older-than", "1d"], STORES.slice(-2)],
-  ];
-  for (const [command, stores] of cases)
+  test("is refused without its password", TIMEOUT, async () => {
+    for (const url of STORES)
+      await assert.rejects(openStore(url), (error: Error) => {
+        assert.match(error.message, /^config_invalid: [^\n]*EVERSTEP_STORE[^\n]*; [^\n]*$/, url);
+        assert.ok(!inspect(error).includes(SECRET), inspect(error));
+        return true;
+      });
+  });
+
+  for (const command of [["serve"], ["worker"], ["prune", "--older-than", "1d"]])
     test(`is refused by everstep ${command[0]} in one line without its password`, TIMEOUT, async () => {
-      for (const EVERSTEP_STORE of stores) {
+      for (const EVERSTEP_STORE of [STORES[0] ?? "", ...STORES.slice(-2)]) {
         const { code, stdout, stderr } = await everstep(command, { EVERSTEP_STORE, EVERSTEP_PORT: "0" });
         assert.equal(code, 1, EVERSTEP_STORE);
         assert.match(stderr, /^config_invalid: [^\n]*EVERSTEP_STORE[^\n]*; [^\n]*\n$/, `${EVERSTEP_STORE}: ${stderr}`);
@@ -92,7 +97,7 @@ describe("a URL with a password", () => {
 describe("the data folder", () => {
   const modeOf = async (path: string) => (await stat(path)).mode & 0o777;
 
-  test("is its owner's alone, also where it was open before", TIMEOUT, async () => {
+  test("is accessible to its owner only, even if it was open before", TIMEOUT, async () => {
     await using server = await ServerProcess.start();
     const data = join(server.folder, "data");
     assert.equal(await modeOf(data), 0o700);
@@ -113,7 +118,7 @@ describe("the data folder", () => {
     assert.equal(await modeOf(state), 0o700);
   });
 
-  test("that others have things in is left as it is, and a warning says so", TIMEOUT, async () => {
+  test("that contains files of others is left as it is, with a warning", TIMEOUT, async () => {
     await using scratch = await scratchFolder();
     const data = join(scratch.path, "shared");
     await mkdir(data);

@@ -8,14 +8,14 @@ import { type StoreHome, storeHome } from "../store-home.ts";
 import { within } from "../within.ts";
 import { type Environment, spawnEverstep } from "./spawn-everstep.ts";
 
-/** A test that waits longer than this, in milliseconds, waits for something that never comes. */
+/** A test that takes longer than this, in milliseconds, is stuck. */
 export const TIMEOUT = { timeout: 180_000 };
 const START_MS = 60_000;
 
 export type Ending = { code: number | null; signal: NodeJS.Signals | null; ms: number };
 type Running = { child: ChildProcess; exited: Promise<[number | null, NodeJS.Signals | null]> };
 
-/** The real program, `everstep serve`, on a folder of its own. It comes back at the same address when it is started again. */
+/** The real program, `everstep serve`, on its own folder. A restart uses the same address. */
 export class ServerProcess implements AsyncDisposable {
   readonly folder: string;
   readonly #home: StoreHome;
@@ -64,12 +64,12 @@ export class ServerProcess implements AsyncDisposable {
     return this.#running?.child.exitCode === null && this.#running.child.signalCode === null;
   }
 
-  /** Lines of the log that tell of an error inside the server. */
+  /** Log lines that report an internal error. */
   get loggedErrors(): string[] {
     return this.#stderr.split("\n").filter((line) => /"level":[56]0/.test(line) || /^\s+at /.test(line));
   }
 
-  /** Resolves when it has said where it listens and answers there. */
+  /** Resolves when it has printed its address and responds there. */
   async start(): Promise<void> {
     const port = this.#url === "" ? "0" : new URL(this.#url).port;
     const environment = {
@@ -104,7 +104,7 @@ export class ServerProcess implements AsyncDisposable {
     return this.#end(signal);
   }
 
-  /** Ends it after the tests: it must have outlived them, and must not have met an error of its own. */
+  /** Ends it after the tests: it must still be running, and must not have logged an internal error. */
   async finish(): Promise<void> {
     const { isAlive, loggedErrors } = this;
     await this[Symbol.asyncDispose]();
@@ -150,13 +150,13 @@ export function sharedServer(environment: Environment = {}): () => ServerProcess
   return () => server ?? assert.fail("the server is started before the tests run");
 }
 
-/** Asks again and again until there is an answer. For what no event tells. */
+/** Polls at increasing intervals until there is a value. For conditions that no event reports. */
 export async function eventually<Value>(what: string, ask: () => Promise<Value | undefined | false>): Promise<Value> {
   const until = performance.now() + START_MS;
-  for (;;) {
+  for (let pause_ms = 10; ; pause_ms = Math.min(100, pause_ms * 1.2)) {
     const answer = await ask();
     if (answer !== undefined && answer !== false) return answer;
     assert.ok(performance.now() < until, `did not happen: ${what}`);
-    await wait(20);
+    await wait(pause_ms);
   }
 }

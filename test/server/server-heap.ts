@@ -2,10 +2,10 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import type { ServerProcess } from "./server-fixture.ts";
 
-/** Lets a server be asked what it holds on to. */
+/** Lets the test inspect a server's heap. */
 export const INSPECTABLE = { NODE_OPTIONS: "--inspect=127.0.0.1:0" };
 
-/** Megabytes that the server's main thread still needs after all garbage was collected, buffers included. */
+/** Megabytes that the server's main thread still uses after a garbage collection, including buffers. */
 export async function heldMb(server: ServerProcess): Promise<number> {
   const address = /Debugger listening on (ws:\S+)/.exec(server.stderr)?.[1];
   assert.ok(address, "the server is inspectable");
@@ -20,7 +20,7 @@ export async function heldMb(server: ServerProcess): Promise<number> {
     }
   };
   try {
-    // What a collection frees lets the next one free more.
+    // What one collection frees lets the next one free more.
     await call(1, "HeapProfiler.collectGarbage");
     await call(2, "HeapProfiler.collectGarbage");
     const expression = "process.memoryUsage().heapUsed + process.memoryUsage().external";

@@ -48,7 +48,7 @@ describe("a control of a session", () => {
     assert.equal(stop_reason, "destroyed");
   });
 
-  test("keeps who asked and what else the caller says with the action", TIMEOUT, async () => {
+  test("keeps who asked and the caller's metadata with the action", TIMEOUT, async () => {
     const { api } = world();
     const metadata = { surface: "a test", user_id: "somebody else" };
     const sender = { user_id: "ann", metadata };
@@ -249,7 +249,7 @@ describe("POST /api/actions", () => {
     assert.deepEqual(byAgent.length, listed.length + 1);
   });
 
-  test("answers 400 for what it does not know and 404 for whom it does not know", TIMEOUT, async () => {
+  test("answers 400 for unknown types and 404 for unknown targets", TIMEOUT, async () => {
     const { api } = world();
     const { session_id } = await api.create("echo");
     const wrong = async (body: object) => wrongPaths(await api.post("/api/actions", body as never));

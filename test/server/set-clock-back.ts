@@ -1,10 +1,10 @@
-/** For `node --import`: this process believes that it is a day earlier. */
+/** For `node --import`: sets this process's clock back by a day. */
 const DAY_MS = 86_400_000;
 const RealDate = Date;
 
 globalThis.Date = class extends RealDate {
   constructor(...given: []) {
-    // With no argument it is the time now; all others mean a time that they name.
+    // Without arguments it is the current time; all other forms name a time.
     if (given.length === 0) super(RealDate.now() - DAY_MS);
     else super(...given);
   }

@@ -92,7 +92,7 @@ describe("catching up", () => {
   });
 });
 
-/** Follows until `isEnough`, hanging up after every few rows and coming back with a cursor. */
+/** Follows until `isEnough`, disconnecting after every few rows and reconnecting with a cursor. */
 async function followWithDrops(options: {
   event: string;
   topicAfter: (rows: unknown[]) => Record<string, unknown>;
@@ -112,7 +112,7 @@ async function followWithDrops(options: {
       const fresh = arrived(told);
       return fresh.length >= dropAfter || isEnough([...rows, ...fresh]);
     });
-    // The connection breaks without a word; what arrived until then was read.
+    // The connection breaks without a close packet; what arrived before was read.
     watcher.socket.io.engine.close();
     rows.push(...arrived(watcher.told));
   }

@@ -10,10 +10,10 @@ const world = sharedWorld(INSPECTABLE);
 
 const STEPS = 3000;
 const STATE_BYTES = 20_000;
-/** Of 60 MB of steps, and as much again of session rows, that the client has not read. */
+/** Out of 60 MB of steps, and as much again of session rows, that the client has not read. */
 const MOST_HELD_MB = 35;
 
-/** The client's end of the connection, which can stop reading, so that the server's fills up. */
+/** The client's end of the connection, which can stop reading, so that the server's buffers fill up. */
 const connectionOf = (watcher: Watcher): { pause(): void; resume(): void } =>
   (watcher.socket.io.engine.transport as unknown as { ws: { pause(): void; resume(): void } }).ws;
 

@@ -95,7 +95,7 @@ describe("subscribe and unsubscribe", () => {
     assert.equal((await watcher.subscribe({ session_id: "one more" })).ok, true);
   });
 
-  test("after unsubscribe nothing more is told", TIMEOUT, async () => {
+  test("after unsubscribe nothing more arrives", TIMEOUT, async () => {
     const { api } = world();
     const { session_id } = await api.create("echo");
     using watcher = await Watcher.connect(world().server.url);
@@ -107,7 +107,7 @@ describe("subscribe and unsubscribe", () => {
     assert.deepEqual(await watcher.unsubscribe({ session_id }), { ok: true });
     const before = watcher.told.length;
     await told("unheard");
-    // An answer on the same connection comes after everything that was sent on it before.
+    // A response arrives after everything sent earlier on the same connection.
     await watcher.subscribe({ session_id: "another" });
     assert.equal(watcher.told.length, before);
   });

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { before, describe, test } from "node:test";
 import { newId } from "../../src/domain/ids.ts";
+import type { StepSpan } from "../../src/domain/step-span.ts";
 import { listOf, pathOf, problemOf, type Query, read, SHAPES, wrongPaths } from "./api.ts";
 import { TIMEOUT } from "./server-fixture.ts";
 import { sharedWorld } from "./world.ts";
@@ -21,7 +22,7 @@ describe("GET /api/agent-steps", () => {
   });
   const steps = async (query: Query) =>
     read(await world().api.get("/api/agent-steps", query), 200, listOf("steps", SHAPES.step))["steps"] ?? [];
-  /** Iterations, those that failed with a mark. */
+  /** Iterations; failed ones are marked. */
   const listed = async (query: Query) =>
     (await steps(query)).map(({ iteration, status }) => (status === "ok" ? iteration : `${iteration}!`));
 
@@ -63,6 +64,32 @@ describe("GET /api/agent-steps", () => {
     assert.deepEqual(wrongPaths(await world().api.get("/api/agent-steps/latest")), ["session_id"]);
     assert.equal((await listed({ session_id, agent_id: "another" })).length, 11);
     assert.deepEqual(await listed({ session_id: "nobody" }), []);
+  });
+
+  test("spans tell when steps ran and what they called, without what they said", TIMEOUT, async () => {
+    const { api } = world();
+    const answer = await api.get("/api/step-spans", { session_id, min_iteration: 3, max_iteration: 4 });
+    assert.equal(answer.status, 200);
+    const { spans } = JSON.parse(answer.text) as { spans: StepSpan[] };
+    assert.deepEqual(
+      spans.map(({ iteration, status, attempts, guidance, rests, calls }) => [
+        iteration,
+        status,
+        attempts,
+        guidance,
+        rests,
+        calls,
+      ]),
+      [
+        [3, "ok", 1, 0, null, []],
+        [4, "error", 1, 0, null, []],
+        [4, "ok", 2, 0, null, []],
+      ],
+    );
+    assert.match(spans[1]?.error ?? "", /told to fail/);
+    assert.ok(!answer.text.includes('"state"') && !answer.text.includes('"text"'));
+    assert.deepEqual(wrongPaths(await api.get("/api/step-spans", {})), ["session_id"]);
+    assert.deepEqual(wrongPaths(await api.get("/api/step-spans", { session_id, limit: 1001 })), ["limit"]);
   });
 
   test("latest answers the newest step of a session or an agent, and 404 where there is none", TIMEOUT, async () => {

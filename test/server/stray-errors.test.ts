@@ -40,7 +40,7 @@ describe("an error that nobody caught", () => {
       const told = line.running_steps.find((step) => step.session_id === slow);
       assert.deepEqual(told, { session_id: slow, iteration: 0, moniker: "count" }, "what ran is told");
       await server.start();
-      assert.match(server.stdout, /, 2 sessions go on\)\n/);
+      assert.match(server.stdout, /, 2 sessions resumed\)\n/);
     });
 
   test("and comes from a connection is logged and ends nothing", TIMEOUT, async () => {
@@ -104,7 +104,7 @@ describe("an error that nobody caught", () => {
   );
 
   test(
-    "and is no error but a text, of what a file started when it was loaded, is logged with the file too",
+    "and is no error but a text, from what a file started when it was loaded, is logged with the file too",
     TIMEOUT,
     async () => {
       const head = `setTimeout(() => { throw "only a text"; }, 10);\nvoid Promise.reject("another text");`;

@@ -63,7 +63,7 @@ describe("GET /api/session-summaries", () => {
     }
     const asking = await summaries({ agent_id, needs_person: true });
     assert.deepEqual(idsIn(asking), [limited.session_id, chat.session_id]);
-    assert.match(asking.sessions[1]?.question?.text ?? "", /asked\.md exists already/);
+    assert.match(asking.sessions[1]?.question?.text ?? "", /asked\.md already exists/);
     await world().control(limited.session_id, "destroy");
     assert.deepEqual(idsIn(await summaries({ agent_id, needs_person: true })), [chat.session_id]);
   });
@@ -117,7 +117,7 @@ describe("lists of sessions", () => {
       }
   });
 
-  test("refuse a place in a list of another order", TIMEOUT, async () => {
+  test("refuse a cursor of a list in another order", TIMEOUT, async () => {
     const agent_id = `placed ${newId()}`;
     await world().api.create("echo", { agent_id });
     for (const path of paths(agent_id)) {
@@ -160,6 +160,12 @@ describe("steps without their states", () => {
       whole.map((step) => stepSchema.omit({ state: true }).parse(step)),
     );
     assert.equal(whole.length, 4);
+    const slim = stepSchema.omit({ state: true, calls: true });
+    const answer = await world().api.get("/api/agent-steps", { session_id, with_state: false, with_calls: false });
+    assert.deepEqual(
+      read(answer, 200, z.strictObject({ steps: z.array(slim.strict()) })).steps,
+      whole.map((step) => slim.parse(step)),
+    );
   });
 });
 
@@ -195,7 +201,7 @@ describe("GET /api/system", () => {
       return (system.runtimes[0]?.running_steps ?? 0) >= 1 && system;
     });
     assert.deepEqual([runtimes.length, runtimes[0]?.pid, runtimes[0]?.max_running_steps], [1, world().server.pid, 500]);
-    assert.equal(samples.length, 360);
+    assert.ok(samples.length <= 360, "half an hour at the most");
     assert.ok((sessions["running"] ?? 0) >= 1);
     await world().control(running.session_id, "destroy");
   });

@@ -12,7 +12,7 @@ const runtimesShape = z.looseObject({ runtimes: z.array(z.looseObject({ pid: z.i
 const supervised = async () =>
   ServerProcess.start({ EVERSTEP_SUPERVISE: "1", EVERSTEP_PORT: String(await freePort()) });
 
-/** The process that serves, once one other than the last does. */
+/** The id of the serving process, once it differs from the last one. */
 const servingPid = (server: ServerProcess, last?: number): Promise<number> =>
   eventually("it serves", async () => {
     const answer = await new Api(server.url).get("/api/system").catch(() => null);
@@ -43,8 +43,8 @@ describe("everstep serve --supervise", () => {
       last = await servingPid(server, last);
       waits.push(performance.now() - killed);
     }
-    assert.match(server.stderr, /ended with SIGKILL; it starts again in 1 s\n/);
-    assert.match(server.stderr, /ended with SIGKILL; it starts again in 2 s\n/);
+    assert.match(server.stderr, /ended with SIGKILL; restarting in 1 s\n/);
+    assert.match(server.stderr, /ended with SIGKILL; restarting in 2 s\n/);
     assert.ok((waits[0] ?? 0) >= 1000 && (waits[1] ?? 0) >= 2000, waits.join());
     const { iteration } = await api.session(session_id);
     await eventually("a further step", async () => (await api.session(session_id)).iteration > iteration);
@@ -60,7 +60,7 @@ describe("everstep serve --supervise", () => {
   test("ends while it waits to start again", TIMEOUT, async () => {
     await using server = await supervised();
     process.kill(await servingPid(server), "SIGKILL");
-    await eventually("it waits", async () => server.stderr.includes("it starts again"));
+    await eventually("it waits", async () => server.stderr.includes("restarting in"));
     const { code, ms } = await server.stop();
     assert.equal(code, 1);
     assert.ok(ms < 900, `it took ${ms} ms`);
@@ -74,7 +74,7 @@ describe("everstep serve --supervise", () => {
     assert.match(server.stderr, /"msg":"stopping"/);
   });
 
-  test("tells once what keeps it from starting at all", TIMEOUT, async () => {
+  test("reports once what keeps it from starting at all", TIMEOUT, async () => {
     await using folder = await scratchFolder();
     const environment = {
       EVERSTEP_STORE: `lancedb:${folder.path}/data`,

@@ -17,7 +17,7 @@ const healthShape = z.strictObject({
   queue_depth: z.int().min(0),
   queue_lag_ms: z.number().min(0),
   problems: z.array(z.string()).length(0),
-  // Of the processes that share the store, where it can be shared.
+  // The processes that share the store, if the engine allows that.
   ...(ENGINE === "postgres" && { workers: z.array(z.looseObject({ name: z.string().min(1) })).length(1) }),
 });
 
@@ -39,7 +39,7 @@ describe("GET /health", () => {
 });
 
 describe("GET /metrics", () => {
-  /** The sample's value, or 0 where it is not there yet. */
+  /** The sample's value, or 0 if it does not exist yet. */
   const sample = (metrics: string, name: string): number => {
     const line = metrics.split("\n").find((one) => one.startsWith(`${name} `));
     return Number(line?.slice(name.length + 1) ?? 0);
@@ -83,7 +83,7 @@ describe("GET /metrics", () => {
     assert.match(output, /steps_total/);
   });
 
-  test("moves with steps, failures, retries and sessions", TIMEOUT, async () => {
+  test("changes with steps, failures, retries and sessions", TIMEOUT, async () => {
     const before = await metrics();
     const { api } = world();
     const { session_id } = await api.create("count", {
@@ -147,7 +147,7 @@ describe("GET /api/monikers", () => {
 });
 
 describe("POST /reset", () => {
-  test("answers that the default chat is a fresh one", TIMEOUT, async () => {
+  test("answers that the default chat is a new one", TIMEOUT, async () => {
     const reset = async () => {
       const answer = await world().api.send("POST", "/reset");
       assert.deepEqual(read(answer, 200, z.strictObject({ status: z.string() })), { status: "reset" });

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, test } from "node:test";
-import { toolsSchema } from "../../src/domain/tool-list.ts";
+import { toolsSchema, toolTrialSchema } from "../../src/domain/tool-list.ts";
 import { type ScratchFolder, scratchFolder } from "../store/scratch-folder.ts";
 import { REFERENCE_SERVERS } from "../tools/mcp-servers.ts";
 import { Api, problemOf, read } from "./api.ts";
@@ -10,7 +10,7 @@ import { everstep, tableRows } from "./command.ts";
 import { eventually, ServerProcess, TIMEOUT } from "./server-fixture.ts";
 import type { Environment } from "./spawn-everstep.ts";
 
-/** It makes the call that it is told to, and says what came of it. */
+/** Makes the requested call and reports its result. */
 const CALLER = `import { defineMoniker, z } from "everstep/moniker";
 export default defineMoniker({
   name: "caller", kind: "reactive", description: "Calls tools.", params: z.object({}),
@@ -121,6 +121,29 @@ describe("a server with tools", TIMEOUT, () => {
     problemOf(await api.get("/api/tools", { session_id: "absent" }), 404);
   });
 
+  test("lets people try those that change nothing, and no other", async () => {
+    const rules = { read_only: ["own/*", "everything/get-*"], deny: ["everything/get-env"] };
+    await using world = await ToolWorld.open({ mcpServers: { everything }, everstep: rules });
+    const { api } = world;
+    const trial = async (name: string, args: Record<string, string | number> = {}) =>
+      read(await api.post("/api/tools/try", { name, args }), 200, toolTrialSchema);
+    await world.tools();
+    const { latency_ms, ...greeting } = await trial("own/greet", { who: "you" });
+    assert.deepEqual(greeting, { kind: "result", text: "hello you", is_error: false });
+    assert.ok(latency_ms >= 0);
+    assert.equal((await trial("files/read", { path: "absent.md" })).is_error, true);
+    assert.equal((await trial("time/wait", { seconds: 60 })).kind, "wait");
+    const written = problemOf(
+      await api.post("/api/tools/try", { name: "files/write", args: { path: "new.md", content: "x" } }),
+      400,
+    );
+    assert.match(written.detail, /may change things/);
+    assert.equal((await trial("files/list")).text.includes("new.md"), false);
+    assert.match(problemOf(await api.post("/api/tools/try", { name: "everything/get-env" }), 400).detail, /denied/);
+    problemOf(await api.post("/api/tools/try", { name: "files/absent" }), 404);
+    assert.equal((await api.get("/api/agent-states")).text.includes("trial"), false);
+  });
+
   test("prints them, loads changed ones without a restart, and ends their processes when it stops", async () => {
     await using world = await ToolWorld.open({ mcpServers: { everything } });
     const { server, api } = world;
@@ -168,7 +191,7 @@ describe("a server with tools", TIMEOUT, () => {
   });
 });
 
-/** Not a process that ended and was not waited for yet. */
+/** False for a zombie process. */
 const isRunning = (pid: number): Promise<boolean> =>
   readFile(`/proc/${pid}/stat`, "utf8").then(
     (stat) => !/\) Z /.test(stat),

@@ -4,12 +4,12 @@ import { within } from "../within.ts";
 
 export type Topic = Record<string, unknown>;
 export type Acknowledgement = { ok: boolean; error?: string };
-/** What the server told, in the order of arrival. */
+/** An event from the server. */
 export type Told = { event: string; payload: unknown };
 
 const WAIT_MS = 60_000;
 
-/** A program that follows the server over Socket.IO and remembers everything it is told. */
+/** A client that follows the server over Socket.IO and remembers every event. */
 export class Watcher implements Disposable {
   readonly told: Told[] = [];
   readonly socket: Socket;
@@ -56,7 +56,7 @@ export class Watcher implements Disposable {
     return this.told.filter((one) => one.event === event).map(({ payload }) => payload as Payload);
   }
 
-  /** Waits until what was told so far fits, and answers what `fits` answered. */
+  /** Waits until the events so far fit, and resolves with what `fits` returned. */
   async until<Value>(what: string, fits: (told: Told[]) => Value | undefined | false): Promise<Value> {
     const fitting = Promise.withResolvers<Value>();
     const look = () => {

@@ -13,7 +13,7 @@ const deliveries = z.strictObject({ deliveries: z.array(deliverySchema.strict())
 const EVENTS = ["session.asks", "session.ended", "session.failed"];
 const PAST = "2020-01-01T00:00:00.000Z";
 
-/** Asks twice, each time going on by itself, and ends. */
+/** Asks twice, continuing by itself each time, and ends. */
 const ASKS_TWICE: JsonObject = {
   frames: [
     { ask: { text: "one?", choices: [{ value: "yes" }] }, wait: { until: PAST } },

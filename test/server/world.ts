@@ -8,7 +8,7 @@ import { eventually, ServerProcess } from "./server-fixture.ts";
 import type { Environment } from "./spawn-everstep.ts";
 import { Watcher } from "./watcher.ts";
 
-/** A running server, a client of its API, and a socket by which changes of rows are awaited. */
+/** A running server, a client of its API, and a socket for awaiting changes of rows. */
 export class World {
   readonly server: ServerProcess;
   readonly api: Api;
@@ -44,7 +44,7 @@ export class World {
     return this.session(session_id, ({ status }) => statuses.includes(status));
   }
 
-  /** Waits for the end of a session whose rows are too many to be followed. */
+  /** Waits for the end of a session that has too many rows to follow. */
   async ended(session_id: string): Promise<Session> {
     let session = await this.api.session(session_id);
     while (isLive(session.status)) {
@@ -76,13 +76,13 @@ export class World {
     return this.action(action_id, ({ receipt }) => receipt === "consumed");
   }
 
-  /** Controls a session and answers what became of it. */
+  /** Controls a session and resolves with the settled action. */
   async control(session_id: string, verb: string, body: JsonValue = {}): Promise<Action> {
     const answer = read(await this.api.post(pathOf("sessions", session_id, verb), body), 202, SHAPES.accepted);
     return this.settled(answer.action_id);
   }
 
-  /** Listens before it looks, so that no change falls between the two. */
+  /** Subscribes before it reads, so that no change is missed in between. */
   async #rowThat<Row>(
     session_id: string,
     event: string,

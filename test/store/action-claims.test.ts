@@ -14,7 +14,7 @@ import { anAction, aSession, mustCommit, mustCreate, WORKER } from "./fixtures.t
 const MOST = { worker: WORKER, limit: 100 };
 const NOTHING_MORE = { numbers: new Map<string, number>(), claimed: new Set<string>(), more: new Set<string>() };
 
-/** Processes that claim from one queue, without anything else of a store: the test tells them what was committed. */
+/** Processes that claim from one queue, without the rest of a store: the test notifies them of commits. */
 class Scene implements AsyncDisposable {
   readonly #url: string;
   readonly #pool: Pool;
@@ -29,7 +29,7 @@ class Scene implements AsyncDisposable {
     this.#remove = remove;
   }
 
-  /** With these actions in the queue, of sessions that nobody owns. */
+  /** With these actions in the queue, whose sessions have no owner. */
   static async open(actions: Action[]): Promise<Scene> {
     const { url, remove } = await postgresHome();
     const store = await openPostgresStore({ url });
@@ -127,7 +127,7 @@ await onPostgres(() => {
     const claims = await scene.process(101);
     await scene.run(`update queue set run_at = now() + interval '1 hour' where action_id = '${lost.action_id}'`);
     assert.deepEqual(idsOf(await claims.claim(MOST)), [known.action_id]);
-    // The statement went through, and nobody here heard of it.
+    // The statement succeeded, but its response was lost.
     await scene.run(`update queue set run_at = null, claimed_by = 101 where action_id = '${lost.action_id}'`);
     claims.lookThrough();
     assert.deepEqual(await claims.claim(MOST), [], "it is claimed, for all that anybody knows");
@@ -136,7 +136,7 @@ await onPostgres(() => {
     assert.deepEqual(idsOf(await claims.claim(MOST)), [lost.action_id], "and what is under way stays so");
   });
 
-  test("news that comes while an action is under way is kept until it ends (CLAIMS-5)", async () => {
+  test("a notification that arrives while an action is being handled is kept until it ends (CLAIMS-5)", async () => {
     const [first, second] = [anAction({ session_id: "s" }), anAction({ session_id: "s" })];
     await using scene = await Scene.open([first, second]);
     const claims = await scene.process(101);
@@ -149,7 +149,7 @@ await onPostgres(() => {
     assert.deepEqual(idsOf(await claims.claim(MOST)), [second.action_id], "though the statement saw nothing more");
   });
 
-  test("an action is not handed out before its time, and then somebody is woken", async () => {
+  test("an action is not handed out early, and then a process is woken", async () => {
     const action = anAction({ session_id: "s" });
     await using scene = await Scene.open([action]);
     const claims = await scene.process(101);

@@ -13,7 +13,7 @@ import { onPostgres, postgresHome } from "../postgres-server.ts";
 import { eventually } from "../server/server-fixture.ts";
 import { aConversation, aMessage, failedStep, mustAdvance, mustCommit, mustCreate } from "./fixtures.ts";
 
-/** A relay on the database that a store of another process writes to; the test brings it the notifications, or does not. */
+/** A relay on the database that another process's store writes to; the test passes on the notifications, or does not. */
 class Scene implements AsyncDisposable {
   readonly store: Store;
   readonly feed = new CommitFeed();
@@ -63,7 +63,7 @@ class Scene implements AsyncDisposable {
 
   async until(expected: string[]): Promise<void> {
     await eventually(expected.join(), async () => this.texts.length >= expected.length);
-    // What comes twice would come now.
+    // A duplicate would arrive now.
     await this.relay.lookThrough();
     await new Promise((resolve) => setTimeout(resolve, 50));
     assert.deepEqual(this.texts, expected);
@@ -85,14 +85,14 @@ await onPostgres(() => {
     await scene.relay.lookThrough();
     await scene.until(["one", "two", "three"]);
     await scene.steps(later, "four", "five");
-    // Notifications that come late, twice and out of order.
+    // Notifications that arrive late, twice and out of order.
     for (const iteration of [4, 3, 4, 0]) scene.relay.sessionChanged(session_id, { iteration, error_rows: 0 }, []);
     await scene.until(["one", "two", "three", "four", "five"]);
     const last = scene.heard.findLast((event) => event.kind === "session");
     assert.equal(last?.kind === "session" && last.session.iteration, 5, "the row comes after its steps");
   });
 
-  test("a commit of this process that continues is handed on without a read, one after a gap once the gap is read", async () => {
+  test("a commit of this process that continues the rows is passed on without a read, one after a gap once the gap is read", async () => {
     await using scene = await Scene.open();
     const owned = await mustCreate(scene.store);
     const { session_id } = owned.session;
@@ -140,7 +140,7 @@ await onPostgres(() => {
     await scene.until(["one", "two"]);
   });
 
-  test("nothing is read for what nobody follows, nor handed on to who has left", async () => {
+  test("nothing is read that nobody follows, nor passed on to a follower that left", async () => {
     await using scene = await Scene.open();
     const owned = await mustCreate(scene.store);
     const { session_id } = owned.session;

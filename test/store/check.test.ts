@@ -4,14 +4,12 @@ import { cp, readdir, readFile, rm, stat, truncate, writeFile } from "node:fs/pr
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { describe, test } from "node:test";
-import { fileURLToPath } from "node:url";
 import type { FolderReport } from "../../src/store/embedded/check-folder.ts";
+import { PROGRAM } from "../server/spawn-everstep.ts";
 import { formatFixtures, unpackFixture } from "./format-fixture.ts";
 import { scratchFolder } from "./scratch-folder.ts";
 import { fillFolder, LANES, openStore, verifyFolder } from "./store-folder.ts";
 import { startWriter } from "./writer-process.ts";
-
-const PROGRAM = fileURLToPath(new URL("../../src/main/everstep.ts", import.meta.url));
 
 type Checked = { code: number | null; output: string; report: FolderReport | null };
 
@@ -67,7 +65,7 @@ describe("everstep check", () => {
     assertWhole(folder);
   });
 
-  test("refuses a folder in use, and one that is none", async () => {
+  test("refuses a folder in use, and one that is not a data folder", async () => {
     await using scratch = await scratchFolder();
     await using _store = await openStore(join(scratch.path, "data"));
     const used = check(join(scratch.path, "data"));
@@ -90,7 +88,7 @@ describe("everstep check", () => {
         "lost",
         (folder) =>
           change(folder, "DELETE FROM message_keys WHERE message_id = (SELECT min(message_id) FROM message_keys)"),
-        /message_keys has \d+ rows where \d+ were written/,
+        /message_keys has \d+ rows, \d+ were written/,
       ],
       [
         "status",
@@ -106,12 +104,12 @@ describe("everstep check", () => {
         "referred",
         (folder) =>
           change(folder, "UPDATE journal_revision SET revision = revision + 1; DELETE FROM session_documents"),
-        /parameters and context are missing of session/,
+        /parameters and context missing: session/,
       ],
       [
         "older",
         (folder) => change(folder, "UPDATE journal_revision SET revision = revision - 1"),
-        /store_corrupt: .*journal[.]sqlite-wal is damaged, cut or missing/,
+        /store_corrupt: .*journal[.]sqlite-wal is damaged, truncated or missing/,
       ],
       ["table", (folder) => alterData(join(folder, "agent_steps.lance", "data")), /agent_steps/],
       [

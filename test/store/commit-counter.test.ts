@@ -8,7 +8,7 @@ import { scratchFolder } from "./scratch-folder.ts";
 const totals = new JournalTotals();
 totals.add("agent_steps", -7);
 
-/** A counter that was recorded at positions 1 to 3. */
+/** A counter that recorded positions 1 to 3. */
 async function countTo3(path: string): Promise<Buffer> {
   const counter = new CommitCounter(path);
   for (const position of [1, 2, 3]) counter.record({ position, revision: 5, totals });
@@ -17,7 +17,7 @@ async function countTo3(path: string): Promise<Buffer> {
 }
 
 describe("a commit counter", () => {
-  test("tells the last place that was recorded, and goes on from there when it is opened again", async () => {
+  test("reports the last recorded position, and continues from there when it is opened again", async () => {
     await using scratch = await scratchFolder();
     const path = join(scratch.path, "counter");
     await countTo3(path);
@@ -30,7 +30,7 @@ describe("a commit counter", () => {
     assert.equal(CommitCounter.read(path)?.position, 4);
   });
 
-  test("that is cut anywhere or has any one byte changed tells the last place, the one before, or nothing", async () => {
+  test("that is cut anywhere or has any one byte changed reports the last position, the one before, or nothing", async () => {
     await using scratch = await scratchFolder();
     const path = join(scratch.path, "counter");
     const whole = await countTo3(path);

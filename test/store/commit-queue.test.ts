@@ -52,7 +52,7 @@ function queueOn(writers: GroupWriter<Batch, null>[], options: Partial<CommitQue
 }
 
 describe("the commit queue", () => {
-  test("writes a lone commit at once, and what comes meanwhile as one group after it", async () => {
+  test("writes a lone commit at once, and what arrives meanwhile as one group after it", async () => {
     const writer = new HeldWriter();
     const queue = queueOn([writer]);
     const first = queue.commit(batch("a"), () => {});
@@ -109,7 +109,7 @@ describe("the commit queue", () => {
     assert.deepEqual(writer.names, [["a", "b"], ["c", "d"], ["large"], ["e"]]);
   });
 
-  test("tells each commit what became of it, after its own callback", async () => {
+  test("gives each commit its outcome, after its own callback", async () => {
     const writer = new HeldWriter();
     const queue = queueOn([writer]);
     const heard: string[] = [];
@@ -132,7 +132,7 @@ describe("the commit queue", () => {
     await queue.drained();
   });
 
-  test("gives a commit back that was not begun for too long, and only that", async () => {
+  test("returns a commit that has not started for too long, and only that", async () => {
     const writer = new HeldWriter();
     const queue = queueOn([writer], { longest_wait_ms: 1000 });
     const begun = queue.commit(batch("begun"), () => {});
@@ -145,7 +145,7 @@ describe("the commit queue", () => {
     assert.deepEqual(writer.names, [["begun"]]);
   });
 
-  test("writes what concerns the same in the order given and never twice at once, whatever comes", async (t) => {
+  test("writes what concerns the same session in order and never concurrently, whatever arrives", async (t) => {
     const random = reportedRandom(t, "EVERSTEP_QUEUE_SEED");
     const underWay = new Map<string, number>();
     const written: Batch[] = [];

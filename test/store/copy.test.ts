@@ -27,7 +27,7 @@ import {
 
 const LONG_AGO = "2020-01-01T00:00:00.000Z";
 
-/** A row of every kind, and sessions of every sort. */
+/** A row of every kind, and every kind of session. */
 async function inhabit(store: Store): Promise<void> {
   await store.webhooks.put(
     aWebhook({ agent_id: null, former_secret: "whsec_Zm9ybWVy", former_secret_until: LONG_AGO }),
@@ -96,7 +96,7 @@ await onPostgres(() => {
       });
     });
 
-    test("is refused where something is already, and a row that differs shows", async () => {
+    test("is refused if the target is not empty, and a row that differs shows", async () => {
       await withStores([embeddedHome, embeddedHome], async ([first, second]) => {
         assert.ok(first && second);
         await inhabit(first);

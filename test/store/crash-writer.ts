@@ -4,10 +4,10 @@ import { openEmbeddedStore } from "../../src/store/embedded/embedded-store.ts";
 import { writeHistory } from "./lane-writer.ts";
 import { REPORTS, type WriterOrder, type WriterReport } from "./writer-process.ts";
 
-// A program that continues the history in a folder until SIGTERM, and is killed by its parent at any moment before.
+// A program that continues the history in a folder until SIGTERM, unless its parent kills it first.
 const order = JSON.parse(process.argv[2] ?? "{}") as WriterOrder;
 
-// Written at once and in order: what the parent reads was answered before the process ended, and nothing is held back.
+// Written synchronously and in order: what the parent reads was acknowledged before the process ended, and nothing is buffered.
 const report = (line: WriterReport): void => void writeSync(REPORTS, `${JSON.stringify(line)}\n`);
 
 const stop = new AbortController();

@@ -34,7 +34,7 @@ function chooseRound(round: number, random: SeededRandom): Round {
     case 0:
       return { ...CALM, name: "while it starts", moment: async () => await pause(100 + wait) };
     case 1:
-      // As fast as it goes, so that most kills hit a commit on its way to the disk.
+      // As fast as possible, so that most kills hit a commit on its way to the disk.
       return { ...CALM, name: "while it commits", pace_ms: 0, tuning: {}, moment: acknowledgedThen(jitter * 3) };
     case 2:
       return { ...CALM, name: "while rows are moved", moment: acknowledgedThen(wait) };
@@ -77,7 +77,7 @@ async function killAt(moment: Round["moment"], writer: Writer): Promise<void> {
 }
 
 describe("the embedded store under SIGKILL", () => {
-  test("tells who claims a session that its last owner was killed, until the folder is closed", async () => {
+  test("tells whoever claims a session that its last owner was killed, until the folder is closed", async () => {
     await using folder = await scratchFolder();
     const writer = startWriter({ folder: folder.path, lanes: FEW_LANES, ...CALM }, new Map());
     await killAt(acknowledgedThen(0), writer);
@@ -92,7 +92,7 @@ describe("the embedded store under SIGKILL", () => {
     assert.deepEqual(new Set(await claimAll()), new Set([false]));
   });
 
-  test(`loses, doubles and halves nothing in ${ROUNDS} kills on one folder`, async (t) => {
+  test(`loses, duplicates and splits nothing in ${ROUNDS} kills on one folder`, async (t) => {
     const seed = seedFrom("EVERSTEP_CRASH_SEED");
     t.diagnostic(`EVERSTEP_CRASH_SEED=${seed}`);
     const random = seededRandom(seed);
@@ -104,7 +104,7 @@ describe("the embedded store under SIGKILL", () => {
       const { name, moment, ...rest } = chooseRound(round, random);
       try {
         await killAt(moment, startWriter({ folder: folder.path, lanes: LANES, ...rest }, acknowledged));
-        // Two kills of three hit a folder that the kill before left as it was.
+        // Two of three kills hit a folder as the previous kill left it.
         if (round % 3 !== 2) continue;
         await using store = await openStore(folder.path);
         await verifyHistory(store, { lanes: LANES, acknowledged, settled });
@@ -134,7 +134,7 @@ async function verifyAll(folder: string, acknowledged: Acknowledged): Promise<Re
   return await verifyHistory(store, { lanes: LANES, acknowledged });
 }
 
-/** The port could hide a row that a table holds twice; the tables cannot. */
+/** The port could hide a duplicate row of a table, so the tables are read directly. */
 async function verifyTables(folder: string, history: ReadHistory): Promise<void> {
   const database = await connect(folder);
   const count = async (table: string): Promise<number> => await (await database.openTable(table)).countRows();
@@ -147,7 +147,7 @@ async function verifyTables(folder: string, history: ReadHistory): Promise<void>
 }
 
 describe("the check of a history", () => {
-  test("notices a step, a message and an action that is lost or doubled, and a commit that is there in part", async () => {
+  test("notices a step, a message and an action that is lost or duplicated, and a partial commit", async () => {
     await using folder = await scratchFolder();
     await using store = await openStore(folder.path);
     const acknowledged = await writeCommits(store, 40);
@@ -187,7 +187,7 @@ describe("the check of a history", () => {
     await assert.rejects(verify({ listActions: unconsumed }), /receipt/);
   });
 
-  test("notices an acknowledged commit that is not there, or is there from another attempt", async () => {
+  test("notices an acknowledged commit that is missing, or comes from another attempt", async () => {
     await using folder = await scratchFolder();
     await using store = await openStore(folder.path);
     const written = await writeCommits(store, 10);

@@ -3,7 +3,7 @@ import { parentPort, workerData } from "node:worker_threads";
 import type { JsonObject, JsonValue } from "../../src/domain/json.ts";
 import { applyDelta, type Chain, type Changes, diff, readState, storeState } from "../../src/store/state-delta.ts";
 
-/** Checks differences and chains of deeply nested states, and reports how many pairs it checked. */
+/** Checks deltas and chains of deeply nested states, and reports how many pairs it checked. */
 const levels = workerData as number;
 const nestings: ((inner: JsonValue, level: number) => JsonValue)[] = [
   (inner) => [inner],

@@ -3,7 +3,7 @@ import { canonicalJson } from "../../src/store/copy-store.ts";
 import type { Page, Store } from "../../src/store/store.ts";
 
 type Row = Record<string, unknown>;
-/** Every row that a reader of the port can see, by table. */
+/** Every row that is visible through the port, by table. */
 export type Dump = Record<string, Row[]>;
 
 const PAGE = 200;
@@ -35,7 +35,7 @@ export async function dumpStore(store: Store): Promise<Dump> {
   return dump;
 }
 
-/** What the rows of a table add up to, in their order. */
+/** A checksum over the rows of a table, in order. */
 export const checksumOf = (rows: Row[]): string =>
   createHash("sha256")
     .update(rows.map((row) => canonicalJson(row)).join("\n"))

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { openEmbeddedStore, type Tuning } from "../../src/store/embedded/embedded-store.ts";
 import type { OpenedStore } from "./conformance/opened-store.ts";
 
-/** A store in a folder of its own. */
+/** A store in its own folder. */
 export async function openLanceHome(tuning: Partial<Tuning> = {}): Promise<OpenedStore> {
   const folder = await mkdtemp(join(tmpdir(), "everstep-"));
   let store = await openEmbeddedStore({ folder, tuning });

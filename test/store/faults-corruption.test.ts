@@ -12,11 +12,11 @@ import { type Acknowledged, verifyHistory } from "./verify-history.ts";
 
 const LOG = "journal.sqlite-wal";
 const COUNTER = "journal.counter";
-/** Cuts at random places, beside those at places that mean something. */
+/** Cuts at random positions, in addition to the significant ones. */
 const CUTS = repetitions("EVERSTEP_CUTS", { few: 2, many: 20 });
 
 describe("a journal whose last writes were cut off", () => {
-  test("is told where a commit is lost, and without its counter opens with every commit before the cut whole, and none in part", async (t) => {
+  test("is reported if a commit is lost, and without its counter opens with every commit before the cut, and none in part", async (t) => {
     const random = reportedRandom(t, "EVERSTEP_FAULTS_SEED");
     await using scratch = await scratchFolder();
     const folder = join(scratch.path, "killed");
@@ -45,7 +45,7 @@ describe("a journal whose last writes were cut off", () => {
   });
 });
 
-/** The commits in a copy of the folder whose log ends at that byte, or is torn from there on: its length stays, its content not. */
+/** The commits in a copy of the folder whose log ends at that byte, or is torn there: it keeps its length but not its content. */
 async function commitsAfterCut(
   scratch: string,
   folder: string,
@@ -58,7 +58,7 @@ async function commitsAfterCut(
   await truncate(join(copy, LOG), at);
   if (tear) await truncate(join(copy, LOG), size);
   try {
-    // Whoever cut only what was never acknowledged (the writer was killed, or removed moved rows) took nothing.
+    // A cut that removed only unacknowledged commits (the writer was killed, or removed archived rows) lost nothing.
     const refusal = await verifyFolder(copy, acknowledged).then(
       () => null,
       (error: unknown) => error,
@@ -75,10 +75,10 @@ async function commitsAfterCut(
   }
 }
 
-/** How often each damage is done to each file. */
+/** How many times each damage is done to each file. */
 const ROUNDS = repetitions("EVERSTEP_DAMAGES", { few: 1, many: 10 });
 
-/** What one bit, a cut or a removal makes of one of the journal's files. */
+/** What a flipped bit, a cut or a removal does to one of the journal's files. */
 const JOURNAL_DAMAGES: Record<string, (path: string, random: SeededRandom) => Promise<void>> = {
   "a bit flipped": async (path, random) => {
     const content = await readFile(path);
@@ -121,7 +121,7 @@ describe("a journal with damaged files", () => {
           assert.match(error.message, /damaged[/](journal[.]|\w+[.]lance)/, `${file} ${name}: no file is named`);
           told += 1;
         }
-        // A journal that is gone leaves tables of which nobody knows.
+        // Without its journal a folder has tables of unknown origin.
         else if (error instanceof EverstepError) assertCoded(error, ["store_foreign"]);
         else if (error instanceof Error) wrong.push(`${file} ${name}: ${error.message.split("\n")[0]}`);
         await rm(copy, { recursive: true });
@@ -132,7 +132,7 @@ describe("a journal with damaged files", () => {
     });
 });
 
-/** What a bad disk, a bad copy or a loss of power makes of a file. */
+/** What a bad disk, a bad copy or a power loss does to a file. */
 const DAMAGES: Record<string, (path: string) => Promise<void>> = {
   emptied: async (path) => await truncate(path, 0),
   "cut in half": async (path) => await truncate(path, Math.floor((await stat(path)).size / 2)),
@@ -180,8 +180,8 @@ describe("a table with damaged files", () => {
     });
   }
 
-  // A row whose own key is damaged is no longer found by it, which no read can tell from a row that never was.
-  test("with one bit altered: store_corrupt, all rows right, or told by a check of the folder", async (t) => {
+  // A row whose key is damaged is no longer found by it, which a read cannot distinguish from a row that never existed.
+  test("with one bit altered: store_corrupt, all rows right, or found by a check of the folder", async (t) => {
     const random = reportedRandom(t, "EVERSTEP_FAULTS_SEED");
     await using scratch = await scratchFolder();
     const wrong: string[] = [];
@@ -214,8 +214,8 @@ const READ_TABLES = ["agent_steps", "conversation_messages", "queue"];
 const PARTS = ["_versions", "data", "_indices"];
 
 /**
- * The files of each part of the tables that are read: the newest manifest, the data, the indexes. By default of one table for each
- * part, shifted, so that several tests come to all tables.
+ * The files of the tables that are read, by part: the newest manifest, the data, the indexes. By default each part is taken
+ * from one table, chosen by `shift`, so that several tests cover all tables.
  */
 async function partsOfTables(folder: string, shift: number): Promise<Map<string, string[]>> {
   const parts = new Map<string, string[]>();
@@ -225,7 +225,7 @@ async function partsOfTables(folder: string, shift: number): Promise<Map<string,
       const entries = await readdir(join(folder, path), { recursive: true, withFileTypes: true });
       const files = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
       const named = files.map((file) => relative(folder, file)).sort();
-      // Manifests count down, so that the newest is listed first.
+      // Manifest numbers count down, so the newest is listed first.
       parts.set(path, part === "_versions" ? named.slice(0, 1) : named);
     }
   }

@@ -128,7 +128,7 @@ describe("a disk that is full", () => {
       });
       for (const free of [0, 64 * KILOBYTE, 512 * KILOBYTE]) {
         await fillUp(disk, free);
-        // A move may free space or need some at any moment, so any number of commits may be refused.
+        // Archiving may free or need space at any moment, so any number of commits may be refused.
         await writeWhile(store, acknowledged, async () => await makeSpace(disk));
         await makeSpace(disk);
         await verifyHistory(store, { lanes: LANES, acknowledged });
@@ -144,7 +144,7 @@ describe("a disk that is full", () => {
     const acknowledged = await fillFolder(folder);
     await fillUp(disk, 0);
     await refusesToOpen(join(disk.folder, "absent"), "store_full");
-    // An old folder may open without a write; then it must say that the disk is full as soon as it has to write.
+    // An old folder may open without a write; it must then report the full disk at its first write.
     const opened = await openEmbeddedStore({ folder }).catch((error: unknown) => assertCoded(error, ["store_full"]));
     if (opened) {
       await rejectsWith(mustCreate(opened, aSession({ context: { large: "x".repeat(MEGABYTE) } })), "store_full");
@@ -203,7 +203,7 @@ async function writeUntilRefused(
   assert.equal(refused, LANES, "every lane met the full disk once");
 }
 
-/** Writes 200 commits, each tried again where the disk was full for it. */
+/** Writes 200 commits, retrying each that found the disk full. */
 async function writeWhile(
   store: EmbeddedStore,
   acknowledged: Acknowledged,

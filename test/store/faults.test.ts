@@ -26,7 +26,7 @@ import { startWriter, type WriterReport } from "./writer-process.ts";
 const journalOf = (folder: string): string => join(folder, "journal.sqlite");
 
 describe("a folder that is in use", () => {
-  test("is refused to a second process, serves the first one on, and opens when that one is killed", async () => {
+  test("is refused to a second process, keeps serving the first one, and opens when that one is killed", async () => {
     await using folder = await scratchFolder();
     const acknowledged: Acknowledged = new Map();
     const order = { folder: folder.path, lanes: LANES, pace_ms: 1, tuning: {}, constantly: [] };
@@ -155,7 +155,7 @@ describe("a folder that is not what it should be", () => {
       const database = new DatabaseSync(journalOf(folder.path));
       database.exec(`PRAGMA user_version = ${schema}`);
       database.close();
-      // A look at the file may leave empty side files of SQLite's beside it.
+      // Reading the file may leave empty side files of SQLite next to it.
       const isKept = (path: string) => !isOwnerNote(path) && !/-(?:shm|wal)$/.test(path);
       const before = await fingerprint(folder.path, isKept);
       await refusesToOpen(folder.path, code);
@@ -171,7 +171,7 @@ describe("a folder that is not what it should be", () => {
     assert.equal(await readFile(file, "utf8"), "mine");
   });
 
-  test("is absent with the folders above it: made", async () => {
+  test("is absent with the folders above it: created", async () => {
     await using folder = await scratchFolder();
     const deep = join(folder.path, "with a space", "it's", "“deep” é");
     const acknowledged = await fillFolder(deep);
@@ -180,7 +180,7 @@ describe("a folder that is not what it should be", () => {
 });
 
 describe("a store whose worker thread dies again and again", () => {
-  test("answers what is under way and what comes with a coded error, closes, and has lost nothing when opened again", async () => {
+  test("fails pending and new calls with a coded error, closes, and has lost nothing when opened again", async () => {
     await using folder = await scratchFolder();
     const threads: Worker[] = [];
     const notice = (thread: Worker): void => void threads.push(thread);
@@ -210,7 +210,7 @@ describe("a store whose worker thread dies again and again", () => {
   });
 });
 
-/** After so many within a minute the store gives up. */
+/** After this many within a minute the store gives up. */
 const MOST_DEATHS = 5;
 
 describe("a store that was closed", () => {

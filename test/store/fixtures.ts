@@ -6,7 +6,7 @@ import type { StepDelta } from "../../src/domain/event.ts";
 import { newId } from "../../src/domain/ids.ts";
 import type { JsonObject, JsonValue } from "../../src/domain/json.ts";
 import type { Question } from "../../src/domain/question.ts";
-import { NOTHING_HAPPENED, type Session } from "../../src/domain/session.ts";
+import { NEW_SESSION_HISTORY, type Session } from "../../src/domain/session.ts";
 import type { Step } from "../../src/domain/step.ts";
 import type { StoredWebhook } from "../../src/domain/webhook.ts";
 import type { Batch, OwnedSession, Store } from "../../src/store/store.ts";
@@ -14,7 +14,7 @@ import type { Batch, OwnedSession, Store } from "../../src/store/store.ts";
 export const WORKER = "worker-1";
 
 let lastTime = 0;
-/** Never the same time twice, so that the order of rows is the order in which they were built. */
+/** Never returns the same time twice, so that rows are ordered as they were built. */
 export function aTime(): string {
   lastTime = Math.max(lastTime + 1, Date.now());
   return new Date(lastTime).toISOString();
@@ -45,7 +45,7 @@ export function aSession(overrides: Partial<Session> = {}): Session {
     parent_iteration: null,
     created_at,
     updated_at: created_at,
-    ...NOTHING_HAPPENED,
+    ...NEW_SESSION_HISTORY,
     ...overrides,
   };
 }
@@ -61,7 +61,7 @@ export const aQuestion = (text: string, overrides: Partial<Question> = {}): Ques
   ...overrides,
 });
 
-/** The session's next step, with the guidance that waits for it. */
+/** The session's next step, with its pending guidance. */
 export function aStep(session: Session, overrides: Partial<Step> = {}): Step {
   const iteration = session.iteration + 1;
   return {
@@ -87,6 +87,7 @@ export function aStep(session: Session, overrides: Partial<Step> = {}): Step {
     attempts: 1,
     calls: [],
     directives: null,
+    crashes: 0,
     ...overrides,
   };
 }
@@ -113,7 +114,7 @@ export function anAction(overrides: Partial<Action> = {}): Action {
   };
 }
 
-/** The action as it stands once a handler is through with it. */
+/** The action after a handler is done with it. */
 export function settled(action: Action, overrides: Partial<Action> = {}): Action {
   const processed_at = action.processed_at ?? aTime();
   return { ...action, processed: true, processed_at, outcome: "ok", receipt: "delivered", ...overrides };
@@ -193,7 +194,6 @@ export function anAgentConfig(overrides: Partial<AgentConfig> = {}): AgentConfig
   };
 }
 
-/** A session that continues its parent from the given step. */
 export function aWebhook(overrides: Partial<StoredWebhook> = {}): StoredWebhook {
   return {
     webhook_id: newId(),
@@ -234,7 +234,7 @@ export type AdvanceChoices = {
   actions?: Action[];
 };
 
-/** The one batch of the session's next step: its row, its message where it talks in a conversation, and the actions given. */
+/** The batch of the session's next step: its row, its message if the session is in a conversation, and the given actions. */
 export function advance(owned: OwnedSession, choices: AdvanceChoices = {}): Advance {
   const { text, data, state, actions } = choices;
   const step = aStep(owned.session, {
@@ -266,7 +266,7 @@ export function advance(owned: OwnedSession, choices: AdvanceChoices = {}): Adva
   return { batch, owned: written(owned, session), step, message };
 }
 
-/** The batch of an attempt that failed: an `error` row, and the iteration still to come. */
+/** The batch of a failed attempt: an `error` row, without advancing the iteration. */
 export function failedStep(owned: OwnedSession, overrides: Partial<Step> = {}): Advance {
   const step = aStep(owned.session, {
     status: "error",
@@ -283,7 +283,7 @@ export function failedStep(owned: OwnedSession, overrides: Partial<Step> = {}): 
   return { batch, owned: written(owned, session), step, message: null };
 }
 
-/** The batch that hands an action's guidance to the session. */
+/** The batch that delivers an action's guidance to the session. */
 export function deliver(owned: OwnedSession, action: Action): { batch: Batch; owned: OwnedSession; action: Action } {
   const delivered = settled(action);
   const session: Session = {
@@ -296,14 +296,14 @@ export function deliver(owned: OwnedSession, action: Action): { batch: Batch; ow
   return { batch, owned: written(owned, session), action: delivered };
 }
 
-/** The session as it is owned once the row was written. */
+/** The owned session after the row was written. */
 export const written = ({ owner }: OwnedSession, session: Session): OwnedSession => ({
   session,
   owner: { ...owner, revision: owner.revision + 1 },
   after_crash: false,
 });
 
-/** A commit that the test relies on. */
+/** A commit that must succeed. */
 export async function mustCommit(store: Store, batch: Batch): Promise<void> {
   assert.deepEqual(await store.commit(batch), { kind: "committed" });
 }

@@ -4,7 +4,7 @@ import type { Message } from "../../src/domain/conversation.ts";
 import { CommitFeed, follow } from "../../src/store/follow.ts";
 import { aMessage } from "./fixtures.ts";
 
-test("a follower is not told a message again that a feed which lags behind tells after it was read", async () => {
+test("a follower does not get a message again from a feed that lags behind what was read", async () => {
   const conversation_id = "talk";
   const rows: Message[] = Array.from({ length: 5 }, (_, at) => aMessage({ conversation_id, message_id: `m${at + 1}` }));
   const feed = new CommitFeed();

@@ -8,7 +8,7 @@ import { MISSING_VALUES } from "../../src/store/schema.ts";
 import type { Store } from "../../src/store/store.ts";
 import { checksumOf, type Dump, dumpStore } from "./dump-store.ts";
 
-/** A data folder that an earlier version wrote and was killed over, and the rows that were in it. */
+/** A data folder written by an earlier version that was killed, and the rows that it contained. */
 export type FormatFixture = { format: number; archive: string; tables: Record<string, FixtureTable> };
 type FixtureTable = { checksum: string; rows: Dump[string] };
 
@@ -27,7 +27,7 @@ export function formatFixtures(): FormatFixture[] {
   });
 }
 
-/** Answers the data folder. */
+/** Returns the data folder. */
 export function unpackFixture({ archive }: FormatFixture, into: string): string {
   execFileSync("tar", ["-xzf", archive, "-C", into]);
   return join(into, "data");
@@ -38,7 +38,7 @@ const MISSING: Record<string, Record<string, unknown>> = {
   steps: { ...MISSING_VALUES.agent_steps },
 };
 
-/** Throws unless every row of the fixture is there to the letter; columns that were added since are null, or what is missing. */
+/** Throws unless every row of the fixture is unchanged; columns added since are null or have their default. */
 export async function verifyFixture(store: Store, { tables }: FormatFixture): Promise<void> {
   const dump = await dumpStore(store);
   for (const [table, { checksum, rows }] of Object.entries(tables)) {

@@ -22,7 +22,7 @@ import {
   settled,
 } from "./fixtures.ts";
 
-/** Told when the folder is filled: the process waits then, with everything open, for its SIGKILL. */
+/** Sent when the folder is filled; the process then waits for its SIGKILL with everything open. */
 export type FilledReport = { dump: Dump };
 
 const TEXTS = [
@@ -34,7 +34,7 @@ const TEXTS = [
   "",
 ];
 
-/** Large enough that most steps are stored as differences. */
+/** Large enough that most steps are stored as deltas. */
 const stateAt = (n: number): JsonObject => ({
   n,
   plan: Array.from({ length: 20 }, (_, at) => ({ at, done: at < n, note: `point ${at} of the plan` })),
@@ -93,7 +93,7 @@ async function writeFirstHalf(store: Store): Promise<Filled> {
   return { talker: await guide(store, talker), fork, paused, conversation_id };
 }
 
-/** What waits in the journal when the process dies, beside what was moved. */
+/** Rows that are still in the journal when the process dies, in addition to the archived ones. */
 async function writeSecondHalf(store: Store, { talker, fork, paused, conversation_id }: Filled): Promise<void> {
   const further = await guide(store, await advanceBy(store, talker, 15));
   const { agent_id, session_id } = further.session;

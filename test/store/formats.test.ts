@@ -81,7 +81,7 @@ describe("a data folder of an earlier format", () => {
       const place = join(scratch.path, String(kill));
       await mkdir(place);
       const folder = unpackFixture(OLDEST, place);
-      // The same folder is hit twice: by then the first kill's leftovers are there.
+      // The same folder is hit twice; the second time it has the first kill's leftovers.
       for (let hit = 0; hit < 2; hit += 1) await killWhileUpgrading(folder, random.integer(60));
       const format = formatOf(folder);
       assert.ok(format === OLDEST.format || MIGRATIONS.some((migration) => migration.format === format));
@@ -95,7 +95,7 @@ describe("a data folder of an earlier format", () => {
   });
 });
 
-/** The rows of a session in the LanceDB table of sessions, which has its columns in another order where it was upgraded. */
+/** The rows of a session in the LanceDB table of sessions, whose columns are in another order after an upgrade. */
 async function copiesOf(folder: string, session_id: string): Promise<Record<string, unknown>[]> {
   const database = await connect(folder);
   const table = await database.openTable("agent_state");
@@ -104,7 +104,7 @@ async function copiesOf(folder: string, session_id: string): Promise<Record<stri
   return rows as Record<string, unknown>[];
 }
 
-/** Kills the process that long after it begins to upgrade, unless it is through by then. */
+/** Kills the process this long after it starts to upgrade, unless it is done by then. */
 async function killWhileUpgrading(folder: string, wait: number): Promise<void> {
   const upgrading = startReporting<UpgradeReport>("./upgrade-writer.ts", folder, () => {});
   await upgrading.reported(({ kind }) => kind === "upgrading" || kind === "opened");
@@ -150,13 +150,13 @@ describe("a row of history that was stored before its table had a column", () =>
     assert.deepEqual(reading(without, checksumOf(crc32(shorter), row.length - 1)), without);
   });
 
-  test("is damaged where a later column has a value, or an earlier one another", () => {
+  test("is damaged if a later column has a value, or an earlier one has another", () => {
     assert.equal(reading(row, checksumOf(crc32(shorter), row.length - 1)), null);
     assert.equal(reading(without.with(3, "other"), checksumOf(crc32(shorter), row.length - 1)), null);
     assert.equal(reading(without, checksumOf(crc32(text), row.length)), null);
   });
 
-  test("has the width of the first format where it carries none", () => {
+  test("has the width of the first format if it carries none", () => {
     const old = checksumOf(crc32(text), row.length) % 2 ** 32;
     assert.deepEqual(reading(row, old), row);
   });

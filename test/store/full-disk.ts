@@ -9,11 +9,11 @@ const ballastOf = (disk: Mounted): string => join(disk.folder, "ballast");
 
 /** Leaves that many bytes free. */
 export async function fillUp(disk: Mounted, free: number): Promise<void> {
-  // What a disk keeps for root is free to the processes of root, which alone may mount one.
+  // Space reserved for root is free to root's processes, and only root can mount a disk.
   const { bfree, bsize } = await statfs(disk.folder);
   const bytes = bfree * bsize - free;
   if (bytes <= 0) return;
-  // The store may take some of it meanwhile; then the disk is full as well.
+  // The store may take some of the space meanwhile; the disk is full then as well.
   await run("fallocate", ["--length", String(bytes), ballastOf(disk)]).catch(unlessFull);
 }
 

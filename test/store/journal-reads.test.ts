@@ -14,7 +14,7 @@ import { assertCoded, writeAndKill } from "./store-folder.ts";
 
 const ALL = { rows: 1_000, characters: 2 ** 30 };
 
-/** What damages rows behind the back of a journal that is open, and the reads that meet them. */
+/** Statements that damage rows of an open journal, and the reads that encounter them. */
 const DAMAGES: [name: string, sql: string, read: (journal: Journal) => unknown][] = [
   [
     "a step's text, read to rebuild a context",
@@ -59,7 +59,7 @@ const DAMAGES: [name: string, sql: string, read: (journal: Journal) => unknown][
 ];
 
 describe("a row of the journal that is damaged after the start", () => {
-  test("is told as store_corrupt when it is read, never answered", async (t) => {
+  test("is reported as store_corrupt when it is read, never returned", async (t) => {
     await using scratch = await scratchFolder();
     const folder = join(scratch.path, "killed");
     await writeAndKill(folder, new Map(), 40);

@@ -19,17 +19,17 @@ import {
 
 export type WritingPlan = {
   lanes: number;
-  /** Wait between two steps of a lane, in milliseconds. */
+  /** Delay between two steps of a lane, in milliseconds. */
   pace_ms: number;
-  /** Lanes finish the step they are at and stop. */
+  /** Once aborted, lanes finish their current step and stop. */
   signal: AbortSignal;
-  /** Called right after a commit was answered. */
+  /** Called right after a commit was acknowledged. */
   acknowledge: (attempt: Attempt) => void;
-  /** Called with what a commit threw; the commit is tried again when it resolves. Without it the error ends the writing. */
+  /** Called with what a commit threw; the commit is retried when it resolves. Without it the error ends the writing. */
   recover?: (error: unknown) => Promise<void>;
 };
 
-/** Continues the history that the store holds, all lanes at once, until the signal. */
+/** Continues the history in the store, all lanes at once, until the signal aborts. */
 export async function writeHistory(store: Store, plan: WritingPlan): Promise<void> {
   const worker = newId();
   const broken = new AbortController();

@@ -13,7 +13,7 @@ const SESSIONS = 2;
 const STATES = 3;
 /** Near the largest frame that a step may return. */
 const STATE_CHARACTERS = 30_000_000;
-/** Their pages together are more than the heap. */
+/** Together their pages exceed the heap. */
 const READERS = 6;
 const MESSAGES = 40;
 const MESSAGE_CHARACTERS = 1_000_000;
@@ -27,7 +27,7 @@ function assertState(step: Step | undefined, n: number): void {
   assert.equal(text[0], letter(n));
 }
 
-/** Sessions whose states cannot be told as differences. */
+/** Sessions whose states cannot be stored as deltas. */
 async function writeStates(store: Store): Promise<string[]> {
   const sessions = await Promise.all(Array.from({ length: SESSIONS }, () => mustCreate(store)));
   await Promise.all(
@@ -42,7 +42,7 @@ async function writeStates(store: Store): Promise<string[]> {
   return sessions.map(({ session }) => session.session_id);
 }
 
-/** Readers at once, each of whom asks for all states of a session. */
+/** Concurrent readers, each of which requests all states of a session. */
 async function readStates(store: Store, session_ids: string[], readers: number): Promise<void> {
   const read = async (reader: number): Promise<void> => {
     const session_id = session_ids[reader % SESSIONS] as string;
@@ -78,7 +78,7 @@ describe("states of 30 MB, several of several sessions", () => {
     assert.equal(threads.length, 2, "a thread for each time that the store was open");
   });
 
-  test("so are large messages, of which a page is read in parts and told whole and in order", async () => {
+  test("so are large messages, of which a page is read in parts and returned whole and in order", async () => {
     await using scratch = await scratchFolder();
     await using store = await openStore(scratch.path, { heap_mb: 256 });
     const conversation = aConversation();

@@ -10,9 +10,9 @@ import type { FilledReport } from "./format-writer.ts";
 import { scratchFolder } from "./scratch-folder.ts";
 
 /**
- * Leaves a small data folder as this version writes it, for later versions to open: `node test/store/make-format-fixture.ts`.
+ * Creates a small data folder as this version writes it, for later versions to open: `node test/store/make-format-fixture.ts`.
  * The process that wrote it was killed, so that rows are in LanceDB, in the journal and in the journal's log. Every release
- * whose format is a new one leaves such a fixture.
+ * with a new format adds such a fixture.
  */
 await using scratch = await scratchFolder();
 const folder = join(scratch.path, "data");

@@ -23,7 +23,7 @@ export function missingForMounts(): string | null {
   return null;
 }
 
-/** True when nothing is missing. Else the test is skipped with that line, or fails where EVERSTEP_TEST_ALL=1 asks for all. */
+/** True if nothing is missing. Otherwise the test is skipped with that line, or fails with EVERSTEP_TEST_ALL=1. */
 export function mayMount(t: TestContext): boolean {
   const missing = missingForMounts();
   if (missing === null) return true;
@@ -32,7 +32,7 @@ export function mayMount(t: TestContext): boolean {
   return false;
 }
 
-/** A file system in memory of that size. */
+/** A file system in memory with this size. */
 export async function mountMemory(folder: string, bytes: number): Promise<Mounted> {
   return await mount(["-t", "tmpfs", "-o", `size=${bytes}`, "everstep", folder], folder);
 }
@@ -40,7 +40,7 @@ export async function mountMemory(folder: string, bytes: number): Promise<Mounte
 export async function makeDisk(image: string, bytes: number): Promise<void> {
   await writeFile(image, "");
   await truncate(image, bytes);
-  // Nothing is left for the kernel to initialise later, so that the image changes only by what the test writes.
+  // Leaves nothing for the kernel to initialize later, so that only the test's writes change the image.
   await run("mkfs.ext4", ["-q", "-F", "-E", "lazy_itable_init=0,lazy_journal_init=0", image]);
 }
 
@@ -52,15 +52,15 @@ export async function remount({ folder }: Mounted, mode: "ro" | "rw"): Promise<v
   await run("mount", ["-o", `remount,${mode}`, folder]);
 }
 
-/** The ext4 file system gives up, as it does when its device fails: every write from now on is refused. */
+/** Makes the ext4 file system give up, as it does when its device fails: it refuses every write from now on. */
 export async function abort({ folder }: Mounted): Promise<void> {
   await run("mount", ["-o", "remount,abort", folder]);
 }
 
 /**
- * The image as a loss of power would leave it now: what reached the device, and nothing of what the file system still
- * keeps in memory. Nothing is synced. Taken again until the image did not change while it was copied.
- * What the device itself still had in its cache counts as written: a device that lies about a flush is not tested.
+ * The image as a power loss would leave it now: what reached the device, without what the file system still keeps in memory.
+ * Nothing is synced. Copied again until the image did not change meanwhile. The contents of the device's own cache count as
+ * written: a device that lies about a flush is not tested.
  */
 export async function copyUnsynced(image: string, copy: string): Promise<void> {
   for (let attempt = 0; attempt < 20; attempt += 1) {
@@ -85,7 +85,7 @@ async function mount(parameters: string[], folder: string): Promise<Mounted> {
 
 async function unmount(folder: string): Promise<void> {
   if (!mounted.delete(folder)) return;
-  // A lazy one lets go also where a file is still open; the loop device goes with the mount.
+  // A lazy unmount works even if a file is still open; the loop device is released with the mount.
   await run("umount", [folder]).catch(async () => await run("umount", ["--lazy", folder]));
 }
 

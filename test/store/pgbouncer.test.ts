@@ -6,7 +6,7 @@ import { onPostgres, postgresServer } from "../postgres-server.ts";
 import { mustAdvance, mustCreate } from "./fixtures.ts";
 import { hasPgbouncer, startPgbouncer } from "./pgbouncer.ts";
 
-/** What Everstep's connections ask for and PgBouncer does not know. */
+/** Settings that Everstep's connections use and PgBouncer does not know. */
 const SETTINGS = [
   "lock_timeout",
   "synchronous_commit",
@@ -34,7 +34,7 @@ await onPostgres(() => {
         await assert.rejects(openPostgresStore({ url: pooler.url }), { name: "EverstepError", code: "store_pooled" });
       });
 
-    test("in session mode: works; where it refuses our settings it is told", async (t) => {
+    test("in session mode: works; if it refuses our settings, the error says so", async (t) => {
       if (!hasPgbouncer(t)) return;
       const { url } = await postgresServer();
       const database = `pooled_${process.pid}`;

@@ -11,7 +11,7 @@ import { freePort } from "../free-port.ts";
 
 export type PoolMode = "session" | "transaction" | "statement";
 
-/** True where the machine has it. Else the test is skipped with a line, or fails where EVERSTEP_TEST_ALL=1 asks for all. */
+/** True if it is installed. Otherwise the test is skipped with a line, or fails with EVERSTEP_TEST_ALL=1. */
 export function hasPgbouncer(t: TestContext): boolean {
   if (spawnSync("which", ["pgbouncer"]).status === 0) return true;
   const missing = "pgbouncer is missing: install the package pgbouncer";
@@ -20,7 +20,7 @@ export function hasPgbouncer(t: TestContext): boolean {
   return false;
 }
 
-/** A PgBouncer of one's own before the database of a URL, and the URL with which it is reached. */
+/** A separate PgBouncer in front of the database at a URL, and its own URL. */
 export async function startPgbouncer(
   url: string,
   settings: { pool_mode: PoolMode; pool_size: number; ignore: string[] },
@@ -44,7 +44,7 @@ default_pool_size = ${settings.pool_size}
 ignore_startup_parameters = ${settings.ignore.join(",")}
 `,
   );
-  // It does not run as root.
+  // It refuses to run as root.
   const user = userInfo().uid === 0 ? ["-u", "nobody"] : [];
   const child = spawn("pgbouncer", [...user, file], { stdio: "ignore" });
   const exited = once(child, "exit");

@@ -27,7 +27,7 @@ await onPostgres(() => {
     });
     const rows = listener.follow({ session_id, after_iteration: -1 }, ending.signal)[Symbol.asyncIterator]();
     const firstRow = rows.next();
-    // Somebody follows elsewhere, so it is told.
+    // Another process has a follower, so deltas are sent to it.
     while (deltas.length === 0) {
       teller.publishDelta(deltaOf(0, "begun", { session_id }));
       await new Promise((resolve) => setTimeout(resolve, 20));

@@ -12,13 +12,13 @@ import { advance, aSession, mustAdvance, mustCreate } from "./fixtures.ts";
 
 const TIMEOUT = { timeout: 120_000 };
 
-/** A store whose connections have a role of their own, so that limits can be set on them alone. */
+/** A store whose connections have a separate role, so that limits can be set for them alone. */
 class LimitedStore implements AsyncDisposable {
   static #count = 0;
   readonly role: string;
   readonly url: string;
   readonly store: PostgresStore;
-  /** Of a user that may do everything. */
+  /** The URL of a user with all privileges. */
   readonly admin: string;
   readonly #remove: () => Promise<void>;
 
@@ -45,7 +45,7 @@ class LimitedStore implements AsyncDisposable {
     });
   }
 
-  /** A limit counts for connections made after it. */
+  /** A limit applies to connections made after it. */
   async limit(setting: string): Promise<void> {
     await administer(this.admin, `alter role ${this.role} ${setting}`);
     await this.endConnections();
@@ -65,7 +65,7 @@ class LimitedStore implements AsyncDisposable {
     );
   }
 
-  /** Holds the lock of a transaction that somebody forgot. */
+  /** Holds the lock like a forgotten transaction. */
   async locked(statement: string, work: () => Promise<void>): Promise<void> {
     const client = postgres(this.admin, { max: 1, onnotice: () => {} });
     try {
@@ -85,7 +85,7 @@ class LimitedStore implements AsyncDisposable {
   }
 }
 
-/** Commits steps until told to stop, as a runner does: what failed with a code is tried again. Answers the codes it met. */
+/** Commits steps until told to stop, as a runner does: a coded failure is retried. Resolves with the codes seen. */
 async function keepWriting(store: Store, first: OwnedSession, signal: AbortSignal): Promise<Set<string>> {
   const codes = new Set<string>();
   let owned = first;
@@ -116,7 +116,7 @@ async function insist<Result>(work: () => Promise<Result>, codes: Set<string>): 
   }
 }
 
-/** Sessions are written while something happens; every commit is there once. Answers the codes of errors that were met. */
+/** Writes sessions while something happens; every commit is stored once. Resolves with the error codes seen. */
 async function assertWritesThrough(store: Store, happens: () => Promise<void>): Promise<Set<string>> {
   const ending = new AbortController();
   const sessions = await Promise.all(Array.from({ length: 12 }, () => mustCreate(store)));
@@ -139,7 +139,7 @@ async function assertWritesThrough(store: Store, happens: () => Promise<void>): 
 }
 
 await onPostgres(() => {
-  describe("an error of the server is met again or told, and ends nothing", { concurrency: 1 }, () => {
+  describe("an error of the server is retried or reported, and ends nothing", { concurrency: 1 }, () => {
     test("statements that are cancelled all the time", TIMEOUT, async () => {
       await using limited = await LimitedStore.open();
       const codes = await assertWritesThrough(limited.store, async () => {

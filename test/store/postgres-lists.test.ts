@@ -42,7 +42,7 @@ const insert = (first: number, last: number, values = "'running', '\"a text\"'")
    from generate_series(${first}, ${last}) n`;
 
 await onPostgres(() => {
-  test("lists and counts are the same before, while and after they are brought up to date", async () => {
+  test("lists and counts are the same before, during and after upkeep", async () => {
     await using it = await home();
     const { store } = it;
     const owned = await Promise.all(
@@ -60,7 +60,7 @@ await onPostgres(() => {
     await it.upkeep();
     assert.deepEqual(await it.left(), { changes: 0, stale: 0 });
     assert.deepEqual(await look(), before);
-    // Some are updated after that: their texts and counts are not in the tables yet.
+    // Some are updated afterwards: their texts and counts are not in the tables yet.
     for (const one of owned.slice(10, 20)) await mustAdvance(store, one);
     const between = await look();
     assert.deepEqual([between.all.total, between.said.total], [30, 20]);
@@ -91,7 +91,7 @@ await onPostgres(() => {
     assert.equal((await pool.query("select 1 from session_counts where count = 0")).length, 0);
   });
 
-  test("where very many fit, pages are right and it is said that they were not counted", async () => {
+  test("if very many match, pages are right and the total is marked as not counted", async () => {
     await using it = await home();
     const { store, pool } = it;
     await pool.query(insert(1, 6000, "case when n % 500 = 0 then 'error' else 'done' end, to_jsonb('number ' || n)"));
@@ -111,7 +111,7 @@ await onPostgres(() => {
     assert.deepEqual(idsOf(await store.summarizeSessions({ ...PAGE, q: "changed" })), ["made 5999"]);
   });
 
-  test("sessions that go on while they are brought up to date by two are found by their last text", async () => {
+  test("sessions that continue while two processes do upkeep are found by their last text", async () => {
     await using it = await home();
     const { store, pool } = it;
     const over = new AbortController();

@@ -5,7 +5,7 @@ import { ReceivedDeltas } from "../../src/store/postgres/notification-router.ts"
 import { Outbox } from "../../src/store/postgres/notify-connection.ts";
 import { deltaOf } from "./fixtures.ts";
 
-describe("news that waits to be told", () => {
+describe("notifications that wait to be sent", () => {
   test("text of one step is joined, that of several steps and tools keeps its order", () => {
     const outbox = new Outbox();
     outbox.addDelta(deltaOf(0, "a "));
@@ -23,7 +23,7 @@ describe("news that waits to be told", () => {
     assert.ok(outbox.isEmpty);
   });
 
-  test("too much text of a step is its beginning, then a mark, then nothing until it starts over", () => {
+  test("too much text of a step becomes its beginning, then a mark, then nothing until it starts over", () => {
     const outbox = new Outbox();
     const word = "word ".repeat(200);
     for (let event_seq = 0; event_seq < 5000; event_seq++) outbox.addDelta(deltaOf(event_seq, word));
@@ -37,7 +37,7 @@ describe("news that waits to be told", () => {
     assert.equal(outbox.take().length, 1);
   });
 
-  test("news of rows is joined, never dropped: a session waits once, from its earliest row on, with all its actions", () => {
+  test("notifications of rows are joined, never dropped: a session waits once, from its earliest row on, with all its actions", () => {
     const outbox = new Outbox();
     const session = { kind: "session", session_id: "one", error_rows: 0 } as const;
     outbox.add({ kind: "actions", session_id: "one", actions: ["a"] });
@@ -53,7 +53,7 @@ describe("news that waits to be told", () => {
     ]);
   });
 
-  test("where some text was lost on the way, the reader is told so, and gets no text with a hole", () => {
+  test("if some text was lost in transit, the reader is told so, and gets no text with a gap", () => {
     const heard = new ReceivedDeltas();
     const next = (delta: StepDelta, last_seq = delta.event_seq) => heard.next({ kind: "delta", delta, last_seq });
     assert.equal(next(deltaOf(0, "a b c "), 2)?.text, "a b c ");

@@ -106,7 +106,50 @@ await onPostgres(() => {
     assert.deepEqual([listed?.session_id, listed?.question], ["asks", null]);
   });
 
-  test("a server that is not there, or does not let us in, is told with a next move", async (t) => {
+  test("counts, search and webhooks of a database of before triggers were by column follow its sessions, whichever version writes", async (t) => {
+    const { url, remove } = await postgresHome();
+    t.after(remove);
+    const before = (await readMigrations()).filter(({ number }) => number < 15);
+    for (const { sql } of before) await administer(url, sql);
+    await administer(
+      url,
+      `create table schema_migrations (number integer primary key, name text not null, breaking boolean not null,
+         applied_at timestamptz not null default now());
+       insert into schema_migrations (number, name, breaking) values ${before.map(({ number }) => `(${number}, 'n', false)`).join(", ")};
+       insert into webhooks (webhook_id, url, events, secret, created_at, updated_at)
+         values ('hook', 'https://example.test', '["session.asks", "session.ended", "session.failed"]', 'secret', now(), now());
+       insert into agent_state (session_id, agent_id, moniker, params, options, status, iteration, next_step_token,
+           pending_guidance, pending_action_ids, tokens_used, created_action_id, created_at, updated_at, context)
+         values ('old', 'agent', 'count', '{}', '{}', 'running', -1, 'token', '[]', '[]', 0, 'action', now(), now(), '{}')`,
+    );
+    const store = await openPostgresStore({ url });
+    t.after(() => store.close());
+    const told = async () => {
+      const { counts, sessions } = await store.summarizeSessions({ q: "said", limit: 10, offset: 0 });
+      const deliveries = (await store.webhooks.listDeliveries({ webhook_id: "hook", limit: 10 })) ?? [];
+      return {
+        counts: (await store.counts()).sessions,
+        found: [sessions.length, counts.running],
+        events: deliveries.map(({ event }) => event).sort(),
+      };
+    };
+    const none = { running: 0, waiting: 0, paused: 0, stopping: 0, stopped: 0, done: 0, error: 0 };
+    const [owned] = await store.claimSessions({ worker: WORKER, limit: 1 });
+    assert.ok(owned);
+    const step = await mustAdvance(store, owned, { session: { result: "said by this version" } });
+    assert.deepEqual(await told(), { counts: { ...none, running: 1 }, found: [1, 1], events: [] });
+    await administer(
+      url,
+      "update agent_state set status = 'error', result = null, updated_at = now() where session_id = 'old'",
+    );
+    assert.deepEqual(await told(), { counts: { ...none, error: 1 }, found: [0, 0], events: ["session.failed"] });
+    await administer(url, "update agent_state set status = 'running' where session_id = 'old'");
+    await mustAdvance(store, step.owned, { session: { status: "done" } });
+    const events = ["session.ended", "session.failed"];
+    assert.deepEqual(await told(), { counts: { ...none, done: 1 }, found: [0, 0], events });
+  });
+
+  test("a server that is unreachable, or refuses us, is reported with a next step", async (t) => {
     const { url, remove } = await postgresHome();
     t.after(remove);
     const nowhere = new URL(url);

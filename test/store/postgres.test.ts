@@ -12,7 +12,7 @@ async function open(): Promise<OpenedStore> {
     store,
     async reopen() {
       await store.close();
-      // What was read from rows until now is read from the index.
+      // After this, reads use the index instead of rows.
       const pool = new Pool(url, 1);
       await new ListUpkeep(pool, UPKEEP_TUNING).run();
       await pool.close();

@@ -15,14 +15,14 @@ import type { UpgradeReport } from "./upgrade-writer.ts";
 import { type Acknowledged, verifyHistory } from "./verify-history.ts";
 import { type ReportingProcess, startReporting, startWriter, type Upkeep, type Writer } from "./writer-process.ts";
 
-const ROUNDS = repetitions("EVERSTEP_POWER_LOSS_ROUNDS", { few: 5, many: 40 });
+const ROUNDS = repetitions("EVERSTEP_POWER_LOSS_ROUNDS", { few: 4, many: 40 });
 const UPGRADE_ROUNDS = repetitions("EVERSTEP_UPGRADE_LOSSES", { few: 1, many: 10 });
 const LANES = 12;
 const DISK_BYTES = 256 << 20;
 
 /**
- * How the file system treats what nobody synced. Without `auto_da_alloc` a rename does not flush the file, with
- * `data=writeback` a file may have its length and not its content, with `commit=300` the metadata waits as long as it can.
+ * How the file system treats unsynced data. Without `auto_da_alloc` a rename does not flush the file; with `data=writeback` a
+ * file may have its length but not its content; with `commit=300` metadata is delayed as long as possible.
  */
 const FILE_SYSTEMS: readonly [string[], ...string[][]] = [
   ["commit=300", "noauto_da_alloc"],
@@ -55,7 +55,7 @@ function chooseRound(round: number, random: SeededRandom): Round {
   }
 }
 
-/** A disk that loses power again and again: each time the next image is what had reached the device. */
+/** A disk that repeatedly loses power: each time, the next image is what had reached the device. */
 class Disk {
   readonly #folder: string;
   #losses = 0;
@@ -76,7 +76,7 @@ class Disk {
     await makeDisk(this.image, DISK_BYTES);
   }
 
-  /** Mounts it, lets `start` write for a while, and takes the power away at that moment. */
+  /** Mounts it, lets `start` write for a while, and cuts the power at the given moment. */
   async losePower<Report>(
     options: string[],
     start: (folder: string) => ReportingProcess<Report>,
@@ -100,7 +100,7 @@ class Disk {
 }
 
 describe("the embedded store under loss of power", () => {
-  test(`loses, doubles and halves nothing in ${ROUNDS} losses of power on one disk`, async (t) => {
+  test(`loses, duplicates and splits nothing in ${ROUNDS} losses of power on one disk`, async (t) => {
     if (!mayMount(t)) return;
     const seed = seedFrom("EVERSTEP_POWER_LOSS_SEED");
     t.diagnostic(`EVERSTEP_POWER_LOSS_SEED=${seed}`);
@@ -119,7 +119,7 @@ describe("the embedded store under loss of power", () => {
         await writer.reported(() => true);
         await pause(wait);
       });
-      // Two losses of three hit a disk on which nothing but the writer itself has recovered from the loss before.
+      // Two of three losses hit a disk that only the writer itself has recovered from the previous loss.
       if (round % 3 !== 2 && round < ROUNDS - 1) continue;
       await using place = await mountDisk(disk.image, disk.place);
       const store = await openEmbeddedStore({ folder: join(place.folder, "data") });

@@ -1,7 +1,10 @@
 import { isObject, type JsonObject, type JsonValue } from "../../src/domain/json.ts";
 import type { Random } from "./random.ts";
 
-/** Keys that break a careless merge of objects: prototypes, the empty one, those that JavaScript reorders, halves of a surrogate pair. */
+/**
+ * Keys that break a careless merge of objects: prototypes, the empty key, keys that JavaScript reorders, halves of a surrogate
+ * pair.
+ */
 const KEYS = [
   "__proto__",
   "constructor",
@@ -65,7 +68,7 @@ export function randomObject(random: Random, depth = 0): JsonObject {
   return Object.fromEntries(keys.map((key) => [key, randomValue(random, depth + 1)]));
 }
 
-/** The state after one more step: a few things grew, shrank, moved or were replaced, most stayed. The given one is left alone. */
+/** The state after one more step: a few parts grew, shrank, moved or were replaced, most stayed. Does not change its argument. */
 export function nextState(random: Random, state: JsonObject): JsonObject {
   let next = state;
   for (let edits = 1 + random.below(3); edits > 0; edits--) next = editObject(random, next);
@@ -112,7 +115,7 @@ function editList(random: Random, value: JsonValue[]): JsonValue[] {
   return list;
 }
 
-// JournalIndex count code units, so that a surrogate pair is now and then cut in two.
+// Positions count code units, so that a surrogate pair is sometimes cut in two.
 function editText(random: Random, value: string): string {
   const at = random.below(value.length + 1);
   switch (random.below(4)) {

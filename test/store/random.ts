@@ -1,6 +1,6 @@
 import type { TestContext } from "node:test";
 
-/** Numbers that the seed decides (mulberry32), so that a failure can be run again. */
+/** Random numbers determined by the seed (mulberry32), so that a failure can be reproduced. */
 export type Random = {
   /** From 0 up to, but not including, 1. */
   fraction(): number;

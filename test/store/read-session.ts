@@ -5,7 +5,7 @@ import type { Session } from "../../src/domain/session.ts";
 import type { Step } from "../../src/domain/step.ts";
 import type { Page } from "../../src/store/store.ts";
 
-/** A session's rows as they were read. `commits` names the attempt that wrote each commit found. */
+/** A session's rows as read. `commits` names the attempt that wrote each commit found. */
 export type ReadSession = { session: Session; steps: Step[]; actions: Action[]; commits: Map<string, string> };
 
 export function attemptIn(data: JsonValue): string {

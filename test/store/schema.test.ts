@@ -26,7 +26,7 @@ import {
 } from "./fixtures.ts";
 import { scratchFolder } from "./scratch-folder.ts";
 
-/** A schema of its own: every table ends with one more column. */
+/** A schema in which every table has one more column at the end. */
 const WIDER = Object.fromEntries(
   TABLE_NAMES.map((table) => [table, { ...SCHEMA[table], added: "json" }]),
 ) as unknown as Schema;
@@ -64,7 +64,7 @@ const wider = <Row extends object>(row: Row, added: unknown = { made: "of", list
   added,
 });
 
-/** A row of every table, written in every way that there is: alone, together, replaced. */
+/** A row of every table, written in every possible way: alone, together, replaced. */
 async function inhabit(store: Store): Promise<void> {
   const conversation = wider(aConversation());
   const { conversation_id } = conversation;
@@ -99,7 +99,7 @@ async function inhabit(store: Store): Promise<void> {
   });
 }
 
-/** What the new column holds, by table. */
+/** The values of the new column, by table. */
 async function addedIn(store: Store): Promise<Record<string, unknown[]>> {
   const page = { limit: 100, offset: 0 };
   const sessions = await store.listSessions(page);
@@ -138,7 +138,7 @@ const EXPECTED = {
   agent_config: [ASSIGNED],
 };
 
-/** What only the embedded store does: rows leave the journal. */
+/** Only the embedded store moves rows out of a journal. */
 const archive = (store: Store): Promise<void> =>
   "compact" in store ? (store.compact as () => Promise<void>)() : Promise.resolve();
 
@@ -147,7 +147,7 @@ await onPostgres(() => {
     ["embedded", embeddedHome, sharedHome],
     ["postgres", sharedHome, embeddedHome],
   ] as const) {
-    describe(`a column that a schema of its own has, on ${engine}`, () => {
+    describe(`a column that only a test's schema has, on ${engine}`, () => {
       test("survives a commit, a read, an archive, a restart and a copy to the other engine and back", async (t) => {
         const [home, other, back] = [await makeHome(), await makeOther(), await makeHome()];
         t.after(async () => {
@@ -200,7 +200,7 @@ await onPostgres(() => {
   }
 });
 
-// A schema that forgets a field, adds one, or gives one a kind that cannot hold it, does not compile.
+// A schema that omits a field, adds one, or gives one a wrong type does not compile.
 const { title: _, ...forgetful } = SCHEMA.conversations;
 // @ts-expect-error: a field is missing
 forgetful satisfies Columns<Conversation>;

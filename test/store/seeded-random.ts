@@ -1,6 +1,6 @@
 import type { TestContext } from "node:test";
 
-/** The same seed gives the same numbers, so that a failed round can be played again. */
+/** The same seed gives the same numbers, so that a failed round can be reproduced. */
 export type SeededRandom = {
   /** From 0 up to, not including, `below`. */
   integer(below: number): number;
@@ -19,12 +19,12 @@ export function seededRandom(seed: number): SeededRandom {
   return { integer, pick: (values) => values[integer(values.length)] ?? values[0] };
 }
 
-/** From the environment variable, or a new one. */
+/** From the environment variable, or random. */
 export function seedFrom(variable: string): number {
   return Number(process.env[variable] ?? Math.floor(Math.random() * 2 ** 31));
 }
 
-/** Of a seed that the test tells, so that a failed run can be had again. */
+/** With a seed that the test prints, so that a failed run can be reproduced. */
 export function reportedRandom(t: TestContext, variable: string): SeededRandom {
   const seed = seedFrom(variable);
   t.diagnostic(`${variable}=${seed}`);

@@ -19,7 +19,7 @@ async function create(store: EmbeddedStore, count: number): Promise<void> {
   }
 }
 
-test("what an earlier process left of its lists is not read, and nothing is left at the end", async () => {
+test("an earlier process's leftover lists are not read, and nothing is left at the end", async () => {
   await using scratch = await scratchFolder();
   const file = join(scratch.path, "lists.tmp");
   const first = await openEmbeddedStore({ folder: scratch.path });
@@ -34,7 +34,7 @@ test("what an earlier process left of its lists is not read, and nothing is left
   await second.close();
 });
 
-test("sessions that changed by the thousand while nobody asked are in the next list", async () => {
+test("sessions that changed by the thousand while no list was read are in the next list", async () => {
   await using scratch = await scratchFolder();
   const store = await openEmbeddedStore({ folder: scratch.path });
   assert.equal((await store.summarizeSessions(PAGE)).total, 0);
@@ -45,7 +45,7 @@ test("sessions that changed by the thousand while nobody asked are in the next l
   await store.close();
 });
 
-test("a search that fits very many says that it did not count them all", async () => {
+test("a search that matches very many says that it did not count them all", async () => {
   await using scratch = await scratchFolder();
   const store = await openEmbeddedStore({ folder: scratch.path });
   await create(store, 2500);
@@ -57,7 +57,7 @@ test("a search that fits very many says that it did not count them all", async (
   await store.close();
 });
 
-test("sessions that are named, or whose order the journal has, are listed without making any list", async () => {
+test("sessions that are named, or whose order the journal has, are listed without building any list", async () => {
   await using scratch = await scratchFolder();
   const store = await openEmbeddedStore({ folder: scratch.path });
   const { session } = await mustCreate(store, aSession());
@@ -118,7 +118,7 @@ const SEARCHES = [
   "\u0301",
 ];
 
-/** Every search finds what the sessions' texts have, with as many as that. */
+/** Every search finds exactly the sessions whose texts match, and their number. */
 async function compareSearches(store: EmbeddedStore, owned: OwnedSession[]): Promise<void> {
   const texts = owned.map(({ session }) => ({ id: session.session_id, text: searchedText(summaryOf(session)) }));
   for (const q of SEARCHES) {
@@ -150,7 +150,7 @@ test("searches find the same before texts are indexed, then, and while texts cha
   await compareSearches(store, owned);
   await indexed(store);
   await compareSearches(store, owned);
-  // A few are looked at one by one, very many are indexed anew.
+  // A few are updated one by one; very many are reindexed.
   for (const count of [10, 560]) {
     const changed = owned.slice(0, count).map((one, at) => advance(one, { text: `text ${at + count}` }));
     await mustCommit(store, {

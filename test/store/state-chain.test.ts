@@ -5,7 +5,7 @@ import { type Chain, readState, type StoredState, storeState } from "../../src/s
 import { randomFor } from "./random.ts";
 import { nextState, randomObject } from "./random-state.ts";
 
-/** What a row costs beside the text of its state. */
+/** The size of a row without the text of its state. */
 const ROW = 64;
 
 function storeAll(states: JsonObject[]): StoredState[] {
@@ -17,7 +17,7 @@ function storeAll(states: JsonObject[]): StoredState[] {
   });
 }
 
-/** Rebuilds a state as a reader does who knows nothing but the rows: from its base on. */
+/** Rebuilds a state from the rows alone, starting at its base. */
 function readChain(rows: StoredState[], iteration: number): Chain | null {
   let chain: Chain | null = null;
   for (const row of rows.slice(rows[iteration]?.base_iteration, iteration + 1)) chain = readState(chain, row);

@@ -8,7 +8,7 @@ import { nextState, randomObject } from "./random-state.ts";
 
 const LEVELS = 5_000;
 
-/** What the store does with a difference: it goes through JSON text. */
+/** The delta passes through JSON text, as in the store. */
 function roundTrip(before: JsonObject, after: JsonObject): { text: string; delta: string; growth: number } | null {
   const found = diff(before, after);
   if (!found) return null;
@@ -80,7 +80,7 @@ describe("a difference", () => {
     assertRoundTrip({ text: "👩‍👩‍👧" }, { text: "👩‍👩‍👦" });
   });
 
-  test("tells values apart that look alike as parts of its own notation", () => {
+  test("distinguishes values that look like parts of its own notation", () => {
     const lookalikes: JsonValue[] = [["-"], ["=", 1], ["~", 0, 1, "x"], ["#", {}], { 0: "-" }, [], {}, "-", null];
     for (const before of lookalikes) {
       for (const after of lookalikes) {
@@ -128,7 +128,7 @@ describe("a difference", () => {
       const trip = roundTrip(before, after);
       if (!trip) continue;
       const exact = JSON.stringify(after).length - JSON.stringify(before).length;
-      // Commas at the border of a list or an object and halves of surrogate pairs may be counted differently.
+      // Commas at the edge of a list or an object and halves of surrogate pairs may be counted differently.
       const slack = 16 + trip.delta.length / 2;
       const message = `${trip.growth} for ${exact}: ${JSON.stringify(before)} -> ${JSON.stringify(after)}`;
       assert.ok(Math.abs(trip.growth - exact) <= slack, message);

@@ -10,7 +10,7 @@ import { writeHistory } from "./lane-writer.ts";
 import { type Acknowledged, acknowledge, type ReadHistory, verifyHistory } from "./verify-history.ts";
 import { startWriter } from "./writer-process.ts";
 
-/** Lanes of the histories that are written within a test. */
+/** Lanes of the histories that tests write. */
 export const LANES = 3;
 
 /** The store of a folder, closed with its scope. */
@@ -23,7 +23,7 @@ export async function openStore(
   return Object.assign(store, { [Symbol.asyncDispose]: async () => await store.close() });
 }
 
-/** Continues the store's history by at least that many commits. */
+/** Continues the store's history by at least this many commits. */
 export async function writeCommits(
   store: Store,
   commits: number,
@@ -51,7 +51,7 @@ export async function fillFolder(folder: string, commits = 120): Promise<Acknowl
   return await writeCommits(store, commits / 2, acknowledged);
 }
 
-/** Continues a folder's history by that many commits, which are in the log of the journal only, and kills the writer. */
+/** Continues a folder's history by this many commits, which are only in the journal's log, and kills the writer. */
 export async function writeAndKill(folder: string, acknowledged: Acknowledged, commits: number): Promise<void> {
   const order = { folder, lanes: LANES, pace_ms: 0, tuning: {}, constantly: [] };
   const writer = startWriter(order, acknowledged);
@@ -77,7 +77,7 @@ export async function fingerprint(folder: string, counts: (path: string) => bool
   return new Map(await Promise.all(hashes));
 }
 
-/** Throws unless the same files are there with the same content. */
+/** Throws unless there are the same files with the same content. */
 export function assertUnchanged(before: Fingerprint, after: Fingerprint): void {
   const files = new Set([...before.keys(), ...after.keys()]);
   const changed = [...files].filter((file) => before.get(file) !== after.get(file));
@@ -89,12 +89,12 @@ const hashOf = async (path: string): Promise<string> =>
     .update(await readFile(path))
     .digest("hex");
 
-/** Of no meaning but to a person who looks who holds the folder. */
+/** Only informs people who holds the folder. */
 export const isOwnerNote = (path: string): boolean => path === "owner.pid";
 export const isOfTable = (path: string): boolean => path.includes(".lance");
 export const isOfJournal = (path: string): boolean => path.startsWith("journal.sqlite");
 
-/** Throws unless it is an error of these codes that names a next move. */
+/** Throws unless it is an error with one of these codes that names a next step. */
 export function assertCoded(error: unknown, codes: readonly ErrorCode[]): asserts error is EverstepError {
   assert.ok(
     error instanceof EverstepError,
@@ -114,7 +114,7 @@ export async function rejectsWith(promise: Promise<unknown>, ...codes: ErrorCode
   return error;
 }
 
-/** For a folder that must not open: a store that opens by mistake is closed again. */
+/** For a folder that must not open: closes a store that opens by mistake. */
 export async function refusesToOpen(folder: string, ...codes: ErrorCode[]): Promise<EverstepError> {
   const opening = openEmbeddedStore({ folder }).then(async (store) => await store.close());
   return await rejectsWith(opening, ...codes);

@@ -11,12 +11,12 @@ import { assertCoded, openStore } from "./store-folder.ts";
 const LANES = 8;
 const STEPS_A_ROUND = 20;
 const READERS = 2;
-/** Of a round's steps, so that there are many under way. */
+/** Steps of a round after which the thread dies, so that many are in progress. */
 const DIES_AFTER = 50;
 
-/** Fewer than make the store give up. */
+/** Too few to make the store give up. */
 const ROUNDS = 4;
-/** No call at all: an error that the thread does not expect. */
+/** Not a valid call: an error that the thread does not expect. */
 const upset = (thread: Worker): void => thread.postMessage(null);
 
 /** The threads that this process starts from now on, the newest last. */
@@ -61,7 +61,7 @@ class Lane {
     }
   }
 
-  /** What it reads meanwhile is right, or it is told to ask again. */
+  /** Each read meanwhile is correct, or fails with `store_unavailable`. */
   async readUntil(isOver: () => boolean): Promise<number> {
     const { session_id } = this.#owned.session;
     let refusals = 0;
@@ -93,7 +93,7 @@ class Lane {
 }
 
 describe("a thread of the store that meets an error in the middle of commits", () => {
-  test("is replaced: nothing acknowledged is lost, what was under way is written once, reads say to ask again", async () => {
+  test("is replaced: nothing acknowledged is lost, pending commits are written once, reads say to retry", async () => {
     await using scratch = await scratchFolder();
     const notices: string[] = [];
     {

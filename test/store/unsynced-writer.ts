@@ -2,7 +2,8 @@ import { appendFileSync, closeSync, fsyncSync, openSync, writeSync } from "node:
 import { dirname } from "node:path";
 import { REPORTS } from "./writer-process.ts";
 
-// A program that appends lines to a file and acknowledges each, with or without syncing it: what the power-loss harness must tell apart.
+// A program that appends lines to a file and acknowledges each, with or without syncing it: the power-loss harness must be able
+// to distinguish the two.
 export type AppendOrder = { file: string; sync: boolean };
 export type AppendReport = { line: number };
 

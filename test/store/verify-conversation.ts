@@ -4,7 +4,7 @@ import type { Store } from "../../src/store/store.ts";
 import { attemptIn, type ReadSession, readPages } from "./read-session.ts";
 import { actionIdOf, conversationIdOf, guidanceOf, keyOf, takesGuidance } from "./written-history.ts";
 
-/** Every action agrees with the session that holds its guidance or the step that used it, and there is no other. */
+/** Every action agrees with the session that has its guidance or the step that used it, and there are no others. */
 export function verifyActions({ session, steps, actions, commits }: ReadSession): void {
   const { session_id } = session;
   const open = new Map(actions.map((action) => [action.action_id, action]));
@@ -50,7 +50,7 @@ function verifyAction(action: Action, commits: Map<string, string>): void {
   if (!accepted) commits.set(keyOf.delivery(action_id), metadata["delivered"] as string);
 }
 
-/** One agent message for each step with text, one user message for each action, no other. Returns how many. */
+/** One agent message for each step with text, one user message for each action, and no others. Returns how many. */
 export async function verifyMessages(store: Store, { session, steps, actions }: ReadSession): Promise<number> {
   const { session_id } = session;
   const conversation_id = conversationIdOf(session_id);

@@ -15,7 +15,7 @@ import {
   textOf,
 } from "./written-history.ts";
 
-/** What the writer was told is committed: for each session the commits, and the name of the attempt that was answered. */
+/** What was acknowledged to the writer: for each session its commits, and the name of the acknowledged attempt. */
 export type Acknowledged = Map<string, Map<string, string>>;
 
 export function acknowledge(acknowledged: Acknowledged, { session_id, key, name }: Omit<Attempt, "batch">): void {
@@ -28,11 +28,11 @@ export type ReadHistory = { sessions: number; steps: number; messages: number; c
 export type Verification = {
   lanes: number;
   acknowledged: Acknowledged;
-  /** Sessions that ended and were found right before; they are not read again. Those found now are added. */
+  /** Ended sessions that were already verified; they are not read again. Those verified now are added. */
   settled?: Set<string>;
 };
 
-/** Throws unless the store holds every acknowledged commit once, and no commit in part. */
+/** Throws unless the store has every acknowledged commit once, and no partial commit. */
 export async function verifyHistory(store: Store, verification: Verification): Promise<ReadHistory> {
   const { acknowledged, settled = new Set() } = verification;
   const history: ReadHistory = { sessions: 0, steps: 0, messages: 0, commits: new Map() };
@@ -68,7 +68,7 @@ function verifyAcknowledged(acknowledged: ReadonlyMap<string, string>, found: Re
   }
 }
 
-/** The lane's sessions, oldest first, where what is said about the agent agrees with them. */
+/** The lane's sessions, oldest first. Asserts that the agent's row agrees with them. */
 async function readSessions(store: Store, lane: string): Promise<Session[]> {
   const sessions = await readPages((page) => store.listSessions({ agent_id: lane, ...page }));
   const agent = await store.getAgent(lane);

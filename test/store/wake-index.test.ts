@@ -5,7 +5,7 @@ import { WakeIndex } from "../../src/store/owned-sessions.ts";
 import { aSession } from "./fixtures.ts";
 import { seededRandom, seedFrom } from "./seeded-random.ts";
 
-test("whatever changes, what is due is what the rows say, and no more is remembered than that needs", (t) => {
+test("whatever changes, what is due is what the rows say, and nothing more is kept in memory", (t) => {
   const seed = seedFrom("EVERSTEP_WAKE_SEED");
   t.diagnostic(`EVERSTEP_WAKE_SEED=${seed}`);
   const random = seededRandom(seed);

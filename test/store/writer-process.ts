@@ -8,7 +8,7 @@ import { fileURLToPath } from "node:url";
 import type { Tuning } from "../../src/store/embedded/embedded-store.ts";
 import { type Acknowledged, acknowledge } from "./verify-history.ts";
 
-/** The file descriptor that a writer reports on. */
+/** The file descriptor for a writer's reports. */
 export const REPORTS = 3;
 
 export type Upkeep = "checkpoint" | "compact";
@@ -17,7 +17,7 @@ export type WriterOrder = {
   lanes: number;
   pace_ms: number;
   tuning: Partial<Tuning>;
-  /** What the writer does over and over beside the commits. */
+  /** What the writer does repeatedly besides the commits. */
   constantly: Upkeep[];
 };
 export type WriterReport =
@@ -27,19 +27,19 @@ export type WriterReport =
 
 export type ReportingProcess<Report> = {
   pid: number;
-  /** Resolves at the report that fits; throws where the process ends before, or where none fits for a minute. */
+  /** Resolves with the matching report; throws if the process ends before, or if none matches for a minute. */
   reported(fits: (report: Report) => boolean): Promise<void>;
-  /** Resolves when every thread stands still. All that was reported is known once `kill` resolved. */
+  /** Resolves when every thread is stopped. All reports are known once `kill` has resolved. */
   freeze(): Promise<void>;
-  /** Resolves when it is gone and every report it made was read. Throws where it had ended by itself. */
+  /** Resolves when it has ended and all its reports were read. Throws if it had ended by itself. */
   kill(): Promise<void>;
-  /** Asks it to stop and resolves when it ended well. */
+  /** Asks it to stop and resolves when it has ended without an error. */
   finish(): Promise<void>;
 };
 
 export type Writer = ReportingProcess<WriterReport>;
 
-/** Starts the writer; what it reports as acknowledged is added to `acknowledged`. */
+/** Starts the writer; acknowledged commits are added to `acknowledged`. */
 export function startWriter(order: WriterOrder, acknowledged: Acknowledged): Writer {
   return startReporting<WriterReport>("./crash-writer.ts", JSON.stringify(order), (report) => {
     if (report.kind === "acknowledged") acknowledge(acknowledged, report);
@@ -58,7 +58,7 @@ export function startReporting<Report>(
   const waiting = new Set<{ fits: (report: Report) => boolean; resolve: () => void }>();
   let last = "nothing";
   let begun = "";
-  // A line without its end was never reported: the process was killed in the middle of it.
+  // An incomplete line was never reported: the process was killed in the middle of it.
   (child.stdio[REPORTS] as Readable).setEncoding("utf8").on("data", (chunk: string) => {
     const lines = (begun + chunk).split("\n");
     begun = lines.pop() ?? "";

@@ -17,11 +17,11 @@ import {
 } from "./fixtures.ts";
 
 /**
- * The history that the writer writes and the check expects. A lane is an agent that runs one session after the other.
+ * The history that the writer writes and the check expects. A lane is an agent that runs one session after another.
  *
- * W1  What a row says is a function of its session and iteration, so that a reader can tell a right row from a wrong one.
- * W2  Every commit is one attempt with a name of its own, and all rows of its batch carry that name, so that a reader can
- *     tell rows of one batch from rows of two.
+ * W1  A row's content is a function of its session and iteration, so that a reader can tell a correct row from a wrong one.
+ * W2  Every commit is one attempt with a unique name, and all rows of its batch carry that name, so that a reader can tell rows
+ *     of one batch from rows of two.
  */
 export type Attempt = { key: string; name: string; session_id: string; batch: Batch };
 export type Advanced = Attempt & { owned: OwnedSession };
@@ -31,7 +31,7 @@ export const sessionIdOf = (lane: string, generation: number): string => `${lane
 export const conversationIdOf = (session_id: string): string => `${session_id} talks`;
 export const actionIdOf = (session_id: string, iteration: number): string => `${session_id} guided at ${iteration}`;
 
-/** How many steps a lane's sessions have; lanes differ, so that they do not end at the same moment. */
+/** How many steps a lane's sessions have; lanes differ, so that they do not end at the same time. */
 export const lengthOf = (lane: string): number => 20 + ((Number(lane.slice("lane-".length)) * 17) % 50);
 export const takesGuidance = (iteration: number): boolean => iteration % 4 === 1;
 export const failsFirst = (iteration: number): boolean => iteration % 9 === 3;
@@ -41,7 +41,7 @@ export const guidanceOf = (session_id: string, iteration: number): JsonObject =>
 export const textOf = (session_id: string, iteration: number): string | null =>
   iteration % 3 === 2 ? null : `${session_id} says ${iteration}`;
 
-/** Grows by an entry each step, changes in the middle, and has a key that comes and goes. */
+/** Grows by one entry each step, changes in the middle, and has a key that comes and goes. */
 export function stateOf(session_id: string, iteration: number): JsonObject {
   if (iteration < 0) return {};
   const entries = Array.from({ length: iteration + 1 }, (_, index) => ({
@@ -112,7 +112,7 @@ export function failure(before: OwnedSession): Advanced {
   return { key: keyOf.failure(session_id, iteration + 1, name), name, session_id, batch, owned };
 }
 
-/** The next step, with the actions whose guidance the session holds. */
+/** The next step, with the actions whose guidance the session has. */
 export function nextStep(before: OwnedSession, delivered: Action[]): Advanced {
   const name = newId();
   const { agent_id, session_id } = before.session;
@@ -121,7 +121,7 @@ export function nextStep(before: OwnedSession, delivered: Action[]): Advanced {
     const marked: Action = { ...action, metadata: { ...action.metadata, consumed: name } };
     return consumed(marked, iteration);
   });
-  // The fixtures' clock runs ahead of the machine's under load; a writer that comes after this one must find earlier times.
+  // The fixtures' clock runs ahead of the machine's under load, and the times here must precede those of a later writer.
   const created_at = now();
   const last = iteration + 1 === lengthOf(agent_id);
   const { batch, owned, message } = advance(before, {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import type { JsonObject, JsonValue } from "../../src/domain/json.ts";
 import type { SessionOptions } from "../../src/domain/session.ts";
-import type { StepNews } from "../../src/monikers/moniker.ts";
+import type { StepProgress } from "../../src/monikers/moniker.ts";
 import type { SessionTools, ToolOutcome, ToolStep } from "../../src/tools/tool.ts";
 import type { ToolRegistry } from "../../src/tools/tool-registry.ts";
 
@@ -10,10 +10,10 @@ export type CallOptions = {
   signal?: AbortSignal;
   is_rerun?: true;
   ids?: Partial<ToolStep["ids"]>;
-  news?: StepNews[];
+  news?: StepProgress[];
 };
 
-/** The tools of a step that no runner runs. */
+/** The tools of a step, without a runner. */
 export function toolsOf(
   registry: ToolRegistry,
   { options = {}, signal, is_rerun, ids, news }: CallOptions = {},
@@ -34,14 +34,14 @@ export function resultOf(outcome: ToolOutcome): Result {
   return outcome;
 }
 
-/** The text of a call that must go well. */
+/** The text of a call that must succeed. */
 export async function textOf(tools: SessionTools, name: string, args: JsonObject = {}): Promise<string> {
   const { text, is_error } = resultOf(await tools.call(name, args));
   assert.equal(is_error, false, text);
   return text;
 }
 
-/** The text of a call that must not. */
+/** The text of a call that must fail. */
 export async function errorOf(tools: SessionTools, name: string, args: JsonObject = {}): Promise<string> {
   const { text, is_error } = resultOf(await tools.call(name, args));
   assert.equal(is_error, true, text);

@@ -95,7 +95,7 @@ describe("mcp.json", () => {
     ["no calls at a time", { everstep: { concurrency: 0 } }, /everstep\.concurrency: /],
   ];
   for (const [name, content, message] of WRONG)
-    test(`with ${name} is refused, with the place and without what stands there`, async () => {
+    test(`with ${name} is refused, with the position and without its content`, async () => {
       const error = await read(content).then(
         () => null,
         (reason: unknown) => reason,

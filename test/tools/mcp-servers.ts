@@ -21,7 +21,7 @@ export const REFERENCE_SERVERS = {
 
 export const settings = { concurrency: 8, call_timeout_s: 60, connect_timeout_s: 30 };
 
-/** A server that is started by this test's own Node. */
+/** A server started by this test's own Node. */
 export const stdioServer = (name: string, args: string[], more: Partial<StdioConfig> = {}): StdioConfig => ({
   name,
   kind: "stdio",
@@ -37,11 +37,11 @@ export const stdioServer = (name: string, args: string[], more: Partial<StdioCon
 export const reference = (name: keyof typeof REFERENCE_SERVERS, args: string[] = [], more: Partial<StdioConfig> = {}) =>
   stdioServer(name, [REFERENCE_SERVERS[name], ...args], more);
 
-/** One of the servers of this folder that misbehave. */
+/** One of the misbehaving servers in this folder. */
 export const scripted = (name: string, more: Partial<StdioConfig> = {}): StdioConfig =>
   stdioServer(name, [join(REPOSITORY, "test/tools/servers", `${name}.js`)], more);
 
-/** Servers, a registry of them, and what they logged, until the end of the test. */
+/** Servers, their registry and their logs, until the end of the test. */
 export class Pool implements AsyncDisposable {
   readonly servers: McpServer[];
   readonly registry: ToolRegistry;
@@ -69,7 +69,7 @@ export class Pool implements AsyncDisposable {
     return new Pool(folder.path, async () => await folder[Symbol.asyncDispose](), configs, rules);
   }
 
-  /** The first line of the log that fits, past or to come. */
+  /** The first matching line of the log, past or future. */
   async line(fits: (line: LogLine) => boolean, from = 0): Promise<LogLine> {
     for (;;) {
       const line = this.lines.slice(from).find(fits);
@@ -84,7 +84,7 @@ export class Pool implements AsyncDisposable {
   }
 }
 
-/** The reference server over Streamable HTTP, on a port of its own. */
+/** The reference server over Streamable HTTP, on its own port. */
 export class HttpEverything {
   readonly port: number;
   #child: ChildProcess | undefined;

@@ -11,7 +11,7 @@ import { errorOf, resultOf, textOf, toolsOf } from "./calls.ts";
 import { HttpEverything, isAlive, Pool, reference, scripted, settings } from "./mcp-servers.ts";
 
 const TIMEOUT = { timeout: 120_000 };
-const isConnected = ({ message }: { message: string }): boolean => message === "a tool server is connected";
+const isConnected = ({ message }: { message: string }): boolean => message === "tool server connected";
 
 async function counting(more: Partial<typeof settings> = {}) {
   const folder = await scratchFolder();
@@ -76,7 +76,7 @@ describe("the reference servers", TIMEOUT, () => {
     assert.equal(await readFile(path, "utf8"), "written");
     const text = await textOf(tools, "filesystem/read_text_file", { path: join(folder.path, "long.txt") });
     assert.ok(text.length <= 20_000);
-    const kept = /kept whole in (\S+);/.exec(text)?.[1] ?? "";
+    const kept = /The whole is in (\S+);/.exec(text)?.[1] ?? "";
     assert.equal(await tools.workspace.read(kept), long);
     assert.match(await errorOf(tools, "filesystem/read_text_file", { path: "/etc/passwd" }), /outside allowed/);
   });
@@ -139,14 +139,14 @@ describe("a call", TIMEOUT, () => {
     assert.equal(is_error, true);
     assert.match(
       text,
-      /The server everything went away during the call of everything\/trigger-long-.* may have happened/,
+      /The server everything disconnected during the call of everything\/trigger-long-.* may have happened/,
     );
     const before = pool.lines.length;
     await pool.line(isConnected, before - 1);
     assert.equal(await textOf(tools, "everything/echo", { message: "back" }), "Echo: back");
   });
 
-  test("is made once, also where its server ends of it", async () => {
+  test("is made once, even if it crashes its server", async () => {
     const { config, notes } = await counting();
     await using pool = await Pool.open([config]);
     const tools = toolsOf(pool.registry);
@@ -171,7 +171,7 @@ describe("a call", TIMEOUT, () => {
     assert.match(await errorOf(toolsOf(pool.registry), "counting/fail"), /counting\/fail failed: .*it broke/);
   });
 
-  test("waits where the server has as many as it may have", async () => {
+  test("waits while the server has as many as it may have", async () => {
     const { config } = await counting({ concurrency: 2 });
     await using pool = await Pool.open([config]);
     const tools = toolsOf(pool.registry);
@@ -179,11 +179,11 @@ describe("a call", TIMEOUT, () => {
     assert.equal(Math.max(...most.map(Number)), 2);
   });
 
-  test("in a step that runs again only to be looked at is made only where it reads", async () => {
+  test("in a rerun of a step is made only if it reads", async () => {
     const { config, notes } = await counting();
     await using pool = await Pool.open([config, reference("everything")]);
     const again = toolsOf(pool.registry, { is_rerun: true });
-    assert.match(await errorOf(again, "counting/count"), /runs again only to be looked at/);
+    assert.match(await errorOf(again, "counting/count"), /this is a rerun/);
     assert.equal(await textOf(again, "everything/echo", { message: "read" }), "Echo: read");
     assert.deepEqual(await notes(), ["start"]);
   });
@@ -259,7 +259,7 @@ describe("a server of the 2026 revision", TIMEOUT, () => {
 });
 
 describe("a server that misbehaves", TIMEOUT, () => {
-  test("by never answering is not waited for, and does not keep the others", async () => {
+  test("by never answering is not waited for, and does not hold up the others", async () => {
     const silent = scripted("silent", { settings: { ...settings, connect_timeout_s: 0.3 } });
     const { config } = await counting();
     await using pool = await Pool.open([silent, config]);
@@ -271,7 +271,7 @@ describe("a server that misbehaves", TIMEOUT, () => {
     assert.match(await errorOf(tools, "silent/anything"), /the server silent is not connected/);
   });
 
-  test("by not being there is told of, and tried again", async () => {
+  test("by not running is reported, and retried", async () => {
     const absent = scripted("absent", { command: "/no/such/program" });
     await using pool = await Pool.open([absent]);
     assert.deepEqual(await toolsOf(pool.registry).list(), []);
@@ -279,7 +279,7 @@ describe("a server that misbehaves", TIMEOUT, () => {
     await pool.line(({ level }) => level === "debug");
   });
 
-  test("by ending when it is asked something newer is started again, and spoken to as an older one", async () => {
+  test("by exiting on a newer request is restarted, and spoken to in the older protocol", async () => {
     await using folder = await scratchFolder();
     const STARTS = join(folder.path, "starts");
     await using pool = await Pool.open([scripted("strict", { env: { STARTS } })]);
@@ -303,17 +303,17 @@ describe("a server that misbehaves", TIMEOUT, () => {
     assert.ok(Math.max(...pool.lines.map(({ message }) => message.length)) < 3000);
   });
 
-  test("by answering more than can be taken is an error, and comes back", async () => {
+  test("by answering more than is allowed is an error, and works again afterwards", async () => {
     await using pool = await Pool.open([scripted("noisy")]);
     const tools = toolsOf(pool.registry);
-    assert.match(await errorOf(tools, "noisy/huge"), /went away during the call.*may have happened/s);
+    assert.match(await errorOf(tools, "noisy/huge"), /disconnected during the call.*may have happened/s);
     await pool.line(isConnected, pool.lines.findIndex(isConnected) + 1);
     await textOf(tools, "noisy/chatter");
   });
 });
 
 describe("at the end", TIMEOUT, () => {
-  test("processes are ended, also those that do not heed the end of their input, and none comes back", async () => {
+  test("processes are ended, even those that ignore the end of their input, and none is restarted", async () => {
     const pool = await Pool.open([reference("everything"), scripted("stubborn")]);
     for (const server of pool.servers) server.start();
     const { pid } = (await pool.line(isConnected)) as unknown as { pid: number };

@@ -40,8 +40,8 @@ async function opened(files: Record<string, string>) {
   return { own, tools, use: (options: CallOptions = {}) => toolsOf(registry, options), folder };
 }
 
-describe("tools of somebody's own", () => {
-  test("are every export that is one, named after the export or the file, and called with checked arguments", async () => {
+describe("users' own tools", () => {
+  test("are every export that is a tool, named after the export or the file, and called with validated arguments", async () => {
     const { use } = await opened({ "weather.ts": weather("sunny"), "weather.test.ts": "throw new Error();" });
     const offered = await use().list();
     assert.deepEqual(
@@ -67,7 +67,7 @@ describe("tools of somebody's own", () => {
     assert.equal(await use().workspace.read("forgotten.md"), "Oslo");
   });
 
-  test("that throw give the model the message, and those that do not heed an abort are left", async () => {
+  test("that throw give the model the message, and those that ignore an abort are abandoned", async () => {
     const { use } = await opened({ "weather.ts": weather("sunny") });
     assert.equal(await errorOf(use(), "own/forget", { place: "nowhere" }), "there is no such place");
     const controller = new AbortController();
@@ -75,7 +75,7 @@ describe("tools of somebody's own", () => {
     const reason = new Error("enough");
     setImmediate(() => controller.abort(reason));
     await assert.rejects(call, reason);
-    assert.match(await errorOf(use({ is_rerun: true }), "own/forget", { place: "Oslo" }), /only to be looked at/);
+    assert.match(await errorOf(use({ is_rerun: true }), "own/forget", { place: "Oslo" }), /this is a rerun/);
   });
 
   test("are loaded anew; a file that cannot be used leaves its tools as they were", async () => {
@@ -98,8 +98,8 @@ describe("tools of somebody's own", () => {
     ["no tool", { "a.ts": "export const a = 1;" }, /a\.ts: it exports no tool/],
     ["one without a description", { "a.ts": tool('description: ""') }, /the export a is not a tool: description/],
     ["an input that is no schema", { "a.ts": tool("input: {}") }, /input must be a zod schema/],
-    ["a name that is none", { "a.ts": tool('name: "a/b"') }, /"a\/b" is no name/],
-    ["two of one name", { "a.ts": tool(""), "b.ts": tool("") }, /b\.ts: another tool is named a already/],
+    ["a name that is none", { "a.ts": tool('name: "a/b"') }, /"a\/b" is not a valid name/],
+    ["two of one name", { "a.ts": tool(""), "b.ts": tool("") }, /b\.ts: another tool is already named a/],
     ["a fault", { "a.ts": 'throw new Error("broken");' }, /a\.ts: broken/],
   ];
   for (const [name, files, message] of WRONG)

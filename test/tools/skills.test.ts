@@ -44,7 +44,7 @@ describe("skills", () => {
     assert.deepEqual(problems, []);
   });
 
-  test("with bad front matter are told of once and left out", async () => {
+  test("with bad front matter are reported once and left out", async () => {
     const { tools, problems } = await opened({
       "a/SKILL.md": "# No front matter",
       "b/SKILL.md": "---\nname: b\n---\n",
@@ -74,7 +74,7 @@ describe("skills", () => {
       assert.match(await errorOf(tools, "skills/read", { name: "a", file }), /outside/);
   });
 
-  test("that are not there have no tool", async () => {
+  test("that do not exist have no tool", async () => {
     const { tools } = await opened({});
     assert.deepEqual(await tools.skills(), []);
     assert.deepEqual(await tools.list(), []);

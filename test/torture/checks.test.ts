@@ -5,22 +5,31 @@ import type { Message } from "../../src/domain/conversation.ts";
 import type { Session } from "../../src/domain/session.ts";
 import type { Step } from "../../src/domain/step.ts";
 import { check } from "../../torture/check.ts";
+import { checkTimers } from "../../torture/checks/timers.ts";
 import { type Entry, Ledger } from "../../torture/ledger.ts";
 import { makePlan } from "../../torture/plan/plan.ts";
 import { differences, type Rows } from "../../torture/rows.ts";
+import type { GuestAnswer } from "../../torture/surroundings/guests.ts";
 import { aConversation, aMessage, anAction, aSession, aStep, consumed, settled } from "../store/fixtures.ts";
 
 const PLAN = { ...makePlan(1, 0.01, "lancedb"), agents: [] };
 
-/** A session in a conversation that took three steps, the second with a word that it was told. */
+/** A session in a conversation that took three steps, the second with guidance. */
 class Scene {
   readonly word = consumed(told("a word"), 1);
   readonly birth = settled(anAction({ action_type: "agent_create", session_id: "s", payload: {} }));
   readonly steps: Step[];
   readonly session: Session;
   readonly messages: Message[];
+  /** Sessions that steps started. */
+  readonly others: Session[] = [aSession({ session_id: "s.1.0", spawned_by: { session_id: "s", iteration: 1 } })];
   readonly actions: Action[] = [this.birth, this.word];
   readonly entries: Entry[];
+  readonly witnesses = {
+    payments: ["s call 0"],
+    delivered: [{ id: "d", type: "session.ended", session_id: "s", question_id: null, body: "{}" }],
+    guests: [{ surface: "v1", session_id: "s", said: "1", answer: "1" }] as GuestAnswer[],
+  };
 
   constructor() {
     const session = aSession({ session_id: "s", agent_id: "a", conversation_id: "c", params: { to: 2 } });
@@ -53,7 +62,7 @@ class Scene {
 
   get rows(): Rows {
     return {
-      sessions: new Map([["s", this.session]]),
+      sessions: new Map([this.session, ...this.others].map((session) => [session.session_id, session])),
       steps: new Map([["s", this.steps]]),
       actions: new Map(this.actions.map((action) => [action.action_id, action])),
       conversations: new Map([["c", aConversation({ conversation_id: "c" })]]),
@@ -65,7 +74,7 @@ class Scene {
   get violations(): string[] {
     const ledger = new Ledger();
     for (const one of this.entries) ledger.add(one);
-    return check(this.rows, ledger, PLAN);
+    return check(this.rows, ledger, PLAN, this.witnesses);
   }
 }
 
@@ -107,6 +116,22 @@ const DAMAGES: Record<string, (scene: Scene) => unknown> = {
   "a message that is there twice": ({ messages }) => messages.push(messages[0] as Message),
   "a message that nobody said": ({ messages }) =>
     messages.push(aMessage({ conversation_id: "c", sender_type: "user" })),
+  "a payment that was made twice unasked": ({ witnesses }) => witnesses.payments.push("s call 0"),
+  "a payment that has a result and was never made": ({ steps }) =>
+    change(steps, 1, {
+      calls: [{ kind: "tool", name: "counter/pay", input: {}, output: "paid s call 1", latency_ms: 1 }],
+    }),
+  "an end that nobody was told of": ({ witnesses }) => witnesses.delivered.splice(0),
+  "a delivery with two bodies": ({ witnesses }) =>
+    witnesses.delivered.push({ id: "d", type: "session.ended", session_id: "s", question_id: null, body: "[]" }),
+  "an answer to a guest that no step said": ({ witnesses }) => change(witnesses.guests, 0, { answer: "x" }),
+  "a guest's session that is lost": ({ witnesses }) => change(witnesses.guests, 0, { session_id: "x" }),
+  "an end that was told twice": ({ steps }) => {
+    const child = { child: { session_id: "c" } };
+    change(steps, 2, { guidance: [child, child], action_ids: [] });
+  },
+  "a child of a step that is not there": ({ others }) =>
+    change(others, 0, { spawned_by: { session_id: "s", iteration: 7 } }),
   "steps while the session was paused": ({ actions, steps }) => {
     actions.push(
       settled(anAction({ action_type: "agent_pause", session_id: "s" }), { processed_at: "2000-01-01T00:00:00.000Z" }),
@@ -133,6 +158,24 @@ describe("the checker of the torture", () => {
     const [one, other] = [new Scene().rows, new Scene().rows];
     assert.deepEqual(differences(one, one), []);
     assert.notDeepEqual(differences(one, other), []);
+  });
+});
+
+describe("the checker of timers", () => {
+  const found = (...fired: { fired: number; due: string; at: string }[]): string[] => {
+    const session = aSession({ session_id: "t", moniker: "timers", params: { times: 2 }, status: "done" });
+    const steps = fired.map((data, iteration) => aStep(session, { iteration, data }));
+    const rows = { ...new Scene().rows, sessions: new Map([["t", session]]), steps: new Map([["t", steps]]) };
+    return checkTimers(rows);
+  };
+  const [one, two] = [1, 2].map((n) => ({ fired: n, due: `2026-01-01T00:00:0${n}Z`, at: `2026-01-01T00:00:0${n}Z` }));
+
+  test("finds one that fired early, twice or never, and nothing else", () => {
+    assert.ok(one && two);
+    assert.deepEqual(found(one, two), []);
+    assert.equal(found(one, { ...two, at: one.at }).length, 1);
+    assert.notDeepEqual(found(one, one, two), []);
+    assert.equal(found(one).length, 1);
   });
 });
 

@@ -36,7 +36,7 @@ class TracedWorld implements AsyncDisposable {
     return this.world.server;
   }
 
-  /** Sends a request as a part of the caller's trace. */
+  /** Sends a request as part of the caller's trace. */
   async post(path: string, body: JsonObject, traceparent = TRACEPARENT) {
     const answer = await this.world.api.send("POST", path, JSON.stringify(body), { ...JSON_BODY, traceparent });
     return read(answer, 202, SHAPES.accepted);
@@ -54,7 +54,7 @@ const isChildOf = (span: ReceivedSpan, parent: ReceivedSpan): void => {
   assert.equal(span.parent, parent.span_id, `${span.name} is below ${parent.name}`);
 };
 
-/** An agent that calls a tool and then answers; answers its turn with all that is below it. */
+/** An agent that calls a tool and then replies. Resolves with the span of its turn and everything below it. */
 async function runAgent(traced: TracedWorld, model: ModelServer) {
   model.will(turning({ calls: [{ id: "call_1", name: "time__now", args: "{}" }] }), reply(ANSWER));
   const body = { agent_id: "worker", moniker: "agent", params: { task: SECRET } };
@@ -133,7 +133,7 @@ describe("OpenTelemetry", TIMEOUT, () => {
     for (const text of [SECRET, ANSWER]) assert.ok(!receiver.wasSent(text), "nothing that was said is sent");
   });
 
-  test("what was said is sent only where that is asked for", async () => {
+  test("contents are sent only if that is requested", async () => {
     await using model = await ModelServer.open();
     const capture = { OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT: "true" };
     await using traced = await TracedWorld.open({ ...modelEnvironment(model), ...capture });
@@ -217,7 +217,7 @@ describe("OpenTelemetry", TIMEOUT, () => {
     assert.ok(!receiver.wasSent(SECRET));
   });
 
-  test("each time an agent is told something a turn begins, in a trace of its own", async () => {
+  test("each piece of guidance starts a turn, in a separate trace", async () => {
     await using files = await MonikerFiles.with({ "hearer.ts": HEARER });
     await using traced = await TracedWorld.open({ EVERSTEP_MONIKERS: files.folder });
     const { receiver, world } = traced;

@@ -24,7 +24,7 @@ type Link = { trace_id: string; span_id: string; attributes: Attributes };
 export type ReceivedSpan = {
   trace_id: string;
   span_id: string;
-  /** Empty for the first of a trace. */
+  /** Empty for the root span of a trace. */
   parent: string;
   name: string;
   kind: (typeof KINDS)[number];
@@ -38,10 +38,10 @@ export type ReceivedSpan = {
 };
 type Answer = (response: ServerResponse) => void;
 
-/** A receiver of OTLP over HTTP: it decodes the protocol buffers of OpenTelemetry's trace service by their numbers. */
+/** A receiver of OTLP over HTTP: decodes the protocol buffers of OpenTelemetry's trace service by field number. */
 export class OtlpReceiver implements AsyncDisposable {
   readonly spans: ReceivedSpan[] = [];
-  /** What was sent, byte by byte. */
+  /** The raw bodies received. */
   readonly bodies: Buffer[] = [];
   readonly headers: IncomingHttpHeaders[] = [];
   /** How requests are answered. */
@@ -64,7 +64,7 @@ export class OtlpReceiver implements AsyncDisposable {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
   }
 
-  /** What makes a server send its spans here, soon. */
+  /** The environment that makes a server send its spans here promptly. */
   get environment(): Environment {
     return { OTEL_EXPORTER_OTLP_ENDPOINT: this.url, OTEL_BSP_SCHEDULE_DELAY: "50" };
   }
@@ -74,7 +74,7 @@ export class OtlpReceiver implements AsyncDisposable {
   childrenOf = ({ trace_id, span_id }: ReceivedSpan): ReceivedSpan[] =>
     this.spans.filter((span) => span.trace_id === trace_id && span.parent === span_id);
 
-  /** Whether a text is in what was sent. */
+  /** Whether a text occurs in what was received. */
   wasSent = (text: string): boolean => this.bodies.some((body) => body.includes(text));
 
   /** What `look` finds, once it finds something. */
@@ -94,7 +94,7 @@ export class OtlpReceiver implements AsyncDisposable {
     }
   }
 
-  /** The one span of that name and session, once it is here. */
+  /** The only span with that name and session, once it has arrived. */
   span(name: string, session_id: string): Promise<ReceivedSpan> {
     return this.until(`the span ${name} of ${session_id}`, () => this.of(session_id, name)[0]);
   }

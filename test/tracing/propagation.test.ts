@@ -17,7 +17,7 @@ import { OtlpReceiver, type ReceivedSpan } from "./otlp-receiver.ts";
 const placeOf = ({ trace_id, span_id }: ReceivedSpan): string => toTraceparent({ trace_id, span_id, is_sampled: true });
 
 describe("a traceparent", () => {
-  test("is read as W3C Trace Context has it, and anything else is none", () => {
+  test("is parsed as defined by W3C Trace Context; anything else is ignored", () => {
     const trace_id = "0af7651916cd43dd8448eb211c80319c";
     const span_id = "b7ad6b7169203331";
     assert.deepEqual(readTraceparent(`00-${trace_id}-${span_id}-01`), { trace_id, span_id, is_sampled: true });
@@ -126,7 +126,7 @@ export default defineMoniker({
 
 type JsonRpc = { id?: number; method: string; params?: { protocolVersion?: string; _meta?: Record<string, unknown> } };
 
-/** An MCP server of the 2025 revision with one tool, which keeps what its calls came with. */
+/** An MCP server of the 2025 revision with one tool, which records the headers and metadata of its calls. */
 class ToolEndpoint implements AsyncDisposable {
   readonly calls: { headers: IncomingHttpHeaders; meta: Record<string, unknown> | undefined }[] = [];
   readonly #server = createServer((request, response) => void this.#serve(request, response));

@@ -1,7 +1,7 @@
-/** A field of a message of protocol buffers: its number, and a number or bytes by its wire type. */
+/** A field of a protocol buffers message: its number, and a number or bytes by its wire type. */
 type Field = { number: number; value: bigint | Buffer };
 
-/** Reads the fields of one message; knows nothing of what they mean. */
+/** Reads the fields of one message, without interpreting them. */
 export function* fieldsOf(message: Buffer): Generator<Field> {
   let at = 0;
   const varint = (): bigint => {
@@ -26,7 +26,7 @@ export function* fieldsOf(message: Buffer): Generator<Field> {
   }
 }
 
-/** A message by the numbers of its fields, each a list. */
+/** A message by field number, each with a list of values. */
 export class Fields {
   readonly #values = new Map<number, (bigint | Buffer)[]>();
 

@@ -6,23 +6,24 @@ import { pathToFileURL } from "node:url";
 import { REPOSITORY } from "../repository-files.ts";
 import { Api } from "../server/api.ts";
 import { eventually, ServerProcess, TIMEOUT } from "../server/server-fixture.ts";
-import type { Environment } from "../server/spawn-everstep.ts";
+import { type Environment, FROM_SOURCES } from "../server/spawn-everstep.ts";
 import { World } from "../server/world.ts";
 import { scratchFolder } from "../store/scratch-folder.ts";
 import { OtlpReceiver } from "./otlp-receiver.ts";
 
 const RECORDER = pathToFileURL(join(REPOSITORY, "test/tracing/record-packages.mjs")).href;
-/** Milliseconds that a stop takes at most: three seconds for spans, and time for everything else. */
+/** The longest that a stop may take, in milliseconds: three seconds for spans, and time for everything else. */
 const STOP_MS = 10_000;
 
-/** Other packages, the client for Prometheus among them, load the small interface for themselves, and nothing of the SDK. */
+/** Other packages, such as the Prometheus client, load the small API package themselves, but nothing of the SDK. */
 const isOfOthers = (line: string): boolean => /^@opentelemetry\/api for (?!everstep$)/.test(line);
 
-/** The packages of OpenTelemetry that a server loads for itself, which runs a session to its end. */
+/** The OpenTelemetry packages that a server loads for itself while it runs a session to its end. */
 async function loadedPackages(environment: Environment): Promise<string[]> {
   await using folder = await scratchFolder();
   const LOADED_PACKAGES = join(folder.path, "packages");
   await using server = await ServerProcess.start({
+    ...FROM_SOURCES,
     NODE_OPTIONS: `--import=${RECORDER}`,
     LOADED_PACKAGES,
     ...environment,
@@ -111,7 +112,7 @@ describe("a receiver of spans", TIMEOUT, () => {
     assert.equal(warnings(server).length, 1);
   });
 
-  test("gets what still waits when the server is stopped", async () => {
+  test("gets what is still queued when the server is stopped", async () => {
     await using receiver = await OtlpReceiver.open();
     await using server = await ServerProcess.start({ ...receiver.environment, OTEL_BSP_SCHEDULE_DELAY: "3600000" });
     await countToEnd(server, 1);

@@ -1,4 +1,4 @@
-// Loaded before the program: notes which of OpenTelemetry's packages it loads, by import or require, and for whom.
+// Loaded before the program: records which of OpenTelemetry's packages it loads, by import or require, and for which package.
 import { appendFileSync } from "node:fs";
 import { registerHooks } from "node:module";
 

@@ -20,7 +20,7 @@ const EXPECTED = ["one?", "two?", "session.ended"];
 
 const labelOf = ({ payload: { type, data } }: Pick<Received, "payload">): string => data.ask?.text ?? type;
 
-/** The first times that each delivery was taken, in order: a later one of a session after the earlier ones. */
+/** A session's deliveries were first accepted in the order of its events. */
 function verifyOrder(taken: readonly Received[], session_id: string): void {
   assert.deepEqual(eventsOf(taken, session_id).map(labelOf), EXPECTED, session_id);
 }

@@ -22,7 +22,7 @@ type Scene = {
 
 type SceneOptions = { tuning?: Partial<DelivererTuning>; allow?: string[]; url?: (receiver: Receiver) => string };
 
-/** A deliverer over a real store and a receiver that it may reach. */
+/** A deliverer on a real store, and a receiver that it may reach. */
 async function scene(t: TestContext, { tuning, allow = ["127.0.0.1"], url }: SceneOptions = {}): Promise<Scene> {
   const home = await storeHome();
   const store = await openStore(home.store);
@@ -33,8 +33,8 @@ async function scene(t: TestContext, { tuning, allow = ["127.0.0.1"], url }: Sce
   );
   const deliverer = new Deliverer(store.webhooks, {
     addresses: new DeliveryAddresses(allow),
-    attempted: (outcome) => outcomes.push(outcome),
-    tuning: { first_backoff_ms: 5, longest_backoff_ms: 40, look_ms: 50, ...tuning },
+    onAttempt: (outcome) => outcomes.push(outcome),
+    tuning: { first_backoff_ms: 5, longest_backoff_ms: 40, poll_ms: 50, ...tuning },
   });
   deliverer.start();
   t.after(async () => {
@@ -131,7 +131,7 @@ describe("a delivery", () => {
     await untilStatus(store, "delivered");
   });
 
-  test("to a receiver that hangs is ended after its time, and keeps those of other webhooks from nothing", async (t) => {
+  test("to a receiver that hangs is ended after its time, and holds up no other webhook", async (t) => {
     const { store, receiver } = await scene(t, { tuning: { timeout_ms: 300 } });
     await using other = await Receiver.start();
     await store.webhooks.put(aWebhook({ webhook_id: "other", url: other.url }));
@@ -143,10 +143,10 @@ describe("a delivery", () => {
       const deliveries = await store.webhooks.listDeliveries({ webhook_id: "w", limit: 100 });
       return deliveries.find(({ attempts }) => attempts > 0);
     });
-    assert.equal(tried.last_error, "there was no answer within 0.3 s");
+    assert.equal(tried.last_error, "no response within 0.3 s");
   });
 
-  test("is delivered by the status, however much the receiver goes on to say", async (t) => {
+  test("is delivered by the status, however much more the receiver sends", async (t) => {
     const { store, receiver } = await scene(t, { tuning: { timeout_ms: 30_000 } });
     let isCut = false;
     receiver.respond = (response) => {
@@ -168,7 +168,7 @@ describe("a delivery", () => {
     receiver.respond = (response) => void response.writeHead(307, { location: target.url }).end();
     await endSession(store);
     const { last_error, response_status } = await untilTried(store);
-    assert.deepEqual([response_status, last_error], [307, "the receiver answered 307, and redirects are not followed"]);
+    assert.deepEqual([response_status, last_error], [307, "the receiver answered 307; redirects are not followed"]);
     assert.equal(target.received.length, 0);
   });
 
@@ -176,7 +176,7 @@ describe("a delivery", () => {
     const { store, receiver, outcomes } = await scene(t);
     receiver.respond = (response) => void response.writeHead(500).end();
     let owned = await mustCreate(store);
-    // Its day was over before it was sent, so it is tried once.
+    // It expired before it was sent, so it is attempted once.
     const long_ago = new Date(Date.now() - 25 * 3_600_000).toISOString();
     for (const status of ["error", "running", "done"] as const) {
       const session = {
@@ -215,7 +215,7 @@ describe("a delivery", () => {
     assert.equal(received.at(-1)?.id, newest?.delivery_id);
   });
 
-  test("that the receiver says is gone is given up at once", async (t) => {
+  test("is given up at once if the receiver says that it is gone", async (t) => {
     const { store, receiver } = await scene(t);
     receiver.respond = (response) => void response.writeHead(410).end();
     await endSession(store);
@@ -268,7 +268,7 @@ describe("an address that is not public", () => {
     assert.equal(receiver.received.length, 0);
   });
 
-  test("is refused behind a name, which is asked for anew at every attempt", async (t) => {
+  test("is refused behind a name, which is resolved again at every attempt", async (t) => {
     const { store, receiver } = await scene(t, { allow: [], url: ({ port }) => `http://localhost:${port}/hook` });
     await endSession(store);
     assert.match((await untilTried(store)).last_error ?? "", /^webhook_address_refused: localhost is /);

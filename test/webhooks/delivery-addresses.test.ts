@@ -76,9 +76,9 @@ test("what can be allowed is an address, a network or a name", () => {
   for (const entry of ["10.0.0.0/33", "http://a", "a b", "a:80", "*"]) assert.ok(!isAllowedEntry(entry), entry);
 });
 
-test("a name that leads to a public address first and to a private one then is refused at the second connection", async (t) => {
+test("a name that resolves first to a public address and then to a private one is refused at the second connection", async (t) => {
   await using receiver = await Receiver.start();
-  // The resolver of the test, as somebody's name server would answer: the first answer is fine, the next ones are not.
+  // Resolves as a hostile name server would: the first address is public, the next ones are private.
   const answers = ["203.0.114.1", "127.0.0.1"];
   const asked: string[] = [];
   t.mock.method(dns, "lookup", (name: string, _options: unknown, callback: (...answer: unknown[]) => void) => {

@@ -12,7 +12,7 @@ type Respond = (response: ServerResponse, received: Received) => void;
 const TAKE: Respond = (response) => void response.writeHead(204).end();
 const WAIT_MS = 60_000;
 
-/** A real receiver of webhooks, which answers as a test wants. */
+/** A real webhook receiver, which responds as the test decides. */
 export class Receiver implements AsyncDisposable {
   readonly received: Received[] = [];
   respond: Respond = TAKE;
@@ -54,7 +54,7 @@ export class Receiver implements AsyncDisposable {
     for (const wake of this.#waiting.splice(0)) wake();
   }
 
-  /** As if its process was killed. */
+  /** Like a killed process. */
   async kill(): Promise<void> {
     const server = this.#server;
     this.#server = undefined;
@@ -65,7 +65,7 @@ export class Receiver implements AsyncDisposable {
     await closed;
   }
 
-  /** Resolves with what was received once that fulfils the condition. */
+  /** Resolves with what was received once the condition holds. */
   async until(what: string, condition: (received: readonly Received[]) => boolean): Promise<readonly Received[]> {
     const happened = async (): Promise<void> => {
       while (!condition(this.received)) await new Promise<void>((wake) => this.#waiting.push(wake));
@@ -79,7 +79,7 @@ export class Receiver implements AsyncDisposable {
   }
 }
 
-/** What the package of the scheme says of it. */
+/** Verifies the signature with the scheme's own package. */
 export function verified(secret: string, { body, headers }: Received): unknown {
   return new Webhook(secret).verify(body, headers);
 }

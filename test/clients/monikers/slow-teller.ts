@@ -5,7 +5,7 @@ import { z } from "zod";
 const text = (guidance: unknown): string =>
   typeof guidance === "string" ? guidance : ((guidance as { text?: string }).text ?? "");
 
-/** Tells a number of words, one after the other, in as many steps as it is asked for: "words steps". */
+/** Writes words one after another, in the requested number of steps: "words steps". */
 export default defineMoniker({
   name: "slow-teller",
   kind: "reactive",

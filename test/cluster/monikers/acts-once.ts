@@ -1,7 +1,7 @@
+import { defineMoniker } from "everstep/moniker";
 import { z } from "zod";
-import { defineMoniker } from "../../../src/monikers/moniker.ts";
 
-/** Begins a step marked `once` that never ends, unless it was begun before: then it tells what it knows of that. */
+/** Starts a step marked `once` that never ends. If it was started before, reports what is known about that. */
 export default defineMoniker({
   name: "acts-once",
   kind: "finite",

@@ -1,7 +1,7 @@
+import { defineMoniker } from "everstep/moniker";
 import { z } from "zod";
-import { defineMoniker } from "../../../src/monikers/moniker.ts";
 
-/** Asks a server how it is, and says what came of it. */
+/** Checks a server's health and reports the result. */
 export default defineMoniker({
   name: "asks",
   kind: "continuous",

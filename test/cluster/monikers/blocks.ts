@@ -1,8 +1,8 @@
 import { appendFileSync } from "node:fs";
+import { defineMoniker } from "everstep/moniker";
 import { z } from "zod";
-import { defineMoniker } from "../../../src/monikers/moniker.ts";
 
-/** Keeps its thread without a pause. Each time that it begins it adds a line to a file. */
+/** Blocks its thread. Appends a line to a file each time it starts. */
 export default defineMoniker({
   name: "blocks",
   kind: "finite",
@@ -10,7 +10,7 @@ export default defineMoniker({
   params: z.object({ ms: z.int(), file: z.string() }),
   step({ step }, { params }) {
     appendFileSync(params.file, "begun\n");
-    // Nothing else runs in the thread meanwhile, as if it computed; the other tests keep their processor.
+    // Blocks the thread as a computation would, but leaves the CPU to the other tests.
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, params.ms);
     return { step, next_step: step, state: {}, text: "through", done: true };
   },

@@ -1,10 +1,9 @@
 import { setTimeout as wait } from "node:timers/promises";
+import { defineMoniker, guidanceText } from "everstep/moniker";
 import { z } from "zod";
 import type { JsonObject } from "../../../src/domain/json.ts";
-import { guidanceText } from "../../../src/monikers/guidance.ts";
-import { defineMoniker } from "../../../src/monikers/moniker.ts";
 
-/** Types what it is told, word by word, so that a reader sees the text grow. A word `uses:NAME` is told as the use of a tool. */
+/** Writes its guidance word by word, so that a reader sees the text grow. A word `uses:NAME` is reported as the use of a tool. */
 export default defineMoniker({
   name: "typist",
   kind: "reactive",

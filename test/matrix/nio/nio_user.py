@@ -1,4 +1,4 @@
-"""A person at a homeserver, driven by matrix-nio. Reads commands as JSON lines, writes what it hears as JSON lines."""
+"""A user of a homeserver with matrix-nio. Reads commands and writes what it receives, both as JSON lines."""
 
 import asyncio
 import json
@@ -8,7 +8,7 @@ from nio import AsyncClient, AsyncClientConfig, EnableEncryptionBuilder, MegolmE
 
 
 async def main(url: str, user_id: str, password: str, bot_id: str, store: str = "") -> None:
-    """With a folder for keys the room is encrypted."""
+    """The room is encrypted if there is a folder for keys."""
     encrypts = store != ""
     config = AsyncClientConfig(encryption_enabled=encrypts)
     client = AsyncClient(url, user_id, store_path=store, config=config)
@@ -19,10 +19,11 @@ async def main(url: str, user_id: str, password: str, bot_id: str, store: str = 
 
     def on_message(room, event) -> None:
         if event.sender != user_id:
-            tell(body=event.body, notice=isinstance(event, RoomMessageNotice), content=event.source["content"])
+            notice = isinstance(event, RoomMessageNotice)
+            tell(body=event.body, notice=notice, content=event.source["content"], decrypted=event.decrypted)
 
     def on_unreadable(room, event) -> None:
-        tell(body=f"UNREADABLE {event.event_id}", notice=False, content={})
+        tell(body=f"UNREADABLE {event.event_id}", notice=False, content={}, decrypted=False)
 
     client.add_event_callback(on_message, (RoomMessageText, RoomMessageNotice))
     client.add_event_callback(on_unreadable, MegolmEvent)
@@ -30,6 +31,7 @@ async def main(url: str, user_id: str, password: str, bot_id: str, store: str = 
     room = await client.room_create(
         invite=[bot_id], initial_state=[EnableEncryptionBuilder().as_dict()] if encrypts else []
     )
+    tell(body=f"ROOM {room.room_id}", notice=False, content={}, decrypted=encrypts)
     following = asyncio.create_task(client.sync_forever(timeout=10000))
     loop = asyncio.get_running_loop()
     while line := await loop.run_in_executor(None, sys.stdin.readline):

@@ -13,7 +13,7 @@ const FAULTY = {
   MATRIX_PLATFORM_BACKEND: "mock",
 };
 
-/** The last process of the bot that began: under a supervisor that is the bot itself. */
+/** The bot's processes in the order they started: under a supervisor, the last is the bot itself. */
 const pidsOf = ({ stderr }: BotProcess): number[] =>
   [...stderr.matchAll(/^pid (\d+)$/gm)].map(([, pid]) => Number(pid));
 
@@ -49,7 +49,7 @@ export function crashesSuite(): void {
       const [supervisor, first] = pidsOf(bot);
       assert.equal(supervisor, bot.pid);
       process.kill(first ?? 0, "SIGUSR2");
-      await eventually("its end", async () => bot.stderr.includes("ended with 1; it starts again in 1 s"));
+      await eventually("its end", async () => bot.stderr.includes("ended with 1; restarting in 1 s"));
       await anna.ask(room, "still there?", /still there\?/);
       assert.equal(pidsOf(bot).length, 3);
       assert.equal(await bot.stop(), 0);

@@ -5,7 +5,7 @@ import { sharedHomeserver, skipWithoutHomeserver } from "../homeserver.ts";
 import { Scene } from "../scene.ts";
 import { WrittenAgent } from "../stand-in.ts";
 
-/** Answers that overflow or hold up a plain Markdown reader. */
+/** Answers that crash or stall a naive Markdown parser. */
 const ANSWERS: Record<string, string> = {
   "5,900 quotes inside each other": `${"> ".repeat(5900)}deep`,
   "thousands of lists inside each other": `${"1. ".repeat(3900)}deep`,

@@ -28,7 +28,7 @@ export function messagesSuite(): void {
       await shared.disposeAsync();
     });
 
-    /** Each test has a person and a room of its own, and leaves no question unanswered. */
+    /** Each test has its own person and room, and leaves no question unanswered. */
     async function open(): Promise<Room> {
       const anna = await scene.person("anna");
       const room = await anna.openRoom([bot.user_id]);
@@ -82,7 +82,7 @@ export function messagesSuite(): void {
       await anna.ask(room, "!context", /77 for the last answer, 77 in total/);
     });
 
-    test("an answer is sent once, whole, to who does not want it to stream", TIMEOUT, async () => {
+    test("an answer is sent once, whole, to those who turned streaming off", TIMEOUT, async () => {
       const it = await open();
       const { agent, anna, room } = it;
       await anna.ask(room, "!settings streaming off", /off/);
@@ -173,7 +173,7 @@ export function messagesSuite(): void {
       assert.ok(!anna.heard(room).some(({ text }) => text.includes("a time")));
     });
 
-    test("a reply carries what it answers, and a question that waits can be reworded", TIMEOUT, async () => {
+    test("a reply carries what it replies to, and a waiting question can be reworded", TIMEOUT, async () => {
       const it = await open();
       const { agent, anna, room } = it;
       await anna.say(room, "one");
@@ -223,7 +223,7 @@ export function messagesSuite(): void {
       await ends;
     });
 
-    test("notices, pictures and its own words are not questions", TIMEOUT, async () => {
+    test("notices, pictures and its own messages are not questions", TIMEOUT, async () => {
       const it = await open();
       const { agent, anna, room } = it;
       await anna.client.sendNotice(room, "I am a bot as well");

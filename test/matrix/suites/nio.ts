@@ -12,10 +12,10 @@ import { HOW_TO_GET_SYNAPSE, installedSynapse } from "../synapse/installation.ts
 import { wholeScene } from "../whole-scene.ts";
 
 const PROGRAM = fileURLToPath(new URL("../nio/nio_user.py", import.meta.url));
-type Heard = { body: string; notice: boolean; content: Record<string, unknown> };
+type Heard = { body: string; notice: boolean; content: Record<string, unknown>; decrypted: boolean };
 
 export function nioSuite(): void {
-  // matrix-nio comes with Synapse's Python.
+  // matrix-nio is installed with Synapse's Python.
   describe("a person with another client, matrix-nio", { skip: skipWithoutSynapse }, () => {
     const whole = wholeScene();
 
@@ -55,7 +55,17 @@ export function nioSuite(): void {
         child.stdin.end();
         assert.deepEqual(await once(child, "exit"), [0, null]);
       };
-      return { heard, hears, ask, end };
+      /** The types of the room's messages as stored by the homeserver. */
+      const wireTypes = async (): Promise<string[]> => {
+        const room = (await hears(/^ROOM /, 0)).body.slice("ROOM ".length);
+        const path = `/_matrix/client/v3/rooms/${encodeURIComponent(room)}/messages?dir=b&limit=100`;
+        const headers = { authorization: `Bearer ${account.access_token}` };
+        const { chunk } = (await (await fetch(`${scene.url}${path}`, { headers })).json()) as {
+          chunk: { type: string; state_key?: string }[];
+        };
+        return chunk.flatMap(({ type, state_key }) => (state_key === undefined ? [type] : []));
+      };
+      return { heard, hears, ask, end, wireTypes };
     };
 
     test("talks, saves, loads and resets as anybody does", TIMEOUT, async (context) => {
@@ -73,18 +83,21 @@ export function nioSuite(): void {
       await end();
     });
 
-    test("talks in an encrypted room", TIMEOUT, async (context) => {
+    test("talks in an encrypted room, where nothing is sent unencrypted", TIMEOUT, async (context) => {
       await using keys = await scratchFolder();
-      const { heard, ask, hears, end } = await begin(context, keys.path);
+      const { heard, ask, hears, end, wireTypes } = await begin(context, keys.path);
       await hears(/^Hello/, 0);
       await ask("Zqsecret", /You said: Zqsecret/);
       await whole().bot.kill();
       await whole().bot.start();
       await ask("Zqagain", /You said: Zqagain/);
       assert.deepEqual(
-        heard.filter(({ body }) => body.startsWith("UNREADABLE")),
+        heard.filter(({ decrypted }) => !decrypted),
         [],
       );
+      const types = await wireTypes();
+      assert.ok(types.length >= 5, `a welcome, two questions, two answers: ${types.join()}`);
+      assert.deepEqual([...new Set(types)], ["m.room.encrypted"]);
       await end();
     });
   });

@@ -109,26 +109,28 @@ export function resettingSuite(): void {
       ],
       ["does not answer", () => {}, /did not answer the reset in time.*Nothing was lost/],
     ];
-    for (const [name, answer, said] of FAILURES)
-      test(`tells it plainly where the agent ${name}`, TIMEOUT, async (context) => {
-        const { scene, server } = whole();
-        const http = createServer(answer).listen(0, "127.0.0.1");
-        context.after(() => {
-          http.closeAllConnections();
-          http.close();
+    describe("where the agent", { concurrency: FAILURES.length }, () => {
+      for (const [name, answer, said] of FAILURES)
+        test(`${name}, says so plainly`, TIMEOUT, async (context) => {
+          const { scene, server } = whole();
+          const http = createServer(answer).listen(0, "127.0.0.1");
+          context.after(() => {
+            http.closeAllConnections();
+            http.close();
+          });
+          await once(http, "listening");
+          const bot = await scene.bot({
+            AGENT_WS_URL: agentUrl(server.url),
+            AGENT_BASE_URL: `http://127.0.0.1:${(http.address() as AddressInfo).port}`,
+          });
+          const person = await scene.person("sam");
+          const room = await person.openRoom([bot.user_id]);
+          const before = await chatSession();
+          await person.ask(room, "!reset", /will forget/);
+          await person.ask(room, "!yes", said);
+          assert.equal(await chatSession(), before);
+          await person.ask(room, "Zqa?", /You said: Zqa/);
         });
-        await once(http, "listening");
-        const bot = await scene.bot({
-          AGENT_WS_URL: agentUrl(server.url),
-          AGENT_BASE_URL: `http://127.0.0.1:${(http.address() as AddressInfo).port}`,
-        });
-        const person = await scene.person("sam");
-        const room = await person.openRoom([bot.user_id]);
-        const before = await chatSession();
-        await person.ask(room, "!reset", /will forget/);
-        await person.ask(room, "!yes", said);
-        assert.equal(await chatSession(), before);
-        await person.ask(room, "Zqa?", /You said: Zqa/);
-      });
+    });
   });
 }

@@ -57,14 +57,14 @@ export function roomsSuite(): void {
         ["Hello", "You s"],
       );
       assert.equal(eve.client.getRoom(evil)?.getMember(bot.user_id)?.membership, "invite");
-      // An invite that was left open is taken up by a start that allows it.
+      // A start that allows it accepts an invite that was left open.
       await bot.stop();
       await bot.start({ MATRIX_ALLOWED_USERS: "*" });
       await eve.hears(evil, /^Hello/);
       await eve.ask(evil, "two", /You said: two/);
     });
 
-    test("nothing that was said before it came is answered", TIMEOUT, async () => {
+    test("nothing that was said before it joined is answered", TIMEOUT, async () => {
       await using scene = new Scene(homeserver());
       const account = await scene.person("early", { follows: false });
       const anna = await scene.person("anna");
@@ -86,7 +86,7 @@ export function roomsSuite(): void {
         assert.ok(!anna.heard(place).some(({ text }) => text.includes("before")), place);
     });
 
-    test("it tells plainly why it is not let in", TIMEOUT, async () => {
+    test("it says plainly why it is not let in", TIMEOUT, async () => {
       await using scene = new Scene(homeserver());
       await assert.rejects(
         scene.bot({ MATRIX_PLATFORM_BACKEND: "mock", MATRIX_ACCESS_TOKEN: "nonsense" }),
@@ -119,7 +119,7 @@ export function roomsSuite(): void {
         (await account.client.getDevices()).devices.filter(({ display_name }) => display_name === "Everstep");
       assert.equal((await own()).length, 1);
       const [device] = await own();
-      // Its session is ended from elsewhere, in the middle of its work.
+      // Another client ends its session while it works.
       await account.client
         .deleteDevice(device?.device_id ?? "", {
           type: "m.login.password",

@@ -25,7 +25,7 @@ export function savingSuite(): void {
       assert.match((await person.ask(room, "!context", /Context:/)).text, /`zebras`/);
     });
 
-    test("!save without a name is named after the time, in UTC", TIMEOUT, async () => {
+    test("!save without a name uses the time in UTC as the name", TIMEOUT, async () => {
       const { person, room } = await settle("boris");
       const { text } = await person.ask(room, "!save", /^Saved as/);
       const [, name = "", date = ""] = /`(context-(\d{8})-\d{6})`/.exec(text) ?? assert.fail(text);
@@ -82,7 +82,7 @@ export function savingSuite(): void {
       await person.ask(room, "!yes", /Nothing is waiting/);
     });
 
-    test("a number of somebody else, or in another room, is an ordinary message", TIMEOUT, async () => {
+    test("a number from somebody else, or in another room, is an ordinary message", TIMEOUT, async () => {
       const { scene, bot } = whole();
       const [hanna, igor] = [await scene.person("hanna"), await scene.person("igor")];
       const room = await hanna.openRoom([bot.user_id, igor.user_id], [bot.user_id]);

@@ -16,7 +16,7 @@ export function stoppingSuite(): void {
       await within(60_000, call.left, () => "the model's call went on");
       await anna.hears(room, /^Once upon\n\n\*\(stopped\)\*$/);
       await anna.say(room, "And now?");
-      // The next call of the model is for the next question.
+      // The model's next call is for the next question.
       await (await model.next()).reply("Now this.");
       await anna.hears(room, /^Now this\.$/);
       assert.ok(!anna.heard(room).some(({ text }) => text === "Stopped."));

@@ -7,17 +7,17 @@ import { promisify } from "node:util";
 import { unpackDebianPackages } from "../../debian-packages.ts";
 
 const run = promisify(execFile);
-/** Synapse is in no other suite. It moves, so what worked is kept. */
+/** Only this Debian suite has Synapse. It changes constantly, so a version that worked is kept. */
 const SUITE = "sid";
 const PACKAGES = ["matrix-synapse", "python3-matrix-nio"];
-/** Its name changes with the packages, so that an older cache is not taken for a whole one. */
+/** Its name changes with the packages, so that an older cache is not considered complete. */
 const CACHE = join(
   process.env["XDG_CACHE_HOME"] ?? join(homedir(), ".cache"),
   "everstep",
   `synapse-${createHash("sha256").update(PACKAGES.join()).digest("hex").slice(0, 8)}`,
 );
 
-/** A Python of its own with Synapse and matrix-nio. */
+/** A separate Python with Synapse and matrix-nio. */
 export type SynapseInstallation = { version: string; command: string; args: string[]; environment: NodeJS.ProcessEnv };
 
 export const HOW_TO_GET_SYNAPSE = "there is no Synapse: node test/matrix/install-synapse.ts fetches it (Debian, 70 MB)";
@@ -39,11 +39,11 @@ export async function installSynapse(tell: (line: string) => void): Promise<Syna
     tell("compiling…");
     const modules = join(fresh, "usr/lib/python3/dist-packages");
     await run(command, [...args, "-m", "compileall", "-q", modules], { env: environment }).catch(() => {});
-    const { stdout } = await run(command, [...args, "-c", "import nio, synapse; print(synapse.__version__)"], {
+    const { stdout } = await run(command, [...args, "-c", "import nio, olm, synapse; print(synapse.__version__)"], {
       env: environment,
     });
     await writeFile(join(fresh, "version"), stdout);
-    // Whole or not at all: another run may be doing the same.
+    // By a rename, so that it is complete: another run may be doing the same.
     await rename(fresh, CACHE).catch(async (error: unknown) => {
       if (!(await installedSynapse())) throw error;
     });

@@ -1,4 +1,4 @@
-"""Monikers for the tests: one that counts, one that tells what it was given, one that does what it should not."""
+"""Monikers for the tests: one counts, one reports its input, one dies, one sleeps."""
 import os, sys, time
 from everstep import Problem, moniker, serve
 

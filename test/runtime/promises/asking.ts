@@ -26,7 +26,7 @@ const FORM: Ask = {
   },
 };
 
-/** What a session asks, and what becomes of answers. */
+/** A session's questions, and what happens to the answers. */
 export function asking(makeHome: MakeHome): void {
   describe("a session that asks", () => {
     const world = sharedWorld(makeHome);
@@ -164,7 +164,7 @@ export function asking(makeHome: MakeHome): void {
       assert.equal((await world().untilIteration(session_id, 1)).question, null);
     });
 
-    test("nothing has no answer, nor has one that is unknown or has ended", TIMEOUT, async () => {
+    test("nothing takes no answer, nor does one that is unknown or has ended", TIMEOUT, async () => {
       const session_id = await world().create("held");
       await world().held.next(session_id);
       assert.equal((await submit(session_id, "yes")).kind, "conflict");
@@ -185,7 +185,7 @@ export function asking(makeHome: MakeHome): void {
       const step = await world().held.next(session_id);
       step.finish();
       await world().untilIteration(session_id, 1);
-      // As it stands in the queue where it was accepted before the step's commit and claimed after it.
+      // An answer accepted before the step's commit and claimed after it, as the queue has it.
       const late = {
         ...(await world().settled(first.action_id)),
         action_id: `late-${first.action_id}`,

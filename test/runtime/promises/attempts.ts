@@ -5,7 +5,7 @@ import { type MakeHome, sharedWorld, TIMEOUT } from "../runtime-fixture.ts";
 
 const QUICK_RETRY = { max_attempts: 3, backoff_ms: 1 };
 
-/** What is told of a step while it runs, and of the attempts that it took. */
+/** What a step shows while it runs, and its attempts. */
 export function attempts(makeHome: MakeHome): void {
   describe("a session's row", () => {
     const world = sharedWorld(makeHome);
@@ -24,7 +24,7 @@ export function attempts(makeHome: MakeHome): void {
       assert.deepEqual([row?.attempts, row?.cost_usd, row?.calls], [1, 0, []]);
     });
 
-    test("of a killed or stopped runtime tells of no step that runs", TIMEOUT, async () => {
+    test("of a killed or stopped runtime shows no running step", TIMEOUT, async () => {
       const session_id = await world().create("held");
       await world().held.next(session_id);
       await world().until(session_id, ({ step_started_at }) => step_started_at !== null);

@@ -14,7 +14,7 @@ const KILLS = repetitions("EVERSTEP_CHILD_KILLS", { few: 3, many: 20 });
 
 const childOf = (guidance: JsonValue): JsonObject => (guidance as { child: JsonObject }).child;
 
-/** What a frame's actions do, and what becomes of sessions that a step started. */
+/** What a frame's actions do, and what happens to sessions that a step started. */
 export function children(makeHome: MakeHome): void {
   describe("a frame's actions", () => {
     const world = sharedWorld(makeHome);
@@ -101,7 +101,7 @@ export function children(makeHome: MakeHome): void {
           { action_type: "agent_create", session_id: taken, moniker: "count", params: { to: 1 } },
           /another agent or moniker/,
         ],
-        [{ action_type: "agent_answer", session_id: taken, payload: { answer: 1 } }, /asks nothing/],
+        [{ action_type: "agent_answer", session_id: taken, payload: { answer: 1 } }, /no open question/],
       ] as [FrameAction, RegExp][]) {
         const fine: FrameAction = { action_type: "agent_create", moniker: "count", params: { to: 1 } };
         const parent = await act([fine, action]);
@@ -113,7 +113,7 @@ export function children(makeHome: MakeHome): void {
       }
     });
 
-    test("name a child that is there already: it is left as it is", TIMEOUT, async () => {
+    test("that name an existing child leave it as it is", TIMEOUT, async () => {
       const session_id = `worker ${Date.now()}`;
       const ensure: FrameAction = { action_type: "agent_create", session_id, moniker: "held_reactive" };
       const first = await act([ensure], {});
@@ -125,7 +125,7 @@ export function children(makeHome: MakeHome): void {
     });
 
     test(
-      "a parent that is destroyed takes its live children along, and theirs, but those that outlive it",
+      "a destroyed parent takes its live children along, and theirs, except those that outlive it",
       TIMEOUT,
       async () => {
         const parent = await act([
@@ -147,7 +147,7 @@ export function children(makeHome: MakeHome): void {
         }
         assert.equal((await world().session(outliving)).status, "running");
         assert.equal((await world().session(done)).status, "done");
-        // Its end is told to one that has ended: it bounces.
+        // Its end is reported to a session that has ended, so the guidance bounces.
         const bounced = (await world().actions(parent)).filter(({ payload }) =>
           JSON.stringify(payload).includes(child),
         );
@@ -158,7 +158,7 @@ export function children(makeHome: MakeHome): void {
   });
 }
 
-/** The same where processes are killed. */
+/** The same under kills. */
 export function childrenUnderKills(makeHome: MakeHome): void {
   test(`each of ${CHILDREN} children is heard of once, over ${KILLS} kills`, { timeout: 3_600_000 }, async (t) => {
     const random = seededRandom(seedFrom("EVERSTEP_CHILD_SEED"));

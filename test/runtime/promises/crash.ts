@@ -11,18 +11,18 @@ import { type MakeHome, type StoreHome, World } from "../runtime-fixture.ts";
 import { RuntimeProcess } from "../runtime-process.ts";
 
 const ROUNDS = repetitions("EVERSTEP_CRASH_ROUNDS", { few: 6, many: 30 });
-/** As many as have work until the last kill. */
+/** Enough to have work left until the last kill. */
 const SESSIONS = Math.max(20, Math.ceil(ROUNDS * 3.4));
-/** So few steps at once that the work lasts for all the kills. */
+/** So few concurrent steps that the work lasts for all kills. */
 const STEPS_AT_ONCE = 4;
 const STEPS_PER_ROUND = 90;
-/** Where a round's sessions are all paused or done, no step comes however long it waits. */
+/** If all sessions of a round are paused or done, no step arrives, however long it waits. */
 const MOST_REQUESTS = 100;
 const LARGE_BYTES = 300_000;
 const CONVERSATION = "all-of-them";
 
 const sessionId = (index: number): string => `session-${index}`;
-/** Every session counts to a number of its own, in steps of 1 to 5 milliseconds; every other one tells it aloud, and a few have much to carry. */
+/** Sessions count to different numbers, in steps of 1 to 5 milliseconds; a few have a large state. */
 const paramsOf = (index: number) => ({
   to: 25 + (index % 11),
   delay_ms: 1 + (index % 5),
@@ -39,10 +39,10 @@ const creation = (index: number): object => ({
   },
 });
 
-/** Kills a runtime again and again while it works and is asked for things, then reads what is left. */
+/** Repeatedly kills a runtime while it works and receives requests, then checks what is left. */
 export function crash(name: string, makeHome: MakeHome): void {
   describe(`the runtime on ${name} under SIGKILL`, () => {
-    test(`loses, doubles and skips nothing in ${ROUNDS} kills`, { timeout: 180_000 }, async (t) => {
+    test(`loses, duplicates and skips nothing in ${ROUNDS} kills`, { timeout: 180_000 }, async (t) => {
       const random = reportedRandom(t, "EVERSTEP_CRASH_SEED");
       const home = await makeHome();
       await prepare(home);
@@ -61,7 +61,7 @@ export function crash(name: string, makeHome: MakeHome): void {
   });
 }
 
-/** The sessions are there before the first kill, but for some that each round asks for again. */
+/** Creates the sessions before the first kill, except some that each round requests again. */
 async function prepare(home: StoreHome): Promise<void> {
   await using world = await World.open(async () => ({ url: home.url, remove: async () => {} }));
   await world.conversation(CONVERSATION);
@@ -69,7 +69,7 @@ async function prepare(home: StoreHome): Promise<void> {
   for (let index = 0; index < SESSIONS; index += 1) await world.submit(creation(index));
 }
 
-/** Answers the actions that were accepted before the kill. */
+/** Resolves with the actions that were accepted before the kill. */
 async function killedRound(home: StoreHome, random: SeededRandom, round: number): Promise<string[]> {
   await using workspace = await scratchFolder();
   await using child = new RuntimeProcess({
@@ -77,7 +77,7 @@ async function killedRound(home: StoreHome, random: SeededRandom, round: number)
     workspace: workspace.path,
     max_running_steps: STEPS_AT_ONCE,
   });
-  // One kill of six falls into the start.
+  // One kill in six hits the start.
   if (round % 6 === 5) await pause(random.integer(600));
   else {
     await child.ready();
@@ -116,7 +116,7 @@ function randomRequest(random: SeededRandom): object {
   }
 }
 
-/** Lets every session come to its end, the forks and those that a pause reached last included. */
+/** Lets every session end, including forks and those paused last. */
 async function finish(world: World): Promise<void> {
   const unprocessed = await world.store.listActions({ processed: false, limit: 500, offset: 0 });
   await Promise.all(unprocessed.map(({ action_id }) => world.settled(action_id)));
@@ -143,7 +143,7 @@ async function verifySession(world: World, index: number, messages: Message[]): 
   await verifyGuidance(world, session_id, steps);
 }
 
-/** Whatever a step used was brought by one action, whose receipt names that step; no action is used twice. */
+/** Everything a step used came from one action, whose receipt names that step; no action is used twice. */
 async function verifyGuidance(world: World, session_id: string, steps: Step[]): Promise<void> {
   const actions = new Map((await world.actions(session_id)).map((action) => [action.action_id, action]));
   const used = new Set<string>();

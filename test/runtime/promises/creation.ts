@@ -126,7 +126,7 @@ export function creation(makeHome: MakeHome): void {
       },
     );
 
-    test("by its agent's id alone, control reaches the agent's latest session", TIMEOUT, async () => {
+    test("is reached by its agent's id alone, as the latest session", TIMEOUT, async () => {
       const older = await world().create("held", { agent_id: "double" });
       const newer = await world().create("held", { agent_id: "double" });
       const pause = await world().submit({ action_type: "agent_pause", agent_id: "double" });

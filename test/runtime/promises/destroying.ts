@@ -130,7 +130,7 @@ export function destroying(makeHome: MakeHome): void {
       assert.equal((await world().untilStatus(session_id, "stopped")).iteration, 0);
     });
 
-    test("once is enough: whatever else is asked of a session that is stopping is rejected", TIMEOUT, async () => {
+    test("once is enough: any other request to a stopping session is rejected", TIMEOUT, async () => {
       const session_id = await world().create("held");
       const step = await world().held.next(session_id);
       await world().do("agent_destroy", session_id);

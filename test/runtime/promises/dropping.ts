@@ -4,7 +4,7 @@ import type { Action } from "../../../src/domain/action.ts";
 import { StepError } from "../../../src/monikers/moniker.ts";
 import { type MakeHome, sharedWorld, TIMEOUT } from "../runtime-fixture.ts";
 
-/** Guidance that a person takes back: no step gets it, and nothing else is lost or doubled by it. */
+/** Guidance that a person takes back: no step receives it, and nothing else is lost or duplicated. */
 export function dropping(makeHome: MakeHome): void {
   describe("guidance that is taken back", () => {
     const world = sharedWorld(makeHome);
@@ -51,27 +51,23 @@ export function dropping(makeHome: MakeHome): void {
       );
     });
 
-    test(
-      "is not that of the step that runs; what came after can be taken back, and the step takes its own",
-      TIMEOUT,
-      async () => {
-        const session_id = await world().create("held_reactive");
-        const given = await told(session_id, "given");
-        const running = await world().held.next(session_id);
-        const [later, last] = [await told(session_id, "later"), await told(session_id, "last")];
-        const refused = await drop(session_id, given);
-        assert.equal(refused.outcome, "rejected");
-        assert.match(refused.error ?? "", /the step that runs now/);
-        assert.equal((await drop(session_id, later)).outcome, "ok");
-        running.finish();
-        assert.deepEqual([(await world().ended(given)).consumed_iteration], [0]);
-        const next = await world().held.next(session_id);
-        assert.deepEqual(next.frame.guidance, ["last"]);
-        next.finish();
-        assert.equal((await world().ended(last)).consumed_iteration, 1);
-        await mustBeTakenBack(later);
-      },
-    );
+    test("excludes that of the running step, which keeps it; what came later can be taken back", TIMEOUT, async () => {
+      const session_id = await world().create("held_reactive");
+      const given = await told(session_id, "given");
+      const running = await world().held.next(session_id);
+      const [later, last] = [await told(session_id, "later"), await told(session_id, "last")];
+      const refused = await drop(session_id, given);
+      assert.equal(refused.outcome, "rejected");
+      assert.match(refused.error ?? "", /the running step already has/);
+      assert.equal((await drop(session_id, later)).outcome, "ok");
+      running.finish();
+      assert.deepEqual([(await world().ended(given)).consumed_iteration], [0]);
+      const next = await world().held.next(session_id);
+      assert.deepEqual(next.frame.guidance, ["last"]);
+      next.finish();
+      assert.equal((await world().ended(last)).consumed_iteration, 1);
+      await mustBeTakenBack(later);
+    });
 
     test("lets a session go on that it made fail", TIMEOUT, async () => {
       const session_id = await world().create("held_reactive", {

@@ -9,7 +9,7 @@ export function errors(makeHome: MakeHome): void {
   describe("a step that fails", () => {
     const world = sharedWorld(makeHome);
 
-    test("is tried again, and leaves no trace where that helps", TIMEOUT, async () => {
+    test("is retried, and leaves no trace if that helps", TIMEOUT, async () => {
       const session_id = await world().create("count", {
         params: { to: 3, fail_at: 1, fail_times: 2 },
         options: { retry: QUICK_RETRY },
@@ -19,24 +19,28 @@ export function errors(makeHome: MakeHome): void {
       assert.deepEqual(await rows(world(), session_id), ["ok 0", "ok 1", "ok 2", "ok 3"]);
     });
 
-    test("for good leaves an error row, status error and last_error, and uses up no iteration", TIMEOUT, async () => {
-      const session_id = await world().create("held", { options: { retry: QUICK_RETRY } });
-      (await world().held.next(session_id)).finish({ state: { n: 1 }, next_step: "one" });
-      for (let attempt = 0; attempt < 3; attempt += 1)
-        (await world().held.next(session_id)).fail(new Error(`attempt ${attempt}`));
-      const session = await world().untilStatus(session_id, "error");
-      assert.equal(session.iteration, 0);
-      assert.equal(session.next_step_token, "one");
-      assert.deepEqual(session.context, { n: 1 });
-      assert.match(session.last_error ?? "", /attempt 2/);
-      assert.deepEqual(await rows(world(), session_id), ["ok 0", "error 1"]);
-      const [failed] = await world().store.listSteps({ session_id, status: "error", limit: 5, offset: 0 });
-      assert.equal(failed?.step_token, "one");
-      assert.match(failed?.error ?? "", /attempt 2/);
-      assert.deepEqual(failed?.state, { n: 1 });
-      await world().meanwhile();
-      assert.equal(world().held.started(session_id), 4, "three attempts by default, then none");
-    });
+    test(
+      "permanently leaves an error row, status error and last_error, and uses up no iteration",
+      TIMEOUT,
+      async () => {
+        const session_id = await world().create("held", { options: { retry: QUICK_RETRY } });
+        (await world().held.next(session_id)).finish({ state: { n: 1 }, next_step: "one" });
+        for (let attempt = 0; attempt < 3; attempt += 1)
+          (await world().held.next(session_id)).fail(new Error(`attempt ${attempt}`));
+        const session = await world().untilStatus(session_id, "error");
+        assert.equal(session.iteration, 0);
+        assert.equal(session.next_step_token, "one");
+        assert.deepEqual(session.context, { n: 1 });
+        assert.match(session.last_error ?? "", /attempt 2/);
+        assert.deepEqual(await rows(world(), session_id), ["ok 0", "error 1"]);
+        const [failed] = await world().store.listSteps({ session_id, status: "error", limit: 5, offset: 0 });
+        assert.equal(failed?.step_token, "one");
+        assert.match(failed?.error ?? "", /attempt 2/);
+        assert.deepEqual(failed?.state, { n: 1 });
+        await world().meanwhile();
+        assert.equal(world().held.started(session_id), 4, "three attempts by default, then none");
+      },
+    );
 
     test(
       "is tried again by a resume, with as many attempts as before, and iterations stay without gaps",
@@ -67,7 +71,7 @@ export function errors(makeHome: MakeHome): void {
       await world().untilStatus(session_id, "error");
       const waits = times.slice(1).map((time, index) => time - (times[index] as number));
       assert.equal(waits.length, 3);
-      // Half of the backoff is the least that jitter leaves, and the backoff doubles.
+      // Jitter leaves at least half of the backoff, and the backoff doubles.
       for (const [index, least] of [20, 40, 80].entries())
         assert.ok((waits[index] as number) >= least - 2, `waited ${waits.join(", ")} ms`);
     });

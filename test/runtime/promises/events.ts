@@ -62,7 +62,7 @@ export function events(makeHome: MakeHome): void {
       );
     });
 
-    test("are heard from the call on, before the first is asked for", TIMEOUT, async () => {
+    test("are received from the call on, before the first is requested", TIMEOUT, async () => {
       const session_id = await world().create("held_reactive");
       const leaving = new AbortController();
       const heard = world().runtime.events.follow({ session_id }, leaving.signal);
@@ -137,7 +137,7 @@ export function events(makeHome: MakeHome): void {
       assert.equal((await world().session(session_id)).tokens_used, 0);
     });
 
-    test("of everything tell of every session's steps", TIMEOUT, async () => {
+    test("of everything include every session's steps", TIMEOUT, async () => {
       const heard = follower(world(), { all: true });
       const sessions = await Promise.all(
         Array.from({ length: 20 }, () => world().create("count", { params: { to: 4 } })),
@@ -170,7 +170,7 @@ export function events(makeHome: MakeHome): void {
 
 type StepEvent = Extract<RuntimeEvent, { kind: "step" }>;
 
-/** Listens at once, and gathers until an event that fits. */
+/** Subscribes at once, and collects events until one fits. */
 function follower(
   world: World,
   topic: Topic,
@@ -203,7 +203,7 @@ async function iterationsAfter(
   return seen;
 }
 
-/** Deltas of a step come before its message, numbered from 0, and joined they are its text. */
+/** A step's deltas precede its message, are numbered from 0, and add up to its text. */
 function assertTextsAddUp(heard: RuntimeEvent[]): void {
   const texts = new Map<number, string[]>();
   let told = 0;

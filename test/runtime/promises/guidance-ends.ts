@@ -35,7 +35,7 @@ export function guidanceEnds(makeHome: MakeHome): void {
       }
     });
 
-    test("is bounced when the step that ran was the last by its own word", TIMEOUT, async () => {
+    test("is bounced when the running step was the last by its own word", TIMEOUT, async () => {
       const session_id = await world().create("held_finite");
       const step = await world().held.next(session_id);
       const told = await tellAll(world(), session_id, ["a", "b"]);

@@ -7,10 +7,13 @@ import { type MakeHome, sharedWorld, TIMEOUT, World } from "../runtime-fixture.t
 
 const MANY = 2 * GUIDANCE_SLICE.count + 500;
 const MEGABYTE = 1_000_000;
-/** More than a step is given at once; the many are more than a frame may have. */
+/** More than one step receives at once; `many` is more than a frame may have. */
 const MEGABYTES = repetitions("EVERSTEP_FLOOD_MEGABYTES", { few: 10, many: 36 });
 
-/** Much guidance costs few commits, is taken in slices, never holds up a request to pause, resume or destroy, and is bounded. */
+/**
+ * A lot of guidance takes few commits, is consumed in slices, never holds up a request to pause, resume or destroy, and is
+ * bounded.
+ */
 export function guidanceFlood(makeHome: MakeHome): void {
   describe("a flood of guidance", () => {
     const world = sharedWorld(makeHome);
@@ -89,7 +92,7 @@ export function guidanceFlood(makeHome: MakeHome): void {
         }));
         const session_id = await pausedSession(large, repeats);
         const words = Array.from({ length: MEGABYTES }, (_, at) => `${at} ${"x".repeat(MEGABYTE)}`);
-        // Stopped, so that they are delivered a few at a time: one by one each would write all before it again.
+        // Stopped, so that they are delivered in batches: one at a time, each would rewrite all the previous ones.
         await large.runtime.stop();
         const ids = await Promise.all(words.map((word) => large.tell(session_id, word)));
         await restart();
@@ -186,7 +189,7 @@ async function pausedSession(world: World, moniker: string): Promise<string> {
   return session_id;
 }
 
-/** Numbers, one after the other in the queue; answers their actions. */
+/** Sends consecutive numbers as guidance; resolves with their actions. */
 async function tellMany(world: World, session_id: string): Promise<string[]> {
   return Promise.all(numbers(MANY).map((number) => world.tell(session_id, number)));
 }

@@ -155,7 +155,7 @@ export function guidance(makeHome: MakeHome): void {
 }
 
 export type Told = { action_id: string; said: JsonValue };
-/** What each iteration is to have used; the others used nothing. */
+/** What each iteration should have used; the others used nothing. */
 export type Used = { [iteration: number]: Told[] };
 
 /** Sends guidance in order and waits until the session has all of it. */
@@ -166,7 +166,7 @@ export async function tellAll(world: World, session_id: string, values: JsonValu
   return told;
 }
 
-/** Throws unless all guidance that was told is in the steps' rows where it is expected, once, and the receipts say so. */
+/** Throws unless all guidance sent is in the expected steps, once, and the receipts say so. */
 export async function usedOnce(world: World, session_id: string, expected: Used): Promise<void> {
   for (const [iteration, told] of Object.entries(expected)) {
     for (const { action_id } of told) {

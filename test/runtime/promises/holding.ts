@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { fitsGlob } from "../../../src/domain/step-globs.ts";
+import { matchesGlob } from "../../../src/domain/step-globs.ts";
 import { type MakeHome, sharedWorld, TIMEOUT, World } from "../runtime-fixture.ts";
 
-/** What keeps a session from its next step until a person says so. */
+/** What holds a session before its next step until a person resumes it. */
 export function holding(makeHome: MakeHome): void {
   describe("a breakpoint", () => {
     const world = sharedWorld(makeHome);
@@ -21,13 +21,13 @@ export function holding(makeHome: MakeHome): void {
       const step = await world().held.next(session_id);
       assert.equal(step.frame.step, "act/7/deploy-it");
       step.fail(new Error("no"));
-      // The person let this step pass, however often it is tried.
+      // The person released this step, however often it is attempted.
       (await world().held.next(session_id)).finish({ next_step: "act/8/deploy" });
       const again = await world().untilStatus(session_id, "paused");
       assert.deepEqual(again.pause_reason, { kind: "breakpoint", step_token: "act/8/deploy" });
     });
 
-    test("stays passed after a restart, and holds a session that its time or a word woke", TIMEOUT, async () => {
+    test("stays passed after a restart, and holds a session that a timer or guidance woke", TIMEOUT, async () => {
       const session_id = await world().create("held_reactive", { options: { hold_before: ["1", "2"] } });
       await world().tell(session_id, "begin");
       const until = new Date(Date.now() + 50).toISOString();
@@ -49,10 +49,10 @@ export function holding(makeHome: MakeHome): void {
 
     test("fits tokens as paths: a star within a part, two for any parts", () => {
       const fitting = ["act/*/deploy*", "**/deploy-1", "act/**", "act/?/*", "**", "act/1/deploy-1"];
-      for (const pattern of fitting) assert.ok(fitsGlob(pattern, "act/1/deploy-1"), pattern);
+      for (const pattern of fitting) assert.ok(matchesGlob(pattern, "act/1/deploy-1"), pattern);
       const others = ["act/*", "deploy*", "act/1/deploy", "*", "act/??/*", "act/**/x", ""];
-      for (const pattern of others) assert.ok(!fitsGlob(pattern, "act/1/deploy-1"), pattern);
-      assert.ok(!fitsGlob("*a".repeat(2000), "a".repeat(1999)));
+      for (const pattern of others) assert.ok(!matchesGlob(pattern, "act/1/deploy-1"), pattern);
+      assert.ok(!matchesGlob("*a".repeat(2000), "a".repeat(1999)));
     });
   });
 
@@ -90,7 +90,7 @@ export function holding(makeHome: MakeHome): void {
     await world.untilIteration(timed, 0);
     const started = (id: string) => world.held.started(id);
     await world.runtime.stop();
-    // Its time comes later, unless the machine is slow.
+    // It is due later, unless the machine is slow.
     const woken = started(timed);
     await world.restart({ start_held: true });
     assert.equal(world.runtime.describe().holds_sessions, true);

@@ -7,7 +7,7 @@ import { RuntimeProcess } from "../runtime-process.ts";
 
 const HOUR_MS = 3_600_000;
 
-/** What holds for a runtime in a process of its own, which is killed or ends by itself. */
+/** What holds for a runtime in a separate process that is killed or exits. */
 export function kills(makeHome: MakeHome): void {
   describe("a process that is killed", () => {
     test("after it accepted guidance leaves it to exactly one step of the next", TIMEOUT, async () => {
@@ -28,7 +28,7 @@ export function kills(makeHome: MakeHome): void {
         await process.kill();
       }
       await using world = await World.open(async () => home);
-      // Killed often enough before a step could end, the session is held, and nothing of it is lost either.
+      // After too many kills before a step could end, the session is held; nothing is lost then either.
       if (isHeld(await world.session(session_id))) await world.do("agent_resume", session_id);
       for (const { action_id } of sent) assert.equal((await world.ended(action_id)).receipt, "consumed");
       const steps = await world.steps(session_id);

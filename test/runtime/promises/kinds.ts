@@ -100,7 +100,7 @@ export function kinds(makeHome: MakeHome): void {
       assert.equal((await world().untilStatus(finite, "stopped", "done")).status, "stopped");
     });
 
-    test("the tokens of a session's steps form a chain from the moniker's first one", TIMEOUT, async () => {
+    test("the step tokens of a session form a chain from the moniker's first one", TIMEOUT, async () => {
       const moniker = world().moniker(
         "finite",
         ({ step, state }, { ids }) => ({ step, next_step: `${step}>`, state, done: ids.iteration === 3 }),

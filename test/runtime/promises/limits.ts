@@ -7,7 +7,7 @@ const HOUR_MS = 3_600_000;
 export function limits(makeHome: MakeHome): void {
   describe("limits", () => {
     const world = sharedWorld(makeHome);
-    /** A continuous moniker whose every step spends tokens, told in two parts. */
+    /** A continuous moniker whose steps each report token usage in parts. */
     const spender = (...parts: number[]) =>
       world().moniker("continuous", ({ step, state }, { ids, emit }) => {
         for (const tokens of parts) emit({ kind: "usage", tokens });
@@ -70,7 +70,7 @@ export function limits(makeHome: MakeHome): void {
       );
     });
 
-    test("tokens of attempts that failed count too, once", TIMEOUT, async () => {
+    test("tokens of failed attempts count too, once", TIMEOUT, async () => {
       let calls = 0;
       const moniker = world().moniker("continuous", ({ step, state }, { ids, emit }) => {
         calls += 1;
@@ -87,7 +87,7 @@ export function limits(makeHome: MakeHome): void {
       );
     });
 
-    test("tokens that are no count of tokens do not spoil the sum", TIMEOUT, async () => {
+    test("values that are no token counts do not spoil the sum", TIMEOUT, async () => {
       const parts = [5, Number.NaN, -3, Number.POSITIVE_INFINITY, "7" as unknown as number];
       const session_id = await world().create(spender(...parts), { options: { max_steps: 2 } });
       const session = await world().untilStatus(session_id, "stopped", "error");

@@ -15,12 +15,12 @@ const QUICK_RETRY = { max_attempts: 5, backoff_ms: 1 };
 const KILLS = repetitions("EVERSTEP_ONCE_KILLS", { few: 3, many: 200 });
 const SESSIONS_PER_KILL = 4;
 
-/** What a step knows of earlier attempts at it. */
+/** What a step knows about earlier attempts at it. */
 export function once(makeHome: MakeHome): void {
   describe("a step", () => {
     const world = sharedWorld(makeHome);
 
-    test("is told how often it was begun, and how the last attempt ended", TIMEOUT, async () => {
+    test("is told how many times it was started, and how the last attempt ended", TIMEOUT, async () => {
       const options = { retry: QUICK_RETRY, step_timeout_s: 0.3 };
       for (const isOnce of [true, false]) {
         const session_id = await world().create("held_finite", { options });
@@ -64,7 +64,7 @@ export function once(makeHome: MakeHome): void {
     });
 
     test(
-      "marked once that a stop cut short is told so, and one that was paused before it began is not",
+      "marked once that a stop cut short is told so, and one that was paused before it started is not",
       TIMEOUT,
       async () => {
         const cut = await world().create("held");
@@ -84,9 +84,9 @@ export function once(makeHome: MakeHome): void {
   });
 }
 
-/** The same where processes are killed. */
+/** The same under kills. */
 export function onceUnderKills(makeHome: MakeHome): void {
-  test(`a step marked once runs once unasked, whatever is killed (${KILLS} kills)`, {
+  test(`a step marked once runs once without consent, whatever is killed (${KILLS} kills)`, {
     timeout: 3_600_000,
   }, async (t) => {
     const random = seededRandom(seedFrom("EVERSTEP_ONCE_SEED"));
@@ -119,7 +119,7 @@ export function onceUnderKills(makeHome: MakeHome): void {
       assert.ok(session.status === "done" || isHeld(session), `${session_id} is ${session.status}: lost`);
       const attempts = effects.get(session_id) ?? [];
       const unasked = attempts.filter((line) => line.endsWith(" 1"));
-      // A process that dies between the mark and the call leaves one that was begun and did nothing.
+      // A process that dies between the mark and the call leaves a step that was started and did nothing.
       assert.ok(unasked.length <= 1, `${session_id} ran ${unasked.length} times unasked`);
       assert.ok(attempts.length > 0, `${session_id} never ran`);
       asked += attempts.length - unasked.length;

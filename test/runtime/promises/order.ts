@@ -85,7 +85,7 @@ export function order(makeHome: MakeHome): void {
       const ids: string[] = [];
       for (const action_type of ["agent_pause", "agent_resume", "agent_destroy"]) {
         const { action_id } = await world().submit({ action_type, session_id });
-        // Not after a wait: who was told that it is accepted can rely on it.
+        // Without waiting: once a request is accepted, its effect is visible.
         assert.equal((await world().store.getAction(action_id))?.outcome, "ok", action_type);
         ids.push(action_id);
       }

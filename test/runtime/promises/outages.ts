@@ -9,11 +9,11 @@ const down = (retry_after_ms?: number): StepError =>
   new StepError("provider_down", "nobody answers", { retryable: true, outage: true, retry_after_ms });
 const done = ({ step, state }: FrameIn): FrameOut => ({ step, next_step: step, state, text: "Back.", done: true });
 
-/** What a session does while something that its step needs is out of reach. */
+/** What a session does while something that its step needs is unreachable. */
 export function outages(makeHome: MakeHome): void {
   describe("a step whose provider is down", () => {
     const world = sharedWorld(makeHome);
-    /** A moniker that fails with these, one after the other, and then is done. */
+    /** A moniker that fails with these errors, one after another, and then is done. */
     const failing = (...failures: (Error | (() => Error))[]) => {
       let calls = 0;
       const name = world().moniker("finite", (frame) => {
@@ -48,7 +48,7 @@ export function outages(makeHome: MakeHome): void {
     });
 
     test(
-      "says until when it waits and why; news do not hurry it, an interrupt that would not wait does",
+      "says until when it waits and why; guidance does not shorten the wait unless it interrupts",
       TIMEOUT,
       async () => {
         const { name, calls } = failing(down(HOUR_MS));
@@ -91,7 +91,7 @@ export function outages(makeHome: MakeHome): void {
       },
     );
 
-    test("counts it like any other failure where it may last for no time", TIMEOUT, async () => {
+    test("counts it like any other failure if an outage may not last at all", TIMEOUT, async () => {
       const { name, calls } = failing(down(), down(), down());
       const retry = { max_attempts: 2, backoff_ms: 1, outage_s: 0 };
       const session_id = await world().create(name, { options: { retry } });
@@ -100,7 +100,7 @@ export function outages(makeHome: MakeHome): void {
     });
 
     test(
-      "waits on after a restart, from when the outage began until when it was to be asked again",
+      "continues to wait after a restart: the start of the outage and the next attempt are kept",
       TIMEOUT,
       async () => {
         const { name, calls } = failing(down(HOUR_MS), () => down(HOUR_MS));
@@ -125,7 +125,7 @@ export function outages(makeHome: MakeHome): void {
       },
     );
 
-    test("waits anew where it was paused meanwhile", TIMEOUT, async () => {
+    test("starts to wait over if it was paused meanwhile", TIMEOUT, async () => {
       const { name } = failing(down(HOUR_MS), () => down(HOUR_MS));
       const session_id = await world().create(name, {
         options: { retry: { max_attempts: 1, backoff_ms: 1, outage_s: 0.3 } },

@@ -212,10 +212,10 @@ export function pausing(makeHome: MakeHome): void {
 
 const once = { max_attempts: 1, backoff_ms: 0 };
 
-/** All timers that are set in this thread. */
+/** All active timers of this thread. */
 const timers = (): number => process.getActiveResourcesInfo().filter((resource) => resource === "Timeout").length;
 
-/** Timers of this thread that were set in its lifetime, are not cleared, and are too long to be anything but a session's. */
+/** Active timers of this thread that were set during this object's lifetime and are too long to be anything but a session's. */
 class LongTimers implements Disposable {
   readonly #set = mock.method(globalThis, "setTimeout");
   readonly #cleared = mock.method(globalThis, "clearTimeout");

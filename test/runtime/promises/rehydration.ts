@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
+import { changeStatus } from "../../../src/domain/session.ts";
 import { StepError } from "../../../src/monikers/moniker.ts";
-import { anAction, aSession, mustCommit } from "../../store/fixtures.ts";
+import { anAction, aSession, mustCommit, WORKER } from "../../store/fixtures.ts";
 import { type MakeHome, TIMEOUT, World } from "../runtime-fixture.ts";
 
 export function rehydration(makeHome: MakeHome): void {
@@ -41,7 +42,7 @@ export function rehydration(makeHome: MakeHome): void {
       assert.equal((await world.held.next(failed)).context.ids.iteration, 0);
     });
 
-    test("a session that nobody has goes on once an action finds it, also where that is refused", TIMEOUT, async () => {
+    test("a session without an owner continues once an action finds it, even if that is refused", TIMEOUT, async () => {
       await using world = await World.open(makeHome);
       const session = aSession({ params: { to: 2 }, options: { stop_on_done: true } });
       const { session_id } = session;
@@ -50,6 +51,33 @@ export function rehydration(makeHome: MakeHome): void {
       assert.equal((await world.settled(resume.action_id)).outcome, "rejected");
       await world.untilStatus(session_id, "done");
     });
+
+    for (const isClaimedAgain of [true, false])
+      test(
+        `a session that another worker paused meanwhile is resumed, ${isClaimedAgain ? "claimed again before that" : "without a claim"}`,
+        TIMEOUT,
+        async () => {
+          await using world = await World.open(makeHome);
+          const { store } = world;
+          const session_id = await world.create("held_reactive");
+          await world.tell(session_id, "a");
+          (await world.held.next(session_id)).finish();
+          await world.untilStatus(session_id, "waiting");
+          // As if a live process were considered dead without knowing it.
+          const { worker_id } = world.runtime.describe();
+          await store.releaseSessions({ worker: worker_id, session_ids: [session_id] });
+          const taken = await store.claimSession({ worker: WORKER, session_id });
+          assert.ok(taken);
+          const session = changeStatus(taken.session, "paused");
+          await mustCommit(store, { sessions: [{ kind: "update", session, owner: taken.owner }] });
+          await store.releaseSessions({ worker: WORKER, session_ids: [session_id] });
+          if (isClaimedAgain)
+            assert.equal((await store.claimSession({ worker: worker_id, session_id }))?.session.status, "paused");
+          await world.do("agent_resume", session_id);
+          await world.tell(session_id, "b");
+          assert.deepEqual((await world.held.next(session_id)).frame.guidance, ["b"]);
+        },
+      );
 
     test("a running session goes on at its next token, and a step that was cut runs again", TIMEOUT, async () => {
       await using world = await World.open(makeHome);
@@ -87,7 +115,7 @@ export function rehydration(makeHome: MakeHome): void {
       );
     });
 
-    test("what was asked while nobody worked is done", TIMEOUT, async () => {
+    test("requests made while no runtime ran are carried out", TIMEOUT, async () => {
       await using world = await World.open(makeHome);
       const waiting = await world.create("echo");
       await world.runtime.stop();
@@ -150,7 +178,7 @@ export function rehydration(makeHome: MakeHome): void {
       },
     );
 
-    test("a session that waits and whose moniker is gone keeps what it is told", TIMEOUT, async () => {
+    test("a waiting session whose moniker is gone keeps its guidance", TIMEOUT, async () => {
       await using world = await World.open(makeHome);
       const session_id = await world.create("held_reactive");
       const moniker = world.catalog.get("held_reactive");

@@ -5,7 +5,7 @@ import { type MakeHome, sharedWorld, TIMEOUT } from "../runtime-fixture.ts";
 const EVERY_SECOND = "* * * * * *";
 const START = { agent_id: "started", moniker: "count", params: { to: 1 } };
 
-/** What is promised of the built-in moniker `schedule`, whose times are real here. */
+/** Promises of the built-in moniker `schedule`, in real time. */
 export function schedules(makeHome: MakeHome): void {
   describe("a schedule", () => {
     const world = sharedWorld(makeHome);
@@ -27,7 +27,7 @@ export function schedules(makeHome: MakeHome): void {
       await world().do("agent_destroy", session_id);
     });
 
-    test("that was stopped with everything makes up for what it missed by one run", TIMEOUT, async () => {
+    test("that was stopped with everything makes up for missed runs by one run", TIMEOUT, async () => {
       const session_id = await world().create("schedule", { params: { cron: EVERY_SECOND, start: START } });
       const { wake_at } = await world().until(session_id, ({ status }) => status === "waiting");
       await world().runtime.stop();
@@ -36,7 +36,7 @@ export function schedules(makeHome: MakeHome): void {
       await world().start();
       await world().until(session_id, ({ iteration }) => iteration >= 1);
       const [, second] = await world().steps(session_id);
-      assert.match(second?.text ?? "", /^[3-9] runs were due since .*; they are made up for by this one\.\nStarted /);
+      assert.match(second?.text ?? "", /^[3-9] runs were due since .*; this one replaces them\.\nStarted /);
       await world().do("agent_destroy", session_id);
     });
 

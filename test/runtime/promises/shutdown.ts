@@ -3,7 +3,7 @@ import { describe, test } from "node:test";
 import { type MakeHome, TIMEOUT, World } from "../runtime-fixture.ts";
 
 const HOUR_MS = 3_600_000;
-/** Longer than the test takes, but not than a person waits where it fails. */
+/** Longer than the test takes, but short enough to wait for if it fails. */
 const LONG_GRACE_MS = 10_000;
 
 export function shutdown(makeHome: MakeHome): void {

@@ -7,7 +7,7 @@ import { type MakeHome, TIMEOUT, World } from "../runtime-fixture.ts";
 
 const never = (): StepError => new StepError("no", "never", { retryable: false });
 
-/** Each lets one session live through some changes of its status. */
+/** Each takes one session through some status changes. */
 const LIVES: Record<string, (world: World) => Promise<string>> = {
   "runs, is paused and resumed, and is done": async (world) => {
     const session_id = await world.create("held_finite");
@@ -107,7 +107,7 @@ export function statusMachine(makeHome: MakeHome): void {
   });
 }
 
-/** Every change of a status that was committed meanwhile: who follows sees the newest row only, so the writes are watched. */
+/** Every status change committed during `work`. Followers see only the newest row, so this watches the writes. */
 async function changesDuring(world: World, work: () => Promise<void>): Promise<Set<string>> {
   const seen = new Set<string>();
   const last = new Map<string, SessionStatus>();

@@ -7,7 +7,7 @@ import { sessionThat } from "../awaited-rows.ts";
 import { failingStore } from "../failing-store.ts";
 import { type MakeHome, TIMEOUT, World } from "../runtime-fixture.ts";
 
-/** A store that cannot write for a while only delays what is to be written. */
+/** A store that cannot write for a while only delays the writes. */
 export function storeOutages(makeHome: MakeHome): void {
   describe("while the store is out of reach", () => {
     const cases: [string, (batch: Batch) => boolean][] = [
@@ -62,7 +62,7 @@ export function storeOutages(makeHome: MakeHome): void {
       await runtime.stop();
     });
 
-    test("a stop does not wait for it, and the next start goes on where the store stands", TIMEOUT, async () => {
+    test("a stop does not wait for it, and the next start continues from what is stored", TIMEOUT, async () => {
       await using world = await World.open(makeHome);
       await world.runtime.stop();
       const { catalog, workspace } = world;

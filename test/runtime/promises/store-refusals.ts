@@ -6,9 +6,9 @@ import type { Batch } from "../../../src/store/store.ts";
 import { failingStore } from "../failing-store.ts";
 import { type MakeHome, TIMEOUT, World } from "../runtime-fixture.ts";
 
-/** What the store refuses for good ends with the reason, and nothing waits behind it. */
+/** What the store refuses permanently ends with the reason, and nothing waits behind it. */
 export function storeRefusals(makeHome: MakeHome): void {
-  describe("what the store refuses to write for good", () => {
+  describe("what the store permanently refuses to write", () => {
     test("ends a step's session as error, which goes on after a resume", TIMEOUT, async () => {
       await using refused = await refusingWorld(makeHome);
       const { world } = refused;
@@ -53,7 +53,7 @@ export function storeRefusals(makeHome: MakeHome): void {
       assert.deepEqual((await world.session(session_id)).pending_guidance, ["first", "last"]);
     });
 
-    test("ends nothing where it was the store that was ill: that goes on once it is well", TIMEOUT, async () => {
+    test("ends nothing if the store itself is broken: that continues once it works again", TIMEOUT, async () => {
       await using refused = await refusingWorld(makeHome);
       const { world } = refused;
       const session_id = await world.create("count", { params: { to: 2, delay_ms: 50 } });
@@ -75,7 +75,7 @@ export function storeRefusals(makeHome: MakeHome): void {
 
 type RefusingWorld = AsyncDisposable & { world: World; when: (batch: Batch) => boolean };
 
-/** A world whose store refuses the commits that fit. */
+/** A world whose store refuses the matching commits. */
 async function refusingWorld(makeHome: MakeHome): Promise<RefusingWorld> {
   const world = await World.open(makeHome);
   await world.runtime.stop();

@@ -3,7 +3,7 @@ import { describe, test } from "node:test";
 import type { SubmitOutcome } from "../../../src/actions/action-queue.ts";
 import { type MakeHome, sharedWorld, TIMEOUT, type World } from "../runtime-fixture.ts";
 
-/** A request that must be refused, what refuses it, and the field that the refusal names. */
+/** A request that must be refused, the kind of refusal, and the field that it names. */
 type Refused = [claim: string, request: unknown, kind: Exclude<SubmitOutcome["kind"], "accepted">, path?: string];
 
 const create = (payload: object, more: object = {}): object => ({
@@ -108,7 +108,7 @@ const refusedControls = (session_id: string): Refused[] => [
   ],
 ];
 
-/** What is not right is refused at the door, and nothing of it is written. */
+/** An invalid request is refused at once, and nothing of it is written. */
 export function submission(makeHome: MakeHome): void {
   describe("submit refuses", () => {
     const world = sharedWorld(makeHome);

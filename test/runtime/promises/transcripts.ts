@@ -53,7 +53,7 @@ export function transcripts(makeHome: MakeHome): void {
       assert.deepEqual([member?.session_id, member?.agent_id, member?.left_at], [session_id, "agent", null]);
     });
 
-    test("an attempt that failed or was cut says nothing", TIMEOUT, async () => {
+    test("a failed or interrupted attempt writes no message", TIMEOUT, async () => {
       const conversation_id = await world().conversation();
       const options = { retry: { max_attempts: 2, backoff_ms: 1 }, max_steps: 1 };
       const session_id = await world().create("held", { conversation_id, options });

@@ -12,7 +12,7 @@ function change(world: World, name: string, more: Partial<VersionedMoniker>): vo
   world.catalog.set(name, { ...moniker, ...more });
 }
 
-/** A reactive moniker that counts its steps in `n`, and what its migrations were called with. */
+/** A reactive moniker that counts its steps in `n`, and the arguments of its migrations. */
 function counter(world: World, version: string | undefined) {
   const migrations: Migration[] = [];
   const name = world.moniker(
@@ -36,7 +36,7 @@ async function stepOnce(world: World, session_id: string): Promise<void> {
   await world.untilIteration(session_id, iteration + 1);
 }
 
-/** What is promised where the code changes under sessions. */
+/** What holds when the code changes while sessions exist. */
 export function versions(makeHome: MakeHome): void {
   describe("code that changes", () => {
     const world = sharedWorld(makeHome);
@@ -121,7 +121,7 @@ export function versions(makeHome: MakeHome): void {
       ["returns what is no state", () => [] as unknown as JsonObject, /state/],
       ["returns nothing", () => undefined as unknown as JsonObject, /state/],
     ] as const)
-      test(`ends the step as migrate_failed where migrate ${what}, until it is mended`, TIMEOUT, async () => {
+      test(`ends the step as migrate_failed if migrate ${what}, until it is fixed`, TIMEOUT, async () => {
         const { name, migrate } = counter(world(), "first");
         const session_id = await world().create(name);
         await stepOnce(world(), session_id);

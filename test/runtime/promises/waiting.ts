@@ -7,7 +7,7 @@ import { type MakeHome, sharedWorld, TIMEOUT, World } from "../runtime-fixture.t
 const HOUR_MS = 3_600_000;
 const inMs = (ms: number): string => new Date(Date.now() + ms).toISOString();
 
-/** What a session does whose step said to wait. */
+/** What a session does after a step that returned `wait`. */
 export function waiting(makeHome: MakeHome): void {
   describe("a session whose step said to wait", () => {
     const world = sharedWorld(makeHome);
@@ -34,7 +34,7 @@ export function waiting(makeHome: MakeHome): void {
         await world().untilIteration(session_id, 1);
       });
 
-    test("goes on at its time with nothing said, never before it", TIMEOUT, async () => {
+    test("continues at its time without guidance, never earlier", TIMEOUT, async () => {
       const until = inMs(300);
       const session_id = await restingAfter("held_reactive", { wait: { until } });
       assert.equal((await world().session(session_id)).wake_at, until);
@@ -48,7 +48,7 @@ export function waiting(makeHome: MakeHome): void {
       assert.equal((await world().session(session_id)).wake_at, null);
     });
 
-    test("goes on at once where the time is past, and takes a time of any zone", TIMEOUT, async () => {
+    test("continues at once if the time is past, and takes a time of any zone", TIMEOUT, async () => {
       const session_id = await world().create("held");
       (await world().held.next(session_id)).finish({ wait: { until: "2020-02-29T12:00:00+02:00" } });
       const step = await world().held.next(session_id);
@@ -58,7 +58,7 @@ export function waiting(makeHome: MakeHome): void {
       assert.equal(wake_at, "2998-12-31T23:00:00.000Z");
     });
 
-    test("goes on by what is said first, and its time then wakes nobody", TIMEOUT, async () => {
+    test("continues with the first guidance, and its time then wakes nobody", TIMEOUT, async () => {
       const session_id = await restingAfter("held", { wait: { until: inMs(400) } });
       await world().tell(session_id, "early");
       (await world().held.next(session_id)).finish({ wait: {} });

@@ -1,5 +1,5 @@
+import { defineMoniker } from "everstep/moniker";
 import { z } from "zod";
-import { defineMoniker } from "../../../src/monikers/moniker.ts";
 
 export default defineMoniker({
   name: "deadly",

@@ -1,5 +1,5 @@
+import { defineMoniker } from "everstep/moniker";
 import { z } from "zod";
-import { defineMoniker } from "../../../src/monikers/moniker.ts";
 
 // At SIGWINCH the file itself fails, outside any step.
 process.on("SIGWINCH", () => {

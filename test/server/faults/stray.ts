@@ -1,5 +1,5 @@
+import { defineMoniker } from "everstep/moniker";
 import { z } from "zod";
-import { defineMoniker } from "../../../src/monikers/moniker.ts";
 
 const KINDS: Record<string, () => void> = {
   rejection: () => void Promise.reject(new Error("left behind")),

@@ -1,7 +1,7 @@
+import { defineMoniker } from "everstep/moniker";
 import { z } from "zod";
-import { defineMoniker } from "../../../src/monikers/moniker.ts";
 
-/** Pulls what is new in its conversation. Each step's data names the messages that it read. */
+/** Pulls new messages of its conversation. Each step's data names the messages it read. */
 export default defineMoniker({
   name: "reader",
   kind: "continuous",

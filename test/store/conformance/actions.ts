@@ -16,7 +16,7 @@ const HOUR = 3_600_000;
 const claimIds = async (store: Store, limit = 100, worker = WORKER): Promise<string[]> =>
   (await store.claimActions({ worker, limit })).map(({ action_id }) => action_id);
 
-/** Waits until the store calls that there may be work. */
+/** Waits until the store signals that there may be work. */
 async function nextWork(store: Store): Promise<void> {
   const called = new EventTarget();
   const stop = store.onWork(() => called.dispatchEvent(new Event("work")));
@@ -30,7 +30,7 @@ export function actions(open: OpenStore): void {
     fresh("goes by urgency, then arrival, one per session at a time", async ({ store }) => {
       const [low, urgent, later, most] = [0, 5, 5, 9].map((urgency) => anAction({ urgency }));
       const order = [most, urgent, later, low] as Action[];
-      // An arrival is a time, not a place in a batch.
+      // Arrival is a time, not a position in a batch.
       await mustCommit(store, { actions: [later, low] as Action[] });
       await mustCommit(store, { actions: [most, urgent] as Action[] });
       for (const action of order) {
@@ -42,7 +42,7 @@ export function actions(open: OpenStore): void {
       assert.deepEqual(await claimIds(store), []);
     });
 
-    fresh("does so too where a worker here owns the session, and one comes before the other", async ({ store }) => {
+    fresh("does so too if a worker here owns the session and the actions arrive separately", async ({ store }) => {
       const { session } = await mustCreate(store);
       const anOwned = (urgency: number) => anAction({ session_id: session.session_id, urgency });
       const [low, urgent] = [anOwned(0), anOwned(5)];
@@ -68,7 +68,7 @@ export function actions(open: OpenStore): void {
       ["more of its session", { options: { max_steps: 7 }, pending_guidance: ["and this"], pending_action_ids: ["x"] }],
     ];
     for (const [what, change] of changes)
-      fresh(`is not needed for one that overtakes none and changes ${what}`, async ({ store }) => {
+      fresh(`is not needed for an action that overtakes none and changes ${what}`, async ({ store }) => {
         const { session, owner } = await mustCreate(store);
         const { session_id } = session;
         const resting = await mustCreate(store);
@@ -123,7 +123,7 @@ export function actions(open: OpenStore): void {
 
     fresh("never hands out an action twice, whoever asks meanwhile", async ({ store }, t) => {
       const random = randomFor(t);
-      // Some of the sessions are owned here, the others nobody knows.
+      // Some of the sessions are owned here; the others are unknown.
       for (let at = 0; at < 20; at++) await mustCreate(store, aSession({ session_id: `session-${at}` }));
       const all = Array.from({ length: 300 }, (_, at) =>
         anAction({ session_id: `session-${at % 40}`, urgency: random.below(10) }),
@@ -135,7 +135,7 @@ export function actions(open: OpenStore): void {
       const work = async (worker: string): Promise<void> => {
         while (claimed.length < all.length) {
           const mine = await store.claimActions({ worker, limit: 1 + random.below(5) });
-          // An engine may answer without a turn of the event loop, in which the commits of the others end.
+          // An engine may respond without a turn of the event loop, which the others' commits need to finish.
           if (mine.length === 0) await setImmediate();
           for (const action of mine) {
             assert.ok(!busy.has(action.session_id), `two actions of ${action.session_id} at once`);
@@ -193,7 +193,7 @@ export function actions(open: OpenStore): void {
     );
 
     fresh(
-      "dies with the process: what was claimed and not committed is claimed again after a restart",
+      "ends with the process: what was claimed and not committed is claimed again after a restart",
       async ({ store, reopen }) => {
         const [begun, done] = [anAction(), anAction({ session_id: "session-2" })];
         await mustCommit(store, { actions: [begun, done] });
@@ -215,7 +215,7 @@ export function actions(open: OpenStore): void {
     });
 
     fresh(
-      "is called for: by a new action, and by one that makes way for the next, until the listener leaves",
+      "is announced: by a new action, and by one that makes way for the next, until the listener leaves",
       async ({ store }) => {
         const [first, second] = [anAction(), anAction()];
         const submitted = nextWork(store);

@@ -38,7 +38,7 @@ export function claimFollowing(open: OpenStore): void {
       },
     );
 
-    fresh("does so where a worker here owns the session and is told one by one", async ({ store }) => {
+    fresh("does so if a worker here owns the session and guidance arrives piece by piece", async ({ store }) => {
       const { session } = await mustCreate(store);
       const words = told(5, { session_id: session.session_id });
       for (const action of words) await mustCommit(store, { actions: [action] });
@@ -49,7 +49,7 @@ export function claimFollowing(open: OpenStore): void {
       assert.equal((await store.counts()).queue_depth, 0);
     });
 
-    fresh("heeds how many bytes were asked for, the first included", async ({ store }) => {
+    fresh("respects the requested number of bytes, including the first one", async ({ store }) => {
       const words = told(4, { payload: { guidance: "x".repeat(1000) } });
       await mustCommit(store, { actions: words });
       const first = await claimOne(store);
@@ -81,7 +81,7 @@ export function claimFollowing(open: OpenStore): void {
       assert.deepEqual(idsOf([next, ...(await store.claimFollowing(next, AMPLE))]), idsOf(words.slice(3)));
     });
 
-    fresh("puts a request that is more urgent than the guidance before it", async ({ store }) => {
+    fresh("puts a request that is more urgent than the guidance first", async ({ store }) => {
       const words = told(3);
       await mustCommit(store, { actions: words });
       const first = await claimOne(store);
@@ -130,7 +130,7 @@ export function claimFollowing(open: OpenStore): void {
       assert.equal(claimed.length, words.length);
     });
 
-    fresh("dies with the process", async ({ store, reopen }) => {
+    fresh("ends with the process", async ({ store, reopen }) => {
       const words = told(5);
       await mustCommit(store, { actions: words });
       assert.equal((await store.claimFollowing(await claimOne(store), AMPLE)).length, 4);
@@ -158,7 +158,7 @@ export function claimFollowing(open: OpenStore): void {
       }
     });
 
-    fresh("is read by the ids of its actions, in one go", async ({ store, reopen }) => {
+    fresh("is read by the ids of its actions, in one call", async ({ store, reopen }) => {
       const words = told(20);
       await mustCommit(store, { actions: words });
       const ids = [...idsOf(words), "unknown"];

@@ -28,7 +28,7 @@ type Conflict = { batch: Batch; outcome: CommitOutcome };
 const fenced = ({ session }: OwnedSession): CommitOutcome => ({ kind: "fenced", session_id: session.session_id });
 const withIteration = (owned: OwnedSession, iteration: number): Session => ({ ...owned.session, iteration });
 
-/** Every way in which a batch is refused, given a session that stands at iteration 1. */
+/** Every way in which a batch is refused, given a session at iteration 1. */
 const CONFLICTS: Record<string, (store: Store, owned: OwnedSession) => Promise<Conflict>> = {
   "a step that leaves a gap": async (_store, owned) => {
     const { batch } = advance(owned, { step: { iteration: 3 } });

@@ -13,7 +13,7 @@ const stateAt = (iteration: number): { lines: string[] } => ({
   lines: Array.from({ length: iteration + 1 }, (_, at) => lineOf(at)),
 });
 
-/** P6: what was answered is in every read that begins afterwards. */
+/** P6: what was acknowledged is in every read that begins afterwards. */
 async function assertSeen(store: Store, session_id: string, iteration: number, random: Random): Promise<void> {
   const of = { session_id };
   switch (random.below(5)) {

@@ -7,12 +7,12 @@ type Kind = CommittedEvent["kind"];
 type RowOf<K extends Kind> =
   Extract<CommittedEvent, { kind: K }> extends infer Event ? Event[Exclude<keyof Event, "kind">] : never;
 
-/** The rows of one kind among events, in the order they came. */
+/** The rows of one kind among events, in order of arrival. */
 export function rowsOf<K extends Kind>(events: CommittedEvent[], kind: K): RowOf<K>[] {
   return events.filter((event) => event.kind === kind).map((event) => event[kind as keyof typeof event] as RowOf<K>);
 }
 
-/** Someone who follows a topic from the moment of the call. */
+/** Follows a topic from the moment of the call. */
 export class Follower {
   readonly events: CommittedEvent[] = [];
   readonly #abort = new AbortController();
@@ -35,7 +35,7 @@ export class Follower {
     await this.until((events) => rowsOf(events, "message").some((message) => message.message_id === message_id));
   }
 
-  /** Ends by itself once aborted, without an error. */
+  /** Once aborted it ends by itself, without an error. */
   async stop(): Promise<void> {
     this.#abort.abort();
     await this.#ended;

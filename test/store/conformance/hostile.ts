@@ -16,9 +16,10 @@ import {
   WORKER,
 } from "../fixtures.ts";
 import { type Claim, describeClaims, type OpenStore } from "./opened-store.ts";
+import { countsOf } from "./session-counts.ts";
 import { aWorld, batchOf, joined, readWorld, type World } from "./world.ts";
 
-/** Ids as people and attackers write them. Each is a prefix, a pattern or a neighbour of another. */
+/** Ids as people and attackers write them. Each is a prefix, a pattern or a neighbor of another. */
 const IDS = [
   "a",
   "A",
@@ -63,7 +64,7 @@ const IDS = [
 
 type Visited = World & { step: Step };
 
-/** One row of every table, all named by the id, and a step that says the id in each of its texts. */
+/** One row of every table, all named by the id, and a step that has the id in each of its texts. */
 async function inhabit(store: Store, id: string): Promise<Visited> {
   const world = aWorld(id);
   const owned: OwnedSession = {
@@ -88,7 +89,10 @@ async function assertInhabited(store: Store, id: string, { step, ...world }: Vis
     [readWorld(store, world), world],
     [store.listSessions({ ...page, agent_id: id }), [session]],
     [store.listSessions({ ...page, agent_id: id, status: "running" }), [session]],
-    [store.getAgent(id), { agent_id: id, moniker: "count", session_count: 1, latest: session }],
+    [
+      store.getAgent(id),
+      { agent_id: id, moniker: "count", session_count: 1, counts: countsOf([session]), latest: session },
+    ],
     [store.listActions({ ...page, session_id: id }), [action]],
     [store.listActions({ ...page, agent_id: id, session_id: id, processed: true }), [action]],
     [store.listSteps({ ...page, session_id: id }), [step]],
@@ -109,7 +113,7 @@ async function assertInhabited(store: Store, id: string, { step, ...world }: Vis
 }
 
 export function hostile(open: OpenStore): void {
-  describeClaims("whatever people call things", open, (claim) => {
+  describeClaims("whatever things are named", open, (claim) => {
     claim("every id of every kind finds its own rows and no others", async (store) => {
       const worlds = new Map<string, Visited>();
       for (const id of IDS) worlds.set(id, await inhabit(store, id));

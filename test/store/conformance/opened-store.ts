@@ -12,27 +12,27 @@ export type OpenedStore = {
 
 export type OpenStore = () => Promise<OpenedStore>;
 
-/** A test that waits longer than this, in milliseconds, waits for something that never comes. */
+/** A test that takes longer than this, in milliseconds, is stuck. */
 const TIMEOUT = 120_000;
 
-/** Parts of the suite run side by side, each with a store of its own; the tests of a part do not. */
+/** Parts of the suite run concurrently, each with its own store; the tests of a part do not. */
 export const IN_ORDER = { concurrency: 1 };
 
 export type FreshTest = (name: string, body: (opened: OpenedStore, test: TestContext) => Promise<void>) => void;
 
-/** Tests that each get a store of their own, which is gone afterwards whatever happens. */
+/** Tests that each get their own store, which is destroyed afterwards whatever happens. */
 export function testOnFreshStore(open: OpenStore): FreshTest {
   return (name, body) => {
     test(name, { timeout: TIMEOUT }, async (t) => {
       const opened = await open();
-      // Not `finally`: a body that waits for something that never comes does not get there.
+      // Not `finally`: a body that waits forever does not get there.
       t.after(() => opened.destroy());
       await body(opened, t);
     });
   };
 }
 
-/** The same where one store will do for all of them: what the others wrote is in nobody's way, and nobody closes it. */
+/** The same with one store for all of them, for tests that other rows do not disturb and that do not close it. */
 export function testOnSharedStore(open: OpenStore): FreshTest {
   let opened: OpenedStore;
   before(async () => {
@@ -48,7 +48,7 @@ export function testOnSharedStore(open: OpenStore): FreshTest {
 export type Claim = (store: Store) => Promise<void>;
 export type ClaimTest = (name: string, body: (store: Store, test: TestContext) => Promise<Claim>) => void;
 
-/** Tests that share a store. What each one claims is checked at once, and again after the store was reopened at the end. */
+/** Tests that share a store. Each claim is checked at once, and again after the store is reopened at the end. */
 export function describeClaims(subject: string, open: OpenStore, define: (claim: ClaimTest) => void): void {
   describe(subject, IN_ORDER, () => {
     let opened: OpenedStore;

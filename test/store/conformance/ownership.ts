@@ -23,7 +23,7 @@ async function mustClaim(store: Store, session_id: string, worker = WORKER): Pro
   return claimed;
 }
 
-/** That a stale owner's batch leaves no trace. */
+/** Asserts that a stale owner's batch leaves no trace. */
 async function assertFenced(store: Store, stale: OwnedSession): Promise<void> {
   const { session_id } = stale.session;
   const [before, latest] = [await store.getSession(session_id), await store.latestStep({ session_id })];
@@ -126,7 +126,7 @@ export function ownership(open: OpenStore): void {
       const guided = deliver(one, anAction({ session_id }));
       await mustCommit(store, guided.batch);
       await assertFenced(store, two);
-      // Whoever was refused finds everything in the row when they claim it again.
+      // An owner that was refused finds everything in the row when it claims the session again.
       const seen = await mustClaim(store, session_id);
       assert.deepEqual(seen.session.pending_action_ids, [guided.action.action_id]);
       await mustAdvance(store, seen);
@@ -144,7 +144,7 @@ export function ownership(open: OpenStore): void {
       await mustAdvance(store, await mustClaim(store, session_id));
     });
 
-    fresh("a write that was refused or came to nothing does not stand in the way of the next", async ({ store }) => {
+    fresh("a write that was refused or failed does not block the next", async ({ store }) => {
       const owned = await mustCreate(store);
       const taken = aMessage();
       await mustCommit(store, { messages: [taken] });
@@ -176,34 +176,40 @@ export function ownership(open: OpenStore): void {
       },
     );
 
-    fresh("a session that was released, or left by a store that was closed, is not after a crash", async (opened) => {
-      const { store, reopen } = opened;
-      const { session_id } = (await mustCreate(store)).session;
-      await store.releaseSessions({ worker: WORKER });
-      assert.equal((await mustClaim(store, session_id)).after_crash, false);
-      const reopened = await reopen();
-      const [claimed] = await reopened.claimSessions({ worker: OTHER, limit: 10 });
-      assert.equal(claimed?.session.session_id, session_id);
-      assert.equal(claimed.after_crash, false);
-    });
+    fresh(
+      "a session that was released, or left by a store that was closed, does not count as crashed",
+      async (opened) => {
+        const { store, reopen } = opened;
+        const { session_id } = (await mustCreate(store)).session;
+        await store.releaseSessions({ worker: WORKER });
+        assert.equal((await mustClaim(store, session_id)).after_crash, false);
+        const reopened = await reopen();
+        const [claimed] = await reopened.claimSessions({ worker: OTHER, limit: 10 });
+        assert.equal(claimed?.session.session_id, session_id);
+        assert.equal(claimed.after_crash, false);
+      },
+    );
 
-    fresh("what an owner has under way when it lets go is whole for the next owner, or fenced", async ({ store }) => {
-      for (let round = 0; round < 20; round++) {
-        const owned = await mustCreate(store);
-        const { session_id } = owned.session;
-        const next = advance(owned);
-        const [outcome, , claimed] = await Promise.all([
-          store.commit(next.batch),
-          store.releaseSessions({ worker: WORKER, session_ids: [session_id] }),
-          store.claimSession({ worker: OTHER, session_id }),
-        ]);
-        const taken = claimed ?? (await mustClaim(store, session_id, OTHER));
-        const iteration = outcome.kind === "committed" ? 0 : -1;
-        assert.equal((await store.getSession(session_id))?.iteration, iteration);
-        assert.equal(taken.session.iteration, iteration);
-        await mustAdvance(store, taken);
-      }
-    });
+    fresh(
+      "an owner's unfinished writes when it releases are complete for the next owner, or fenced",
+      async ({ store }) => {
+        for (let round = 0; round < 20; round++) {
+          const owned = await mustCreate(store);
+          const { session_id } = owned.session;
+          const next = advance(owned);
+          const [outcome, , claimed] = await Promise.all([
+            store.commit(next.batch),
+            store.releaseSessions({ worker: WORKER, session_ids: [session_id] }),
+            store.claimSession({ worker: OTHER, session_id }),
+          ]);
+          const taken = claimed ?? (await mustClaim(store, session_id, OTHER));
+          const iteration = outcome.kind === "committed" ? 0 : -1;
+          assert.equal((await store.getSession(session_id))?.iteration, iteration);
+          assert.equal(taken.session.iteration, iteration);
+          await mustAdvance(store, taken);
+        }
+      },
+    );
 
     fresh(
       "after a restart every live session is free again, and its old owner is fenced once it has a new one",

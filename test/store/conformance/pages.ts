@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import type { Page } from "../../../src/store/store.ts";
 
-/** Reads a list in every way a pager may and compares it with the rows expected, in order. */
+/** Reads a list with every kind of paging and compares it with the expected rows, in order. */
 export async function assertPages<Row>(
   list: (page: Page) => Promise<Row[]>,
   expected: Row[],
@@ -25,7 +25,7 @@ export async function assertPages<Row>(
   await assertJoined(list, expected, Math.max(1, Math.ceil(length / 4)), what);
 }
 
-/** Pages of one size, one after the other, are the whole. */
+/** Consecutive pages of one size add up to the whole list. */
 export async function assertJoined<Row>(
   list: (page: Page) => Promise<Row[]>,
   expected: Row[],

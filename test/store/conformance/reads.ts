@@ -18,6 +18,7 @@ import {
 } from "../fixtures.ts";
 import { describeClaims, type OpenStore } from "./opened-store.ts";
 import { assertJoined, assertPages } from "./pages.ts";
+import { countsOf } from "./session-counts.ts";
 
 const newestFirst = <Row extends { created_at: string }>(rows: Row[]): Row[] =>
   rows.toSorted((a, b) => (a.created_at < b.created_at ? 1 : -1));
@@ -73,7 +74,7 @@ export function reads(open: OpenStore): void {
           const session = aSession({ agent_id, status, moniker: `moniker-${at % 3}`, context: { at } });
           sessions.push(session);
         }
-        // Their times go backwards, as on a clock that is set back: newest is what was written last.
+        // Their times go backwards, as on a clock that is set back: the newest is the one written last.
         for (const session of sessions.toReversed()) await mustCreate(store, session);
         const counts = Object.fromEntries(
           STATUSES.map((status) => [status, sessions.filter((session) => session.status === status).length]),
@@ -96,7 +97,13 @@ export function reads(open: OpenStore): void {
           const agents = [0, 1, 2, 3].map((at) => {
             const own = sessions.filter(({ agent_id }) => agent_id === `agent-${at}`);
             const latest = own[0] as Session;
-            return { agent_id: latest.agent_id, moniker: latest.moniker, session_count: own.length, latest };
+            return {
+              agent_id: latest.agent_id,
+              moniker: latest.moniker,
+              session_count: own.length,
+              counts: countsOf(own),
+              latest,
+            };
           });
           await assertPages((page) => reader.listAgents(page), agents, "agents");
           for (const agent of agents) assert.deepEqual(await reader.getAgent(agent.agent_id), agent);

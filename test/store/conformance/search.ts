@@ -97,7 +97,12 @@ export function search(open: OpenStore): void {
           scores,
           scores.toSorted((a, b) => b - a),
         );
-        assert.deepEqual(await find(reader, "ranking", { limit: 1 }), hits.slice(0, 1));
+        // Not its score, which changes where rows are moved between two searches.
+        const best = await find(reader, "ranking", { limit: 1 });
+        assert.deepEqual(
+          best.map(({ text }) => text),
+          ["ranking ranking ranking"],
+        );
         assert.equal((await find(reader, "ranking", { limit: 2 })).length, 2);
       };
     });

@@ -7,8 +7,8 @@ import { type Random, randomFor } from "../random.ts";
 import { describeClaims, type OpenStore } from "./opened-store.ts";
 import { assertPages } from "./pages.ts";
 
-/** The next rows of a session: steps with a growing state, and before each of `failing` an attempt or two that failed. */
-async function grow(
+/** The next rows of a session: steps with a growing state, each of `failing` preceded by one or two failed attempts. */
+export async function grow(
   store: Store,
   owned: OwnedSession,
   upTo: number,
@@ -48,8 +48,8 @@ function matches(step: Step, filter: Omit<StepFilter, keyof Page>): boolean {
   );
 }
 
-/** Bounds around the rows given: within, at and beyond their ends. */
-function randomFilter(random: Random, rows: Step[]): Omit<StepFilter, keyof Page | "session_id" | "agent_id"> {
+/** Bounds around the given rows: within, at and beyond their ends. */
+export function randomFilter(random: Random, rows: Step[]): Omit<StepFilter, keyof Page | "session_id" | "agent_id"> {
   const last = rows.at(-1)?.iteration ?? 0;
   const iteration = (): number => random.below(last + 3);
   return {
@@ -79,7 +79,7 @@ export function steps(open: OpenStore): void {
   describeClaims("a list of steps", open, (claim) => {
     for (const failing of [[], [0, 3, 3, 7, 11]]) {
       const kind = failing.length > 0 ? "with failed attempts" : "without a failure";
-      claim(`of a session ${kind} answers every filter and page`, async (store, t) => {
+      claim(`of a session ${kind} returns the right rows for every filter and page`, async (store, t) => {
         const random = randomFor(t);
         const { owned, rows } = await grow(store, await mustCreate(store), 14, failing);
         await grow(store, await mustCreate(store), 3);
@@ -130,7 +130,7 @@ export function steps(open: OpenStore): void {
       const grown = await grow(store, child, 11, [8]);
       const grandchild = await mustCreate(store, aFork(grown.owned.session, okAt(grown.rows, 8)));
       const further = await grow(store, grandchild, 12, [9, 12]);
-      // Parents go on; what they do after the fork is not the fork's.
+      // Parents continue; their steps after the fork do not belong to it.
       const rootLater = await grow(store, root.owned, 15);
       const childLater = await grow(store, grown.owned, 15);
 
@@ -174,7 +174,7 @@ export function steps(open: OpenStore): void {
       };
     });
 
-    claim("without a step of its own stands where its parent stood", async (store) => {
+    claim("without its own steps is where its parent was", async (store) => {
       const root = await grow(store, await mustCreate(store), 5, [3, 4]);
       const at = okAt(root.rows, 3);
       const fork: Session = (await mustCreate(store, aFork(root.owned.session, at))).session;
@@ -201,7 +201,7 @@ export function steps(open: OpenStore): void {
       };
     });
 
-    claim("is stored as a fork only where it stands at the step it names", async (store) => {
+    claim("is stored as a fork only if it is at the step it names", async (store) => {
       const root = await grow(store, await mustCreate(store), 3);
       const skewed = aFork(root.owned.session, okAt(root.rows, 1), { iteration: 2 });
       const { session_id } = skewed;

@@ -42,11 +42,23 @@ const FILTERS: Partial<SummaryFilter>[] = [
   { spawned_by: "spawner", statuses: ["running", "waiting"] },
   { spawned_by: "spawner", q: "text" },
   { spawned_by: "nobody" },
+  { parent_session_id: "forked" },
+  { parent_session_id: "forked", statuses: ["running", "done"], agent_id: "agent-1" },
+  { parent_session_id: "forked", q: "text" },
+  { parent_session_id: "forked", spawned_by: "spawner" },
+  { parent_session_id: "nobody" },
+  { since: "2026-01-01T00:00:30.000Z" },
+  { since: "2026-01-01T00:00:30.000Z", statuses: ["running", "done"], moniker: "moniker-0" },
+  { since: "2026-01-01T00:00:20.000Z", agent_id: "agent-1", q: "text" },
+  { since: "2026-01-01T00:00:20.000Z", needs_person: true },
+  { since: "2026-01-01T00:00:20.000Z", spawned_by: "spawner" },
 ];
 
 export function summaries(open: OpenStore): void {
   describeClaims("summaries of sessions", open, (claim) => {
     claim("are found by every filter, newest first, with a total and counts by status", async (store) => {
+      const forked = await mustCreate(store, aSession({ session_id: "forked" }));
+      await mustAdvance(store, forked);
       const sessions = Array.from({ length: 42 }, (_, at) => variant(at));
       for (const session of sessions) await mustCreate(store, session);
       const some = sessions.filter((_, at) => at % 5 === 0).map(({ session_id }) => session_id);
@@ -54,13 +66,18 @@ export function summaries(open: OpenStore): void {
       const everything = sessions.map(summaryOf).toReversed();
 
       return async (reader) => {
-        for (const filter of [...FILTERS, { session_ids: some }, { session_ids: some, needs_person: true }])
+        for (const filter of [
+          ...FILTERS,
+          { session_ids: some },
+          { session_ids: some, needs_person: true },
+          { session_ids: some, parent_session_id: "forked" },
+        ])
           for (const sort of ["created_at", "updated_at"] as const) {
             const asked: SummaryFilter = { ...PAGE, ...filter, sort };
             const found = await reader.summarizeSessions(asked);
             const expected = expectedOf(everything, asked);
             const label = JSON.stringify(asked);
-            // Other claims of this store have sessions of their own.
+            // Other claims on this store have their own sessions.
             assert.deepEqual(
               found.sessions.filter(({ session_id }) => known.has(session_id)),
               expected.sessions,
@@ -72,8 +89,8 @@ export function summaries(open: OpenStore): void {
               0,
             );
             assert.deepEqual([found.total, sum], [found.sessions.length, found.sessions.length], label);
-            const { statuses: _, q: __, moniker: ___, session_ids: ____, ...whole } = asked;
-            if (filter.needs_person || filter.spawned_by)
+            const { statuses: _, q: __, moniker: ___, session_ids: ____, since: _____, ...whole } = asked;
+            if (filter.needs_person || filter.spawned_by || filter.parent_session_id)
               assert.deepEqual(
                 (await reader.listSessions(whole)).map(summaryOf),
                 (await reader.summarizeSessions(whole)).sessions,
@@ -191,7 +208,7 @@ export function summaries(open: OpenStore): void {
         seen.push(...sessions.map(({ session_id }) => session_id));
         last = sessions.at(-1);
         if (sessions.length < 3) break;
-        // The page's last one leaves, so that the next page begins after one that the list does not have any more.
+        // The last session of the page leaves the list, so the next page begins after one that is no longer there.
         const left = owned.find(({ session }) => session.session_id === last?.session_id);
         assert.ok(left);
         await mustAdvance(store, left, { session: { status: "done", ended_at: left.session.updated_at } });
@@ -210,7 +227,7 @@ export function summaries(open: OpenStore): void {
       for (let at = 0; at < 9; at++) owned.push(await create());
       const [first, second, , , , , , eighth] = owned;
       assert.ok(first && second && eighth);
-      // By their last update the second one is the newest.
+      // By their last update, the second one is the newest.
       await mustAdvance(store, second);
       const byCreation = owned.map(({ session }) => session.session_id).toReversed();
       const byUpdate = [second.session.session_id, ...byCreation.filter((id) => id !== second.session.session_id)];
@@ -247,7 +264,7 @@ export function summaries(open: OpenStore): void {
   });
 }
 
-/** The ids of all pages, of lists with and without states, which must be the same. */
+/** The ids of all pages, for lists with and without states, which must be the same. */
 async function readPages(
   store: Store,
   filter: { agent_id: string; sort: SessionSort },
@@ -266,9 +283,10 @@ async function readPages(
   }
 }
 
-/** What whole sessions tell, newest first. */
+/** The expected list, computed from whole sessions, newest first. */
 function expectedOf(all: SessionSummary[], filter: SummaryFilter): Pick<SessionSummaries, "sessions"> {
-  const { statuses, agent_id, moniker, q, session_ids, needs_person, spawned_by, sort } = filter;
+  const { statuses, agent_id, moniker, q, session_ids, needs_person, spawned_by, sort, since = "" } = filter;
+  const { parent_session_id } = filter;
   const sessions = all.filter(
     (summary) =>
       (statuses?.includes(summary.status) ?? true) &&
@@ -277,7 +295,9 @@ function expectedOf(all: SessionSummary[], filter: SummaryFilter): Pick<SessionS
       (q === undefined || searchedText(summary).includes(folded(q))) &&
       (session_ids?.includes(summary.session_id) ?? true) &&
       (spawned_by === undefined || summary.spawned_by?.session_id === spawned_by) &&
-      (!needs_person || needsPerson(summary)),
+      (parent_session_id === undefined || summary.parent_session_id === parent_session_id) &&
+      (!needs_person || needsPerson(summary)) &&
+      summary[sort ?? "created_at"] >= since,
   );
   return {
     sessions:
@@ -290,7 +310,7 @@ function countsOf(statuses: SessionStatus[]): Record<string, number> {
   return Object.fromEntries(SESSION_STATUSES.map((status) => [status, count(status)]));
 }
 
-/** Another status, what belongs to it, and what it said. */
+/** Another status with its related fields, and another text. */
 function changed(session: Session, random: SeededRandom, change: number): Session {
   const status = random.pick(SESSION_STATUSES);
   const at = aTime();
@@ -311,7 +331,7 @@ function changed(session: Session, random: SeededRandom, change: number): Sessio
   };
 }
 
-/** Every status with every reason, some that ask, some held, some with a text that must be folded or cut. */
+/** Every status with every reason; some ask, some are held, some have a text that must be normalized or cut. */
 function variant(at: number): Session {
   const status = SESSION_STATUSES[at % SESSION_STATUSES.length] as Session["status"];
   const texts = [`text ${at}`, "Zürich", "50%_ off", "x".repeat(1000), null, { data: at }, "два дня \u0000 😀"];
@@ -326,10 +346,11 @@ function variant(at: number): Session {
     pause_reason: status === "paused" ? (at % 3 ? held : asked) : null,
     question: at % 4 === 0 && isLive(status) ? aQuestion("may I?") : null,
     spawned_by: at % 5 === 0 ? { session_id: "spawner", iteration: at } : null,
+    ...(at % 3 === 1 && { parent_session_id: "forked", parent_iteration: 0, iteration: 0, context: { n: 0 } }),
     result: at < 7 || at % 20 === 1 ? (texts[at % 20 === 1 ? 1 : at % texts.length] ?? null) : `text ${at}`,
     last_error: status === "error" ? "why" : null,
     created_at,
-    // In another order than they were made, some at the same time.
+    // In another order than they were created, some at the same time.
     updated_at: new Date(Date.parse(created_at) + (at % 6 === 0 ? 100_000 : (at % 10) * 3000)).toISOString(),
   });
 }

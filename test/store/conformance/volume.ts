@@ -6,7 +6,7 @@ import { aSession, mustAdvance, mustCreate, WORKER } from "../fixtures.ts";
 import type { OpenStore } from "./opened-store.ts";
 
 const SESSIONS = 100;
-const STEPS = repetitions("EVERSTEP_VOLUME_STEPS", { few: 200, many: 1_000 });
+const STEPS = repetitions("EVERSTEP_VOLUME_STEPS", { few: 110, many: 1_000 });
 const MEBIBYTE = 2 ** 20;
 
 const sessionId = (at: number): string => `session-${at}`;

@@ -14,7 +14,7 @@ async function change(store: Store, owned: OwnedSession, fields: Partial<Session
   return written(owned, session);
 }
 
-/** Which sessions go on by themselves, and when. */
+/** Which sessions continue by themselves, and when. */
 export function waking(open: OpenStore): void {
   const test = testOnFreshStore(open);
 

@@ -41,7 +41,7 @@ const settledAs = (
   ...more,
 });
 
-/** What is sent out of sessions' events. */
+/** The webhook deliveries of sessions' events. */
 export function webhooks(open: OpenStore): void {
   const test = testOnFreshStore(open);
 
@@ -66,7 +66,24 @@ export function webhooks(open: OpenStore): void {
     assert.equal(await reopened.webhooks.get("none"), null);
   });
 
-  test("the commit that makes an event writes a delivery for each webhook that hears it, and no other commit does", async ({
+  test("a session that begins with a question, as a fork of a step that asks does, is an event; any other new one is not", async ({
+    store,
+  }) => {
+    const { webhook_id } = await store.webhooks.put(aWebhook());
+    let due = 0;
+    store.webhooks.onDue(() => (due += 1));
+    await mustCreate(store, aSession());
+    await mustCreate(store, aSession(ended("done")));
+    assert.equal(due, 0);
+    const asking = await mustCreate(store, aSession({ status: "waiting", question: aQuestion("go on?") }));
+    assert.equal(due, 1);
+    assert.deepEqual(
+      (await deliveriesOf(store, webhook_id)).map(({ event, session_id }) => [event, session_id]),
+      [["session.asks", asking.session.session_id]],
+    );
+  });
+
+  test("the commit that makes an event writes a delivery for each webhook that subscribes to it, and no other commit does", async ({
     store,
     reopen,
   }) => {
@@ -110,7 +127,7 @@ export function webhooks(open: OpenStore): void {
     assert.equal(failure?.timestamp, failed.session.updated_at);
   });
 
-  test("a session that goes on after its end tells of the next one, and asks again what it still asks", async ({
+  test("a session that continues after its end reports the next one, and asks again what it still asks", async ({
     store,
   }) => {
     const { webhook_id } = await store.webhooks.put(aWebhook());
@@ -146,7 +163,7 @@ export function webhooks(open: OpenStore): void {
     assert.deepEqual(await deliveriesOf(store, webhook_id), []);
   });
 
-  test("what is large is left out of what is sent", async ({ store }) => {
+  test("large values are left out of deliveries", async ({ store }) => {
     const { webhook_id } = await store.webhooks.put(aWebhook());
     const text = "x".repeat(20_000);
     await change(store, await mustCreate(store), { status: "waiting", question: aQuestion(text, { about: { text } }) });
@@ -197,7 +214,7 @@ export function webhooks(open: OpenStore): void {
     assert.deepEqual([counts.get("a")?.length, counts.get("b")?.length], [1, 3]);
   });
 
-  test("claims die with the process", async ({ store, reopen }) => {
+  test("claims end with the process", async ({ store, reopen }) => {
     await store.webhooks.put(aWebhook());
     await change(store, await mustCreate(store), ended("done"));
     const [claimed] = await claimAll(store);
@@ -250,7 +267,7 @@ export function webhooks(open: OpenStore): void {
     assert.equal((await deliveriesOf(reopened, kept.webhook_id)).length, 2);
   });
 
-  test("while webhooks come and go, each that was there all along hears of every end once", async ({ store }) => {
+  test("while webhooks come and go, each that was there all along receives every end once", async ({ store }) => {
     const { webhook_id } = await store.webhooks.put(aWebhook());
     const coming = Array.from({ length: 5 }, () => newId());
     await Promise.all([

@@ -15,7 +15,7 @@ import {
   WORKER,
 } from "../fixtures.ts";
 
-/** One row of every table but the steps, all with the same id, so that a test can ask for all of them or for none. */
+/** One row of every table except steps, all with the same id, so that a test can read all of them or none. */
 export type World = {
   session: Session;
   action: Action;
@@ -61,7 +61,7 @@ export function batchOf(world: World): Batch {
   };
 }
 
-/** The rows as the store has them, null where it has none. */
+/** The rows in the store; null for those it does not have. */
 export async function readWorld(
   store: Store,
   { session, action, conversation, participant, message, cursor, agent_config }: World,
@@ -77,7 +77,7 @@ export async function readWorld(
   };
 }
 
-/** Both batches as one, rows of the first before those of the second. */
+/** Both batches as one, the first one's rows first. */
 export function joined(first: Batch, second: Batch): Batch {
   const tables = new Set([...Object.keys(first), ...Object.keys(second)]) as Set<
     Exclude<keyof Batch, "only_if_queue_empty">

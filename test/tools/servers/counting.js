@@ -1,4 +1,4 @@
-// Counts its starts and calls in files. Calls may take for ever, end the process, or change the tools that there are.
+// Counts its starts and calls in files. Calls may never return, end the process, or change the list of tools.
 import { appendFileSync } from "node:fs";
 import { initialize, send, serve, text, tool } from "./json-rpc.js";
 
@@ -9,7 +9,7 @@ note("start");
 serve({
   initialize,
   "tools/list": ({ cursor } = {}) => {
-    // Two to a page.
+    // Two per page.
     const from = Number(cursor ?? 0);
     const nextCursor = from + 2 < tools.length ? { nextCursor: String(from + 2) } : {};
     return { tools: tools.slice(from, from + 2), ...nextCursor };

@@ -1,6 +1,6 @@
 import { createInterface } from "node:readline";
 
-/** As little of a server as a test needs: answers each request by its method, or with an error where there is none. */
+/** The smallest server a test needs: handles each request by its method, or returns an error if there is none. */
 export function serve(methods) {
   createInterface({ input: process.stdin }).on("line", (line) => void answer(methods, JSON.parse(line)));
 }
@@ -14,7 +14,7 @@ async function answer(methods, { id, method, params }) {
 
 export const send = (message) => process.stdout.write(`${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`);
 
-/** What a server of the 2025 revision says of itself. */
+/** How a server of the 2025 revision describes itself. */
 export const initialize = () => ({
   protocolVersion: "2025-11-25",
   capabilities: { tools: { listChanged: true } },

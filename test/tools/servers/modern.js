@@ -1,4 +1,4 @@
-// Of the 2026 revision: asks for input by its results, and remembers nothing itself.
+// A server of the 2026 revision: requests input through its results, and keeps no state.
 import { serve, tool } from "./json-rpc.js";
 
 const complete = (result) => ({ resultType: "complete", ...result });

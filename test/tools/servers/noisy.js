@@ -1,4 +1,4 @@
-// Works, among lines that are no messages, and floods its log.
+// Works, but prints lines that are not messages, and floods its log.
 import { initialize, send, serve, text, tool } from "./json-rpc.js";
 
 process.stdout.write("Welcome to the server!\n\n{}\n[1,2\n\u0000\u0001\n");

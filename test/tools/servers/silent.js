@@ -1,2 +1,2 @@
-// Reads what it is sent and never answers.
+// Reads its input and never responds.
 process.stdin.resume();

@@ -1,4 +1,4 @@
-// Ends when it is asked anything before `initialize`, as servers of some older libraries do. Counts its starts in a file.
+// Exits if it receives anything before `initialize`, as servers of some older libraries do. Counts its starts in a file.
 import { appendFileSync } from "node:fs";
 import { initialize, serve, text, tool } from "./json-rpc.js";
 

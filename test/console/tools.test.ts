@@ -1,0 +1,46 @@
+import assert from "node:assert/strict";
+import { mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, test } from "node:test";
+import { ServerProcess, TIMEOUT } from "../server/server-fixture.ts";
+import { scratchFolder } from "../store/scratch-folder.ts";
+import { brokenRules, picture, visitConsole, WITH_BROWSER } from "./console-fixture.ts";
+
+describe("the page of tools", WITH_BROWSER, () => {
+  test("shows servers and policies, and tries a read-only tool", TIMEOUT, async (t) => {
+    await using folder = await scratchFolder();
+    const workspace = join(folder.path, "workspace");
+    await mkdir(workspace);
+    await writeFile(join(workspace, "notes.md"), "the kettle is on");
+    const mcp = join(folder.path, "mcp.json");
+    const down = { command: process.execPath, args: ["-e", "process.exit(3)"] };
+    await writeFile(mcp, JSON.stringify({ mcpServers: { down }, everstep: { deny: ["files/search"] } }));
+    await using server = await ServerProcess.start({ EVERSTEP_MCP: mcp, EVERSTEP_WORKSPACE: workspace });
+    const { page, open } = await visitConsole(t, server.url);
+    await open("/");
+    await page.getByRole("link", { name: "Tools" }).click();
+    await page.locator("[data-server=down]").getByText("failed").waitFor();
+    const tool = (name: string) => page.locator(`[data-tool="${name}"]`);
+    await tool("files/overwrite").getByText("needs approval").waitFor();
+    await tool("files/overwrite").getByRole("button").click();
+    await tool("files/overwrite").getByText("Only read-only tools can be tried here").waitFor();
+    await tool("files/search").getByRole("button").click();
+    await tool("files/search").getByText("This tool is denied.").waitFor();
+    await tool("files/read").getByRole("button").click();
+    const form = page.getByRole("form", { name: "Try files/read" });
+    await form.getByRole("button", { name: "Try it" }).click();
+    await form.getByText("This is required.").waitFor();
+    await form.getByLabel("path").fill("notes.md");
+    await form.getByRole("button", { name: "Try it" }).click();
+    await page.getByTestId("tool-answer").getByText("the kettle is on").waitFor();
+    assert.deepEqual(await brokenRules(page), []);
+    await picture(page, "tools");
+    await form.getByLabel("path").fill("absent.md");
+    await form.getByRole("button", { name: "Try it" }).click();
+    await page.getByText("The tool reported an error").waitFor();
+    await page.keyboard.press("Escape");
+    await page.getByLabel("Find a tool").fill("files/overwrite");
+    await tool("files/read").waitFor({ state: "detached" });
+    assert.equal(await tool("files/overwrite").isVisible(), true);
+  });
+});

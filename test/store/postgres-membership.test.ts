@@ -1,0 +1,93 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { Pool } from "../../src/store/postgres/connections.ts";
+import { ORPHANED_NODES, SHARING } from "../../src/store/postgres/membership.ts";
+import { openPostgresStore } from "../../src/store/postgres/open-postgres-store.ts";
+import { ListUpkeep, UPKEEP_TUNING } from "../../src/store/postgres/session-lists.ts";
+import { administer } from "../postgres-process.ts";
+import { onPostgres, postgresHome } from "../postgres-server.ts";
+import { eventually } from "../server/server-fixture.ts";
+import { mustCreate, WORKER } from "./fixtures.ts";
+
+/** Sessions that these processes own. */
+const insert = (first: number, last: number, nodes: readonly number[]): string =>
+  `insert into agent_state (session_id, agent_id, moniker, params, options, status, iteration, next_step_token, owner, node_no,
+     pending_guidance, pending_action_ids, tokens_used, created_action_id, created_at, updated_at, context)
+   select 'made ' || n, 'agent', 'count', '{}', '{}', 'running', -1, 'token', 'worker',
+     (array[${nodes.join(", ")}])[1 + n % ${nodes.length}], '[]', '[]', 0, 'action', now(), now(), '{}'
+   from generate_series(${first}, ${last}) n`;
+
+const QUIET = { upkeep_ms: 3_600_000, tick_ms: 3_600_000 };
+
+await onPostgres(() => {
+  test("what every worker asks again and again reads as little of many sessions as of few", async (t) => {
+    const { url, remove } = await postgresHome();
+    const store = await openPostgresStore({ url, tuning: QUIET });
+    const pool = new Pool(url, 1);
+    t.after(async () => {
+      await pool.close();
+      await store.close();
+      await remove();
+    });
+    const upkeep = new ListUpkeep(pool, UPKEEP_TUNING);
+    const blocks = async (statement: string, ...parameters: number[]): Promise<number> => {
+      const [row] = await pool.query(`explain (analyze, buffers, format json) ${statement}`, ...parameters);
+      const plans = row?.["QUERY PLAN"] as { Plan: Record<string, number> }[];
+      const plan = plans[0]?.Plan;
+      return Number(plan?.["Shared Hit Blocks"]) + Number(plan?.["Shared Read Blocks"]);
+    };
+    const look = async () => {
+      await upkeep.run();
+      await administer(url, "vacuum analyze agent_state");
+      await administer(url, "vacuum analyze session_count_changes");
+      return { sharing: await blocks(SHARING, 1), orphans: await blocks(ORPHANED_NODES) };
+    };
+    await administer(url, insert(1, 20, [5, 6, 7]));
+    const few = await look();
+    await administer(url, insert(21, 10_000, [5, 6, 7]));
+    const many = await look();
+    for (const name of ["sharing", "orphans"] as const)
+      assert.ok(many[name] <= few[name] + 30, `${name}: ${few[name]} blocks, then ${many[name]}`);
+    const [row] = await pool.query(SHARING, 1);
+    assert.deepEqual(row, { others: 0, has_free: false, live: 10_000 });
+    const orphaned = await pool.query(ORPHANED_NODES);
+    assert.deepEqual(new Set(orphaned.map(({ node_no }) => node_no)), new Set([5, 6, 7]));
+  });
+
+  test("what is owned by processes that are not in the list is freed, and nothing else", async (t) => {
+    const { url, remove } = await postgresHome();
+    const other = await openPostgresStore({ url });
+    const kept = await mustCreate(other);
+    const pool = new Pool(url, 1);
+    const NODES = [900, 901];
+    await administer(url, insert(1, 10, NODES));
+    await administer(
+      url,
+      `insert into queue (action_id, created_at, action_type, session_id, payload, metadata, urgency, processed, attempts, receipt, claimed_by)
+       values ('orphaned', now(), 'guidance', 'made 1', '{}', '{}', 0, false, 0, 'queued', 902)`,
+    );
+    const store = await openPostgresStore({ url, tuning: { tick_ms: 10 } });
+    t.after(async () => {
+      await pool.close();
+      await Promise.all([store.close(), other.close()]);
+      await remove();
+    });
+    await store.claimSessions({ worker: WORKER, limit: 0 });
+    const owners = async () => [
+      ...(await pool.query(`select node_no is null as is_free, epoch, owner_died, died_node_no from agent_state
+        where session_id like 'made %' order by died_node_no`)),
+    ];
+    await eventually("all are free", async () => (await owners()).every(({ is_free }) => is_free === true));
+    const freed = (died_node_no: number) => ({ is_free: true, epoch: 1, owner_died: true, died_node_no });
+    assert.deepEqual(await owners(), [...Array(5).fill(freed(900)), ...Array(5).fill(freed(901))]);
+    await eventually("the action is free", async () => {
+      const [action] = await pool.query("select claimed_by from queue where action_id = 'orphaned'");
+      return action?.["claimed_by"] === null;
+    });
+    const [row] = await pool.query(
+      "select owner, epoch from agent_state where session_id = $1",
+      kept.session.session_id,
+    );
+    assert.deepEqual(row, { owner: kept.owner.worker, epoch: kept.owner.epoch });
+  });
+});
