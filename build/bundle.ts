@@ -7,7 +7,8 @@ const ROOT = resolve(import.meta.dirname, "..");
 const SOURCES = join(ROOT, "src");
 
 /** What package.json names as dependencies. Everything else is in the bundle. */
-const EXTERNAL = [/^@lancedb\/lancedb-/, /^@boundaryml\/baml-/, /^zod(\/|$)/, /^@matrix-org\/matrix-sdk-crypto-wasm$/];
+const NATIVE = [/^@lancedb\/lancedb-/, /^@boundaryml\/baml-/, /^@matrix-org\/matrix-sdk-crypto-wasm$/];
+const ZOD = /^zod(\/|$)/;
 /** What native loaders look for beside themselves, before they take their platform's package. */
 const BESIDE_LOADERS = [/\.node$/, /\.wasi\.cjs$/];
 
@@ -16,14 +17,16 @@ type BundleOptions = {
   entries: readonly Entry[];
   /** The version of the built-in monikers, which is made from files that the bundle does not have. */
   monikers_version: string;
+  /** Whether zod is in the bundle. Not by default: it is a dependency of the package. */
+  has_zod?: boolean;
 };
 
 /** Writes the program and all that it imports into a folder. Answers the files that went into it. */
-export async function bundle({ folder, entries, monikers_version }: BundleOptions): Promise<string[]> {
+export async function bundle({ folder, entries, monikers_version, has_zod = false }: BundleOptions): Promise<string[]> {
   await using build = await rolldown({
     input: Object.fromEntries(entries.map(({ name, source }) => [name, join(SOURCES, source)])),
     platform: "node",
-    external: [...EXTERNAL, ...BESIDE_LOADERS],
+    external: [...NATIVE, ...(has_zod ? [] : [ZOD]), ...BESIDE_LOADERS],
     plugins: [relativeUrls(entries), ownRequires()],
     transform: {
       define: {
