@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import { setTimeout as pause } from "node:timers/promises";
 
 export type KeyHoldingProxy = AsyncDisposable & {
   url: string;
@@ -12,7 +13,21 @@ export type KeyHoldingProxy = AsyncDisposable & {
 
 type Sync = { to_device?: { events: unknown[] } };
 
-/** A real homeserver whose to-device messages arrive late, as from a distant server: keys after the messages that need them. */
+/** Longer than a person's client takes to see a new device and to write to it. */
+const UPLOAD_PAUSE_MS = 2_000;
+
+/** A device that is uploaded together with its keys is published before them, as Synapse does, but much earlier. */
+function slowUpload(url: string, body: string): string[] {
+  if (!url.endsWith("/keys/upload")) return [body];
+  const { device_keys, ...keys } = JSON.parse(body) as { device_keys?: unknown };
+  if (device_keys === undefined || Object.keys(keys).length === 0) return [body];
+  return [JSON.stringify({ device_keys }), JSON.stringify(keys)];
+}
+
+/**
+ * A real homeserver at its slowest: keys that were uploaded with a device arrive after it, and on demand to-device messages
+ * arrive late, as from a distant server: keys after the messages that need them.
+ */
 export async function keyHoldingProxy(homeserver: string): Promise<KeyHoldingProxy> {
   const held: unknown[] = [];
   let isHolding = false;
@@ -32,12 +47,19 @@ export async function keyHoldingProxy(homeserver: string): Promise<KeyHoldingPro
       const chunks: Buffer[] = [];
       for await (const chunk of request) chunks.push(chunk as Buffer);
       const { method = "GET", url = "", headers } = request;
-      const answer = await fetch(`${homeserver}${url}`, {
-        method,
-        signal: leaving.signal,
-        headers: { authorization: headers.authorization ?? "", "content-type": "application/json" },
-        ...(method === "GET" ? {} : { body: Buffer.concat(chunks) }),
-      });
+      const forward = (body: string): Promise<Response> =>
+        fetch(`${homeserver}${url}`, {
+          method,
+          signal: leaving.signal,
+          headers: { authorization: headers.authorization ?? "", "content-type": "application/json" },
+          ...(method === "GET" ? {} : { body }),
+        });
+      const parts = slowUpload(url, Buffer.concat(chunks).toString());
+      for (const part of parts.slice(0, -1)) {
+        await forward(part);
+        await pause(UPLOAD_PAUSE_MS);
+      }
+      const answer = await forward(parts.at(-1) ?? "");
       const text = await answer.text();
       leaving.signal.throwIfAborted();
       // A sync without `since` only fetches the bot's invites and consumes no to-device messages.

@@ -59,9 +59,11 @@ export function encryptionSuite(): void {
     });
 
     test("the library is loaded with the first encrypted room, and an older room can become one", TIMEOUT, async () => {
+      await using proxy = await keyHoldingProxy(homeserver());
       await using scene = new Scene(homeserver());
       const bot = await scene.bot({
         ...MOCK,
+        MATRIX_HOMESERVER: proxy.url,
         NODE_OPTIONS: `--import ${join(REPOSITORY, "test/matrix/tell-imports.ts")}`,
       });
       const anna = await scene.person("anna", { encrypts: true });

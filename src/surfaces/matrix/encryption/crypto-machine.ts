@@ -205,9 +205,14 @@ export class CryptoMachine {
   /** `encrypted` replaces the content of a message to a room. */
   async #send(request: Request, signal: AbortSignal, encrypted?: { type: string; body: string }): Promise<void> {
     const { homeserver } = this.#options;
-    const { method, path } = this.#addressOf(request, encrypted?.type);
-    const answer = await homeserver.cryptoRequest(method, path, encrypted?.body ?? request.body, signal);
     const { id, type } = request;
+    const { method, path } = this.#addressOf(request, encrypted?.type);
+    const isUpload = type === this.#library.RequestType.KeysUpload;
+    const { first, body } = isUpload
+      ? splitUpload(request.body)
+      : { first: null, body: encrypted?.body ?? request.body };
+    if (first !== null) await homeserver.cryptoRequest(method, path, first, signal);
+    const answer = await homeserver.cryptoRequest(method, path, body, signal);
     if (id === undefined) return;
     await this.#prepare(() => this.#machine.markRequestAsSent(id, type, answer));
   }
@@ -267,6 +272,16 @@ export class CryptoMachine {
     });
     this.#store.written();
   }
+}
+
+/**
+ * One-time keys go before the device they belong to: Synapse publishes a device before it stores the keys of the same upload, and
+ * whoever writes in between finds none, and sends a message that the bot can never read.
+ */
+function splitUpload(upload: string): { first: string | null; body: string } {
+  const { device_keys, ...keys } = JSON.parse(upload) as { device_keys?: unknown };
+  if (device_keys === undefined) return { first: null, body: upload };
+  return { first: JSON.stringify(keys), body: JSON.stringify({ device_keys }) };
 }
 
 const plainSchema = z.object({ type: z.string(), content: roomEventSchema.shape.content });
