@@ -109,7 +109,11 @@ describe("the picture of a session's timeline", WITH_BROWSER, () => {
     await summary(page).filter({ hasText: "800 steps" }).waitFor();
     await rows.filter({ hasText: "799" }).first().waitFor();
     await drawn(page);
-    await canvas(page).click({ position: { x: 12, y: 50 } });
+    const [first] = await world.api.steps(session_id);
+    const { from, to } = await inView(page);
+    const { width } = (await canvas(page).boundingBox()) ?? assert.fail();
+    const x = ((Date.parse(first?.created_at ?? "") - from) / (to - from)) * width;
+    await canvas(page).click({ position: { x, y: 50 } });
     await page.waitForURL(/step=\d+/);
     const chosen = new URL(page.url()).searchParams.get("step");
     await page.locator(`[data-testid=step-row][data-iteration="${chosen}"][aria-pressed=true]`).waitFor();

@@ -69,6 +69,35 @@ describe("the receipt of a person's word", WITH_BROWSER, () => {
     await page.getByRole("button", { name: "Resume" }).waitFor();
   });
 
+  test("is shown, although the receipts were read before it and arrive after they are followed", TIMEOUT, async (t) => {
+    const { page, world, open } = await visit(t);
+    const { session_id } = await world.api.create("typist");
+    const [asked, followed] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    await page.route("**/api/agent-steps?*", async (route) => {
+      await asked.promise;
+      await route.continue();
+    });
+    const read = Promise.withResolvers<void>();
+    await page.route(
+      "**/api/actions?*",
+      async (route) => {
+        const response = await route.fetch();
+        read.resolve();
+        await followed.promise;
+        // The page may have asked again meanwhile, and no longer wait for this.
+        await route.fulfill({ response }).catch(() => {});
+      },
+      { times: 1 },
+    );
+    await open(`/sessions/${session_id}?tab=receipts`);
+    await read.promise;
+    await world.control(session_id, "pause");
+    asked.resolve();
+    await page.getByRole("button", { name: "Resume" }).waitFor();
+    followed.resolve();
+    await receiptOf(page, "Pause").waitFor();
+  });
+
   test("tells that a request was rejected, and why", TIMEOUT, async (t) => {
     const { page, world, open } = await visit(t);
     const { session_id } = await world.api.create("typist");

@@ -3,7 +3,7 @@ import type { Rerun, RerunRequest } from "../../../src/domain/rerun.ts";
 import type { SessionOptions } from "../../../src/domain/session.ts";
 import { ask, pathOf, post } from "./api.ts";
 import { myName } from "./identity.ts";
-import { client } from "./queries.ts";
+import { readAgain } from "./queries.ts";
 
 type Verb = "pause" | "resume" | "destroy" | "interrupt" | "answer";
 const sender = () => ({ user_id: myName.value, metadata: { surface: "console" } });
@@ -11,7 +11,7 @@ const sender = () => ({ user_id: myName.value, metadata: { surface: "console" } 
 /** Requests carry the person's name, so that receipts say who sent them. */
 async function act(verb: Verb, session_id: string, payload: Record<string, unknown>) {
   const accepted = await ask((server) => server.act(session_id, verb, { ...payload, ...sender() }));
-  void client.invalidateQueries({ queryKey: ["actions", session_id] });
+  void readAgain("actions", session_id);
   return accepted;
 }
 
@@ -35,7 +35,7 @@ export type ForkChanges = {
 
 export async function fork(session_id: string, iteration: number, changes: ForkChanges) {
   const accepted = await ask((server) => server.fork(session_id, { iteration, ...changes, ...sender() }));
-  void client.invalidateQueries({ queryKey: ["actions", session_id] });
+  void readAgain("actions", session_id);
   return accepted;
 }
 

@@ -20,6 +20,12 @@ export const client = new QueryClient({
   },
 });
 
+/** Reads rows again. A first read that is under way is dropped, since it may have been answered before what happened since. */
+export async function readAgain(...queryKey: string[]): Promise<void> {
+  await client.cancelQueries({ queryKey });
+  await client.invalidateQueries({ queryKey });
+}
+
 export type { Action, Agent, Conversation, Message, Participant, SessionStatus, SessionSummary };
 /** `archived` is known if the row was read, rather than received as an event. */
 export type Session = SessionRow & { archived?: ArchivedHistory };

@@ -1,7 +1,7 @@
 import { updateAction } from "./actions.ts";
 import { get } from "./api.ts";
 import { follow, type StepDelta } from "./live.ts";
-import { client, type Session, type SlimStep } from "./queries.ts";
+import { client, readAgain, type Session, type SlimStep } from "./queries.ts";
 import { Signal } from "./signal.ts";
 
 /** What the running step has streamed. A reader who came late lacks the beginning. */
@@ -148,7 +148,7 @@ export class Timeline {
         action_update: updateAction(session_id),
       },
       () => {
-        for (const rows of ["session", "actions"]) void client.invalidateQueries({ queryKey: [rows, session_id] });
+        for (const rows of ["session", "actions"]) void readAgain(rows, session_id);
       },
     );
   }

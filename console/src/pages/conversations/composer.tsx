@@ -1,7 +1,7 @@
 import { useState } from "react";
 import { pathOf, post } from "../../data/api.ts";
 import { myName } from "../../data/identity.ts";
-import { client, type SessionSummary } from "../../data/queries.ts";
+import { readAgain, type SessionSummary } from "../../data/queries.ts";
 import { Button } from "../../ui/button.tsx";
 import { MessageField } from "../../ui/message-field.tsx";
 import { attempt } from "../../ui/toast.tsx";
@@ -27,7 +27,7 @@ export function Composer({ conversation_id, sessions, isArchived }: ComposerProp
     };
     if (!(await attempt(() => post(pathOf("conversations", conversation_id, "messages"), body)))) return;
     setText("");
-    for (const { session_id } of sessions) void client.invalidateQueries({ queryKey: ["actions", session_id] });
+    for (const { session_id } of sessions) void readAgain("actions", session_id);
   };
   const toggle = (id: string) => {
     const next = new Set(to);

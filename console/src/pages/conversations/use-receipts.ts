@@ -2,7 +2,7 @@ import { useQueries } from "@tanstack/react-query";
 import { useEffect } from "react";
 import { readActions, updateAction } from "../../data/actions.ts";
 import { follow } from "../../data/live.ts";
-import { type Action, client } from "../../data/queries.ts";
+import { type Action, readAgain } from "../../data/queries.ts";
 
 export type Receipts = ReadonlyMap<string, Action>;
 
@@ -20,7 +20,7 @@ export function useReceipts(session_ids: string[]): Receipts {
       follow(
         () => ({ session_id }),
         { action_update: updateAction(session_id) },
-        () => void client.invalidateQueries({ queryKey: ["actions", session_id] }),
+        () => void readAgain("actions", session_id),
       ),
     );
     return () => {
