@@ -116,8 +116,8 @@ async function runFile({ file, environment = {} }: FileRun, { test_ms, file_ms }
   return {
     title: titleOf({ file, environment }),
     text,
-    // A file that ended without reporting its failures has not passed either.
-    passed: code === 0 && /^ℹ fail 0$/m.test(text),
+    // A file that ended without reporting its failures has not passed either, nor has one with a hook that failed, which is not counted.
+    passed: code === 0 && /^ℹ fail 0$/m.test(text) && !text.includes(FAILURES),
     seconds: (performance.now() - start) / 1000,
   };
 }

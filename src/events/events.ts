@@ -97,7 +97,11 @@ async function* merged(
     let nextRow = rows.next();
     for (;;) {
       const delta = new Promise<"delta">((resolve) => {
-        arrival.notify = () => resolve("delta");
+        arrival.notify = () => {
+          arrival.notify = () => {};
+          // Parts of a text that arrive together are sent together, after the step that emits them has gone on.
+          setImmediate(resolve, "delta");
+        };
       });
       yield* drain(deltas, lastSteps);
       const row = await Promise.race([nextRow, delta]);

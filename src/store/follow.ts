@@ -20,6 +20,7 @@ const PAGE = 200;
  * FOLLOW-1  It subscribes before it reads, so nothing is missed in between; the cursor filters out what arrives both ways.
  * FOLLOW-2  Memory is bounded, in events and in bytes: a reader that falls behind drains its queue, then reads on from the store. If
  *     an event that cannot be read again does not fit, the reader is disconnected, so that no reader misses anything unnoticed.
+ * FOLLOW-3  Whoever committed goes on before readers are served, so that a session's next step does not wait for them.
  */
 export function follow(
   reads: Reads,
@@ -98,6 +99,8 @@ class Follower {
           await new Promise<void>((resolve) => {
             this.#wake = resolve;
           });
+          // FOLLOW-3
+          await new Promise(setImmediate);
         }
       }
     } finally {
@@ -121,7 +124,7 @@ class Follower {
   };
 }
 
-/** The events queued for a reader, oldest first, with only the newest version of each row. */
+/** The events queued for a reader, oldest first, with only the newest version of each row, and of each turn of a receipt. */
 class WaitingEvents {
   readonly #budget: ReaderBudget;
   readonly #events = new Map<string, WaitingEvent>();
@@ -193,7 +196,8 @@ function keyOf(event: CommittedEvent): string {
     case "session":
       return `session ${event.session.session_id}`;
     case "action":
-      return `action ${event.action.action_id}`;
+      // Each turn of its receipt is told.
+      return `action ${event.action.action_id} ${event.action.receipt} ${event.action.outcome}`;
   }
   return event satisfies never;
 }

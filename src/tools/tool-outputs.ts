@@ -17,23 +17,23 @@ const PART_UNITS = Math.floor(LARGEST_FILE / 3);
  */
 export class ToolOutputs {
   readonly #workspace: Workspace;
-  readonly #base: string;
+  readonly #ids: ToolStep["ids"];
+  readonly #call: { number: number; tool: string };
   #count = 0;
 
-  constructor(
-    workspace: Workspace,
-    { session_id, iteration }: ToolStep["ids"],
-    call: { number: number; tool: string },
-  ) {
+  constructor(workspace: Workspace, ids: ToolStep["ids"], call: { number: number; tool: string }) {
     this.#workspace = workspace;
-    const folder = `${RUNTIME_FOLDER}/tool-outputs/${fileName(session_id)}`;
-    this.#base = `${folder}/${iteration}.${call.number}-${fileName(call.tool)}`; // OUTPUTS-1
+    this.#ids = ids;
+    this.#call = call;
   }
 
   /** Stores a file and returns its path as agents name it. */
   async keep(content: string | Uint8Array, extension: string): Promise<string> {
+    const { session_id, iteration } = this.#ids;
+    const folder = `${RUNTIME_FOLDER}/tool-outputs/${fileName(session_id)}`;
+    const base = `${folder}/${iteration}.${this.#call.number}-${fileName(this.#call.tool)}`; // OUTPUTS-1
     const number = this.#count++;
-    const path = `${this.#base}${number === 0 ? "" : `-${number}`}.${extension}`;
+    const path = `${base}${number === 0 ? "" : `-${number}`}.${extension}`;
     await this.#workspace.write(path, content);
     return `/workspace/${path}`;
   }

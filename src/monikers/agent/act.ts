@@ -93,7 +93,7 @@ async function decideWait(
   const lines = [
     ...reports.map(({ text }) => text),
     ...(missing.length > 0 ? [`Not ended yet: ${missing.join(", ")}.`] : []),
-    ...(isInterrupted ? ["The wait ended because somebody inputs something."] : []),
+    ...(isInterrupted ? ["The wait ended because somebody said something."] : []),
     `It is ${new Date().toISOString()}.`,
   ];
   const allReports = state.reports.map((report) =>

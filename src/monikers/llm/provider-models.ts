@@ -1,6 +1,6 @@
 import type { createOpenAI } from "@ai-sdk/openai";
-import { fetchLarge } from "./large-request.ts";
 import type { Model } from "./model.ts";
+import { modelFetch } from "./model-fetch.ts";
 
 /** The only file that uses the AI SDK's packages, which change often. A provider's package is loaded on first use. */
 export type ProviderModel = ReturnType<ReturnType<typeof createOpenAI>["chat"]>;
@@ -20,7 +20,7 @@ export function providerOptions({ api }: Model): NonNullable<CallOptions["provid
 
 export async function openProviderModel(model: Model): Promise<ProviderModel> {
   const { id, api, key, base_url: baseURL } = model;
-  const at = { fetch: fetchLarge, ...(baseURL === undefined ? {} : { baseURL }) };
+  const at = { fetch: modelFetch, ...(baseURL === undefined ? {} : { baseURL }) };
   const by = key === undefined ? {} : { apiKey: key };
   switch (api) {
     case "openai-responses":

@@ -4,7 +4,8 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
 import { describe, test } from "node:test";
-import { fetchLarge } from "../../src/monikers/llm/large-request.ts";
+import { setTimeout } from "node:timers/promises";
+import { modelFetch } from "../../src/monikers/llm/model-fetch.ts";
 
 const LARGE = "ж".repeat(300_000);
 
@@ -22,9 +23,9 @@ async function serve(answer: (request: IncomingMessage, response: ServerResponse
 }
 
 const post = (url: string, more: RequestInit = {}): Promise<Response> =>
-  fetchLarge(url, { method: "POST", body: LARGE, headers: { authorization: "Bearer key" }, ...more });
+  modelFetch(url, { method: "POST", body: LARGE, headers: { authorization: "Bearer key" }, ...more });
 
-describe("a large request to a model", () => {
+describe("a request to a model", () => {
   test("arrives whole with its headers, and the answer is told as it comes", async () => {
     let came = "";
     const goOn = Promise.withResolvers<void>();
@@ -44,6 +45,22 @@ describe("a large request to a model", () => {
     assert.equal((await reader.read()).value, "last");
     assert.equal((await reader.read()).done, true);
     assert.equal(came, `POST Bearer key ${LARGE}`);
+  });
+
+  test("goes over the connection of the one before, unless that was idle for long", async () => {
+    const ports: (number | undefined)[] = [];
+    await using server = await serve(async (request, response) => {
+      ports.push(request.socket.remotePort);
+      await text(request);
+      response.end("good");
+    });
+    const ask = async (): Promise<void> => void (await (await post(server.url)).text());
+    await ask();
+    await ask();
+    await setTimeout(4500);
+    await ask();
+    assert.equal(ports[0], ports[1]);
+    assert.notEqual(ports[1], ports[2]);
   });
 
   test("reports the status and text of a refusal that arrives before it was read", async () => {

@@ -1,22 +1,30 @@
 import { once } from "node:events";
-import { Agent as HttpAgent, request as httpRequest, type IncomingMessage } from "node:http";
+import { type AgentOptions, Agent as HttpAgent, request as httpRequest, type IncomingMessage } from "node:http";
 import { Agent as HttpsAgent, request as httpsRequest } from "node:https";
 import { Readable } from "node:stream";
 
-/** From this many characters on, a request is sent without the copies `fetch` makes of its body. */
-const LARGE = 32 * 1024;
-const CONNECTIONS = { keepAlive: true };
+/**
+ * How long a connection is kept for the next request, in milliseconds. One that was idle for longer may be gone without a word, and
+ * a request sent over it would wait for an answer that never comes.
+ */
+const IDLE_MS = 4000;
+const CONNECTIONS: AgentOptions = {
+  keepAlive: true,
+  timeout: IDLE_MS,
+  // As `fetch` does.
+  ...(process.env["NODE_USE_ENV_PROXY"] === "1" && { proxyEnv: process.env }),
+};
 const plain = { request: httpRequest, agent: new HttpAgent(CONNECTIONS) };
 const secure = { request: httpsRequest, agent: new HttpsAgent(CONNECTIONS) };
 
 /**
- * `fetch` for model requests. A conversation is sent whole in every turn, and `fetch` copies it several times into memory
- * outside the heap that is garbage at once; collecting it dominates the cost of a turn. A large text is therefore written to
- * the connection directly. Redirects are left to `fetch`.
+ * `fetch` for model requests. A conversation is sent whole in every turn, and the built-in `fetch` copies it several times into
+ * memory outside the heap that is garbage at once; collecting it dominates the cost of a turn. A text is therefore written to the
+ * connection directly. Redirects are left to `fetch`.
  */
-export const fetchLarge: typeof fetch = async (input, init = {}) => {
+export const modelFetch: typeof fetch = async (input, init = {}) => {
   const { body, method = "GET", headers, signal } = init;
-  if (typeof body !== "string" || body.length < LARGE || input instanceof Request) return fetch(input, init);
+  if (typeof body !== "string" || input instanceof Request) return fetch(input, init);
   const url = new URL(input);
   const { request, agent } = url.protocol === "https:" ? secure : plain;
   try {
