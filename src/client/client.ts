@@ -206,7 +206,7 @@ export class EverstepClient {
       if (event.type === "agent_step" && !once.isNew(event.data)) continue;
       const isOver = until_ended && event.type === "agent_state_update" && event.data.ended_at !== null;
       // The row may overtake the last steps, which were committed with it or before.
-      if (isOver) yield* this.#lastSteps(event.data, once, follow);
+      if (isOver && !once.isWhole(event.data)) yield* this.#lastSteps(event.data, once, follow);
       yield event;
       if (isOver) return;
     }
@@ -241,6 +241,11 @@ class StepsOnce {
 
   constructor(after: number | null) {
     this.last = after;
+  }
+
+  /** Whether there can be no further step: only a session that is done has no failed attempt after its last one. */
+  isWhole({ status, iteration }: Schemas["Session"]): boolean {
+    return status === "done" && this.last === iteration;
   }
 
   isNew({ id, iteration, status }: Schemas["Step"]): boolean {
