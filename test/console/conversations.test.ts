@@ -137,14 +137,14 @@ describe("conversations", WITH_BROWSER, () => {
   test("show an agent's text while it grows", TIMEOUT, async (t) => {
     const { page, world, open } = await visit(t);
     const conversation_id = await world.api.conversation();
-    await world.api.create("typist", { conversation_id, params: { word_ms: 400 } });
+    await world.api.create("typist", { conversation_id, params: { word_ms: 1000 } });
     await open(`/conversations/${conversation_id}`);
     await say(page, "slowly but surely");
     const speaking = page.getByTestId("speaking");
     await speaking.getByText("slowly", { exact: false }).waitFor();
     assert.doesNotMatch((await speaking.textContent()) ?? "", /surely/);
     await bubbles(page, "agent").getByText("slowly but surely").waitFor();
-    assert.equal(await speaking.count(), 0);
+    await speaking.waitFor({ state: "detached" });
   });
 
   test("reach only those who are addressed", TIMEOUT, async (t) => {

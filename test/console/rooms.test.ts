@@ -89,8 +89,11 @@ describe("the system page", WITH_BROWSER, () => {
       .getByText(/^[1-9]/)
       .first()
       .waitFor();
-    assert.match((await figure("Queue depth").textContent()) ?? "", /^0unprocessed actions/);
-    assert.match((await figure("Queue lag").textContent()) ?? "", /^0 ms/);
+    for (const [name, text] of [
+      ["Queue depth", /^0unprocessed actions/],
+      ["Queue lag", /^0 ms/],
+    ] as const)
+      await figure(name).filter({ hasText: text }).waitFor();
     assert.match((await figure("Store").textContent()) ?? "", /^lancedb/);
     const worker = page.getByRole("row").filter({ hasText: String(world.server.pid) });
     assert.match((await worker.textContent()) ?? "", /0 of 500/);

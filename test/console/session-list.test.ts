@@ -97,7 +97,7 @@ describe("the list of sessions", WITH_BROWSER, () => {
     await open("/");
     await page.getByRole("link", { name: "Those that wait" }).click();
     await page.waitForURL(/status=waiting&order=created/);
-    assert.equal(await page.getByRole("button", { name: "newest first" }).getAttribute("aria-pressed"), "true");
+    await page.getByRole("button", { name: "newest first", pressed: true }).waitFor();
     await page.getByRole("button", { name: "Remove the view Those that wait" }).click();
     await page.getByRole("button", { name: "Save this view…" }).waitFor();
     await open("/");

@@ -18,7 +18,7 @@ describe("a session", WITH_BROWSER, () => {
 
   test("streams the text of the running step, then shows the step", TIMEOUT, async (t) => {
     const { page, world, open } = await visit(t);
-    const { session_id } = await world.api.create("typist", { params: { word_ms: 400 } });
+    const { session_id } = await world.api.create("typist", { params: { word_ms: 1000 } });
     await open(`/sessions/${session_id}`);
     await page.getByText("It is waiting for guidance").waitFor();
     await page.getByRole("textbox", { name: "Guidance" }).fill("one two three four");
@@ -27,7 +27,7 @@ describe("a session", WITH_BROWSER, () => {
     await running.getByText("one two", { exact: false }).waitFor();
     assert.doesNotMatch((await running.textContent()) ?? "", /four/);
     await stepRow(page, 0).getByText("one two three four").last().waitFor();
-    assert.equal(await running.count(), 0);
+    await running.waitFor({ state: "detached" });
   });
 
   test(
@@ -105,7 +105,10 @@ describe("a session", WITH_BROWSER, () => {
         "count changed−1+2",
         "lines[1] added+second longer line",
       ]);
-      assert.match((await detail.getByTestId("consumed").textContent()) ?? "", /second longer line.*by ann/);
+      await detail
+        .getByTestId("consumed")
+        .filter({ hasText: /second longer line.*by ann/ })
+        .waitFor();
       const text = (await detail.textContent()) ?? "";
       for (const part of [/typed 18 letters/, /Model tokens3/, /Latency[\d.]+ ms/, /Step → next1 → 2/, /"count": 2/])
         assert.match(text, part);
