@@ -1,4 +1,5 @@
 import { embeddedHome } from "./embedded-home.ts";
-import { runtimeUnderFaults } from "./runtime-promises.ts";
+import { faultsOnAnyStore, runtimeUnderFaults } from "./runtime-promises.ts";
 
 runtimeUnderFaults("lancedb", embeddedHome);
+faultsOnAnyStore("lancedb", embeddedHome);
