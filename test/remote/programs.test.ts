@@ -11,7 +11,7 @@ import { World } from "../server/world.ts";
 import { NEEDS_PYTHON } from "./python.ts";
 import { wholeSteps } from "./whole-steps.ts";
 
-const KILLS = repetitions("EVERSTEP_PROGRAM_KILLS", { few: 4, many: 200 });
+const KILLS = repetitions("EVERSTEP_PROGRAM_KILLS", { few: 2, many: 200 });
 
 /** A server with these programs in its monikers folder. */
 async function programWorld(programs: Record<string, string>, environment: Record<string, string> = {}) {

@@ -14,7 +14,7 @@ import { wholeSteps } from "./whole-steps.ts";
 const SECRET = `whsec_${Buffer.from("a secret of the tests, long enough").toString("base64")}`;
 const COUNT = join(REPOSITORY, "test/remote/monikers/py_count.py");
 /** How many times the worker is killed under load. */
-const KILLS = repetitions("EVERSTEP_REMOTE_KILLS", { few: 4, many: 200 });
+const KILLS = repetitions("EVERSTEP_REMOTE_KILLS", { few: 2, many: 200 });
 
 describe("the client for Python", NEEDS_PYTHON, () => {
   test("passes its own tests", TIMEOUT, () => {

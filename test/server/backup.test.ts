@@ -10,7 +10,7 @@ import { everstep } from "./command.ts";
 import { eventually, ServerProcess, TIMEOUT } from "./server-fixture.ts";
 import { spawnEverstep } from "./spawn-everstep.ts";
 
-const KILLS = repetitions("EVERSTEP_BACKUP_KILLS", { few: 3, many: 30 });
+const KILLS = repetitions("EVERSTEP_BACKUP_KILLS", { few: 2, many: 30 });
 
 async function startCounting({ url }: ServerProcess): Promise<string> {
   const response = await fetch(`${url}/api/agents`, {

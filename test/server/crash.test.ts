@@ -9,7 +9,7 @@ import { Api, pathOf, read, SHAPES } from "./api.ts";
 import { Clients, COUNT_TO, type Ledger } from "./crash-load.ts";
 import { eventually, ServerProcess } from "./server-fixture.ts";
 
-const KILLS = repetitions("EVERSTEP_CRASH_KILLS", { few: 3, many: 20 });
+const KILLS = repetitions("EVERSTEP_CRASH_KILLS", { few: 2, many: 20 });
 
 describe("a server that is killed under load", () => {
   test(`keeps every acknowledged promise exactly once, over ${KILLS} kills`, {

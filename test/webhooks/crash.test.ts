@@ -8,7 +8,7 @@ import { eventually, ServerProcess } from "../server/server-fixture.ts";
 import { randomFor } from "../store/random.ts";
 import { eventsOf, type Received, Receiver, verified } from "./receiver.ts";
 
-const KILLS = repetitions("EVERSTEP_WEBHOOK_KILLS", { few: 3, many: 20 });
+const KILLS = repetitions("EVERSTEP_WEBHOOK_KILLS", { few: 2, many: 20 });
 const SESSIONS = 20;
 const PAST = "2020-01-01T00:00:00.000Z";
 const FRAMES: JsonObject[] = [

@@ -10,7 +10,7 @@ import { type MakeHome, sharedWorld, TIMEOUT, World } from "../runtime-fixture.t
 import { RuntimeProcess } from "../runtime-process.ts";
 
 const CHILDREN = repetitions("EVERSTEP_CHILDREN", { few: 30, many: 500 });
-const KILLS = repetitions("EVERSTEP_CHILD_KILLS", { few: 3, many: 20 });
+const KILLS = repetitions("EVERSTEP_CHILD_KILLS", { few: 2, many: 20 });
 
 const childOf = (guidance: JsonValue): JsonObject => (guidance as { child: JsonObject }).child;
 

@@ -8,7 +8,7 @@ import { type MakeHome, sharedWorld, TIMEOUT, World } from "../runtime-fixture.t
 const MANY = 2 * GUIDANCE_SLICE.count + 500;
 const MEGABYTE = 1_000_000;
 /** More than one step receives at once; `many` is more than a frame may have. */
-const MEGABYTES = repetitions("EVERSTEP_FLOOD_MEGABYTES", { few: 10, many: 36 });
+const MEGABYTES = repetitions("EVERSTEP_FLOOD_MEGABYTES", { few: 6, many: 36 });
 
 /**
  * A lot of guidance takes few commits, is consumed in slices, never holds up a request to pause, resume or destroy, and is
