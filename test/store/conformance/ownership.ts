@@ -12,7 +12,7 @@ import {
   mustCreate,
   WORKER,
 } from "../fixtures.ts";
-import { IN_ORDER, type OpenStore, testOnFreshStore } from "./opened-store.ts";
+import { IN_ORDER, type OpenStore, testOnFreshStore, testOnSharedStore } from "./opened-store.ts";
 
 const OTHER = "worker-2";
 const fenced = (session_id: string) => ({ kind: "fenced", session_id });
@@ -39,6 +39,9 @@ async function assertFenced(store: Store, stale: OwnedSession): Promise<void> {
 export function ownership(open: OpenStore): void {
   describe("ownership", IN_ORDER, () => {
     const fresh = testOnFreshStore(open);
+    // For tests that claim by id.
+    const shared = testOnSharedStore(open);
+
     fresh("live sessions that nobody owns are claimed oldest first, a few at a time, each once", async ({ store }) => {
       const live = (["running", "waiting", "paused", "stopping"] as const).map((status) => aSession({ status }));
       const ended = (["stopped", "done", "error"] as const).map((status) => aSession({ status }));
@@ -77,7 +80,7 @@ export function ownership(open: OpenStore): void {
       await mustAdvance(store, winners[0] as OwnedSession);
     });
 
-    fresh(
+    shared(
       "a session of any status can be claimed by its id, but not one that another worker owns, nor an unknown one",
       async ({ store }) => {
         const owned = await mustCreate(store);
@@ -96,7 +99,7 @@ export function ownership(open: OpenStore): void {
       },
     );
 
-    fresh("an owner that let go is fenced, before and after another one takes over", async ({ store }) => {
+    shared("an owner that let go is fenced, before and after another one takes over", async ({ store }) => {
       const { owned: stale } = await mustAdvance(store, await mustCreate(store));
       const { session_id } = stale.session;
       await store.releaseSessions({ worker: WORKER, session_ids: [session_id] });
@@ -109,7 +112,7 @@ export function ownership(open: OpenStore): void {
       await assertFenced(store, stale);
     });
 
-    fresh("an owner that let go and claimed again is fenced under its old epoch", async ({ store }) => {
+    shared("an owner that let go and claimed again is fenced under its old epoch", async ({ store }) => {
       const stale = await mustCreate(store);
       const { session_id } = stale.session;
       await store.releaseSessions({ worker: WORKER });
@@ -119,7 +122,7 @@ export function ownership(open: OpenStore): void {
       await mustAdvance(store, renewed);
     });
 
-    fresh("of two writers with one ownership, only the one who saw the last write goes through", async ({ store }) => {
+    shared("of two writers with one ownership, only the one who saw the last write goes through", async ({ store }) => {
       const { session_id } = (await mustCreate(store)).session;
       const [one, two] = [await mustClaim(store, session_id), await mustClaim(store, session_id)];
       assert.deepEqual(one, two);
@@ -133,7 +136,7 @@ export function ownership(open: OpenStore): void {
       await assertFenced(store, guided.owned);
     });
 
-    fresh("of two writers with one ownership that write at once, one goes through", async ({ store }) => {
+    shared("of two writers with one ownership that write at once, one goes through", async ({ store }) => {
       const created = await mustCreate(store);
       const { session_id } = created.session;
       const writers = [1, 2, 3].map(() => deliver(created, anAction({ session_id })));
@@ -144,7 +147,7 @@ export function ownership(open: OpenStore): void {
       await mustAdvance(store, await mustClaim(store, session_id));
     });
 
-    fresh("a write that was refused or failed does not block the next", async ({ store }) => {
+    shared("a write that was refused or failed does not block the next", async ({ store }) => {
       const owned = await mustCreate(store);
       const taken = aMessage();
       await mustCommit(store, { messages: [taken] });
@@ -190,7 +193,7 @@ export function ownership(open: OpenStore): void {
       },
     );
 
-    fresh(
+    shared(
       "an owner's unfinished writes when it releases are complete for the next owner, or fenced",
       async ({ store }) => {
         for (let round = 0; round < 20; round++) {
