@@ -5,7 +5,7 @@ import { ORPHANED_NODES, SHARING } from "../../src/store/postgres/membership.ts"
 import { openPostgresStore } from "../../src/store/postgres/open-postgres-store.ts";
 import { ListUpkeep, UPKEEP_TUNING } from "../../src/store/postgres/session-lists.ts";
 import { administer } from "../postgres-process.ts";
-import { onPostgres, postgresHome } from "../postgres-server.ts";
+import { onPostgres, postgresHome, postgresServer } from "../postgres-server.ts";
 import { eventually } from "../server/server-fixture.ts";
 import { mustCreate, WORKER } from "./fixtures.ts";
 
@@ -19,9 +19,19 @@ const insert = (first: number, last: number, nodes: readonly number[]): string =
 
 const QUIET = { upkeep_ms: 3_600_000, tick_ms: 3_600_000 };
 
+/** Elsewhere in the same database, a transaction of another test would keep VACUUM from removing rows. */
+async function databaseOfItsOwn(): Promise<{ url: string; remove: () => Promise<void> }> {
+  const { url } = await postgresServer();
+  const name = `test_${process.pid}`;
+  await administer(url, `create database ${name}`);
+  const address = new URL(url);
+  address.pathname = name;
+  return { url: address.href, remove: () => administer(url, `drop database ${name} with (force)`) };
+}
+
 await onPostgres(() => {
   test("what every worker asks again and again reads as little of many sessions as of few", async (t) => {
-    const { url, remove } = await postgresHome();
+    const { url, remove } = await databaseOfItsOwn();
     const store = await openPostgresStore({ url, tuning: QUIET });
     const pool = new Pool(url, 1);
     t.after(async () => {
