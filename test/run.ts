@@ -30,18 +30,30 @@ const HTTP = [
   "test/server/{code-change,rerun,sessions,sockets,sockets-catch-up,steps,summaries,system}.test.ts",
 ];
 
-/** These take longest, so they begin first where nobody has measured yet. */
+/**
+ * These take longest, so they begin first where nobody has measured yet. Those of Matrix wait for one homeserver, so others run
+ * beside them.
+ */
 const LONGEST = [
-  "test/matrix/{matrix,talking,steering,encrypted,failures}.test.ts",
+  "test/runtime/{lancedb,postgres}-faults.test.ts",
   "test/package/package.test.ts",
-  "test/runtime/{lancedb,postgres}{,-faults}.test.ts",
-  "test/store/{embedded,embedded-archiving,postgres}.test.ts",
+  "test/matrix/encrypted.test.ts",
+  "test/console/pictures.test.ts",
+  "test/store/{embedded,postgres}.test.ts",
+  "test/matrix/failures.test.ts",
+  "test/runtime/{lancedb,postgres}.test.ts",
+  "test/matrix/talking.test.ts",
+  "test/archive/{,postgres-}crash.test.ts",
+  "test/store/{faults-corruption,large-states}.test.ts",
+  "test/matrix/steering.test.ts",
+  "test/server/{backup,cli-serve,limits}.test.ts",
+  "test/cluster/{blocked,outages,workers}.test.ts",
 ];
 
 const ON_POSTGRES = { EVERSTEP_TEST_STORE: "postgres" };
 const LIMITS = {
-  // Most wait now and then; each may have a server, a database's connections and a browser in memory.
-  concurrency: Math.min(2 * availableParallelism(), 8),
+  // Most wait half of the time; each may have a server, a database's connections and a browser in memory.
+  concurrency: Math.min(3 * availableParallelism(), 8),
   test_ms: IS_LONG ? 3_600_000 : 180_000,
   file_ms: IS_LONG ? 7_200_000 : 1_500_000,
 };
