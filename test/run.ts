@@ -52,8 +52,8 @@ const LONGEST = [
 
 const ON_POSTGRES = { EVERSTEP_TEST_STORE: "postgres" };
 const LIMITS = {
-  // Most wait half of the time; each may have a server, a database's connections and a browser in memory.
-  concurrency: Math.min(3 * availableParallelism(), 8),
+  // Most wait now and then; each may have a server, a database's connections and a browser in memory.
+  concurrency: Math.min(2 * availableParallelism(), 8),
   test_ms: IS_LONG ? 3_600_000 : 180_000,
   file_ms: IS_LONG ? 7_200_000 : 1_500_000,
 };

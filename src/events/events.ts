@@ -97,11 +97,7 @@ async function* merged(
     let nextRow = rows.next();
     for (;;) {
       const delta = new Promise<"delta">((resolve) => {
-        arrival.notify = () => {
-          arrival.notify = () => {};
-          // Parts of a text that arrive together are sent together, after the step that emits them has gone on.
-          setImmediate(resolve, "delta");
-        };
+        arrival.notify = () => resolve("delta");
       });
       yield* drain(deltas, lastSteps);
       const row = await Promise.race([nextRow, delta]);

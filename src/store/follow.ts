@@ -20,7 +20,6 @@ const PAGE = 200;
  * FOLLOW-1  It subscribes before it reads, so nothing is missed in between; the cursor filters out what arrives both ways.
  * FOLLOW-2  Memory is bounded, in events and in bytes: a reader that falls behind drains its queue, then reads on from the store. If
  *     an event that cannot be read again does not fit, the reader is disconnected, so that no reader misses anything unnoticed.
- * FOLLOW-3  Whoever committed goes on before readers are served, so that a session's next step does not wait for them.
  */
 export function follow(
   reads: Reads,
@@ -99,8 +98,6 @@ class Follower {
           await new Promise<void>((resolve) => {
             this.#wake = resolve;
           });
-          // FOLLOW-3
-          await new Promise(setImmediate);
         }
       }
     } finally {
