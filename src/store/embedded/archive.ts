@@ -68,6 +68,8 @@ export class Archive {
   readonly #largest = new Map<TableName, number>();
   /** The expected number of rows per table. */
   readonly #rows = new Map<TableName, number>();
+  /** Reads in progress, which may need files of an older version. */
+  readonly #reads = new Map<TableName, Set<Promise<unknown>>>();
 
   private constructor(
     folder: string,
@@ -186,8 +188,12 @@ export class Archive {
     });
   }
 
-  /** Drops versions before the one that the journal recorded, to which a restart rewinds. */
+  /**
+   * Drops versions before the one that the journal recorded, to which a restart rewinds, once nobody reads them: a read that
+   * begins from here on uses the newest version.
+   */
   async prune(name: TableName, version: number): Promise<void> {
+    await Promise.allSettled(this.#reads.get(name) ?? []);
     await this.#writing(name, async (table) => {
       const recorded = (await table.listVersions()).find((candidate) => candidate.version === version);
       if (recorded) await table.optimize({ cleanupOlderThan: new Date(recorded.timestamp.getTime() - 1) });
@@ -295,11 +301,17 @@ export class Archive {
   async #reading<Result>(name: TableName, absent: Result, work: (table: Table) => Promise<Result>): Promise<Result> {
     const table = this.#lanceTables.get(name);
     if (!table) return absent;
+    const reads = this.#reads.get(name) ?? new Set();
+    this.#reads.set(name, reads);
+    const read = work(table);
+    reads.add(read);
     try {
-      return await work(table);
+      return await read;
     } catch (error) {
       if (error instanceof PageTooLarge) throw error;
       throw damaged(tableFolder(this.#folder, name), error);
+    } finally {
+      reads.delete(read);
     }
   }
 
