@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { FORMATS, sharedLlmWorld, sharedModelServer, TIMEOUT } from "./llm-fixture.ts";
+import type { ModelCall } from "./model-call.ts";
 import { failing, reply } from "./model-server.ts";
 
 const COSTLY = { usage: { input: 1000, output: 500 } };
@@ -16,6 +17,13 @@ for (const format of FORMATS)
         options: { step_interval_ms: 0, max_steps: 1, ...options },
       });
     const retry = { max_attempts: 2, backoff_ms: 1 };
+    /** The beginning of a reply, which has arrived when this resolves. */
+    const begin = async (session_id: string, call: ModelCall) => {
+      const text = world().nextText(session_id);
+      call.begin(COSTLY.usage);
+      call.say(BEGUN);
+      await text;
+    };
 
     test("are those that the provider reports, input and output", TIMEOUT, async () => {
       server().will(reply('{"text": "A long and costly joke about tea."}', COSTLY));
@@ -34,9 +42,7 @@ for (const format of FORMATS)
     test("include those of an attempt that broke off, and none of one that was refused", TIMEOUT, async () => {
       const session_id = await create({ retry });
       const call = await server().next();
-      call.begin(COSTLY.usage);
-      call.say(BEGUN);
-      await world().meanwhile();
+      await begin(session_id, call);
       server().will(reply('{"text": "Tea!"}', COSTLY));
       call.cut();
       const { tokens_used } = await world().untilStatus(session_id, "stopped");
@@ -53,9 +59,7 @@ for (const format of FORMATS)
     test("include those of an attempt that guidance cut short", TIMEOUT, async () => {
       const session_id = await create();
       const call = await server().next();
-      call.begin(COSTLY.usage);
-      call.say(BEGUN);
-      await world().meanwhile();
+      await begin(session_id, call);
       server().will(reply('{"text": "Coffee!"}', COSTLY));
       await world().tell(session_id, "about coffee", "now");
       const { tokens_used } = await world().untilStatus(session_id, "stopped");
@@ -65,9 +69,7 @@ for (const format of FORMATS)
     test("include those of a step that a destruction cut short", TIMEOUT, async () => {
       const session_id = await create();
       const call = await server().next();
-      call.begin(COSTLY.usage);
-      call.say(BEGUN);
-      await world().meanwhile();
+      await begin(session_id, call);
       await world().do("agent_destroy", session_id);
       const { tokens_used, stop_reason } = await world().untilStatus(session_id, "stopped");
       assert.equal(stop_reason, "destroyed");
@@ -77,9 +79,7 @@ for (const format of FORMATS)
     test("include those of a step that the end of the process cut short", TIMEOUT, async () => {
       const session_id = await create();
       const call = await server().next();
-      call.begin(COSTLY.usage);
-      call.say(BEGUN);
-      await world().meanwhile();
+      await begin(session_id, call);
       server().will(reply('{"text": "Tea!"}', COSTLY));
       await world().restartWithModel();
       const { tokens_used } = await world().untilStatus(session_id, "stopped");

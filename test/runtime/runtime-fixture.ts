@@ -177,6 +177,13 @@ export class World implements AsyncDisposable {
     return conversation_id;
   }
 
+  /** The next text that a running step of the session emits. */
+  async nextText(session_id: string): Promise<string> {
+    for await (const event of this.runtime.events.follow({ session_id }, AbortSignal.timeout(TIMEOUT.timeout)))
+      if (event.kind === "delta") return event.delta.text;
+    throw new Error(`${session_id} said nothing`);
+  }
+
   /** Runs another session from creation to end. Anything that would happen by mistake has happened by then. */
   async meanwhile(): Promise<void> {
     const bystander = await this.create("count", { agent_id: "bystander", params: { to: 10 } });
