@@ -193,7 +193,8 @@ export class Archive {
    * begins from here on uses the newest version.
    */
   async prune(name: TableName, version: number): Promise<void> {
-    await Promise.allSettled(this.#reads.get(name) ?? []);
+    const reads: Iterable<Promise<unknown>> = this.#reads.get(name) ?? [];
+    await Promise.allSettled(reads);
     await this.#writing(name, async (table) => {
       const recorded = (await table.listVersions()).find((candidate) => candidate.version === version);
       if (recorded) await table.optimize({ cleanupOlderThan: new Date(recorded.timestamp.getTime() - 1) });
