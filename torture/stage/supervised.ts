@@ -98,9 +98,9 @@ export class Supervised {
     member.signal("SIGTERM");
     const excused = this.#isExcused();
     try {
-      const [code] = await within(LONGEST_MS, member.exited, () => `${this.name} does not end`);
+      const [code, signal] = await within(LONGEST_MS, member.exited, () => `${this.name} does not end`);
       if (code !== 0 && !excused && !this.#isExcused())
-        this.#violations.add(`${this.name} was asked to end and did so with ${code}: ${tail(member)}`);
+        this.#violations.add(`${this.name} was asked to end and did so with ${code ?? signal}: ${tail(member)}`);
     } catch (error) {
       this.#violations.add(`${(error as Error).message}: ${tail(member)}`);
       await member.kill();

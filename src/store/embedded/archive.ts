@@ -7,7 +7,7 @@ import { EverstepError } from "../../domain/errors.ts";
 import { syncPath } from "../../files/sync-path.ts";
 import { archiveSchema, arrow, columnSchema, toBatch, toTable } from "./arrow-rows.ts";
 import { type Condition, toLance } from "./condition.ts";
-import { DurableFiles } from "./data-folder.ts";
+import { DurableFiles, removeLeftovers } from "./data-folder.ts";
 import { damaged } from "./folder-errors.ts";
 import { type PageSize, PageTooLarge } from "./page-size.ts";
 import { CheckedRows } from "./row-checksums.ts";
@@ -115,6 +115,18 @@ export class Archive {
     const archive = new Archive(folder, tables, connection, lanceTables);
     for (const name of lanceTables.keys()) await archive.#countRows(name, 0);
     return archive;
+  }
+
+  /** Right after `open`, if the last process that used the folder was killed (LEFTOVERS-1). */
+  async removeLeftovers(): Promise<void> {
+    for (const [name, table] of this.#lanceTables) {
+      const path = tableFolder(this.#folder, name);
+      const version = await table.version();
+      const manifest = (await readdir(join(path, "_versions"))).find((file) => versionOf(file) === version);
+      if (manifest === undefined) continue;
+      const { fragments } = await this.size(name);
+      await removeLeftovers(path, manifest, { fragments, indexes: (await table.listIndices()).length });
+    }
   }
 
   has(name: TableName): boolean {
@@ -381,6 +393,7 @@ function textAt(bytes: Uint8Array, offsets: Int32Array, at: number): string {
 }
 
 const SUFFIX = ".lance";
+const MANIFEST = ".manifest";
 const LARGEST_VERSION = 2n ** 64n - 1n;
 
 const tableFolder = (folder: string, table: TableName): string => join(folder, `${table}${SUFFIX}`);
@@ -406,8 +419,7 @@ async function dropVersionsAfter(path: string, version: number): Promise<void> {
   if (!existsSync(versions)) throw damaged(path, "its versions are missing");
   let dropped = false;
   for (const name of await readdir(versions)) {
-    if (!name.endsWith(".manifest")) continue;
-    if (versionOf(name) <= version) continue;
+    if ((versionOf(name) ?? 0) <= version) continue;
     await rm(join(versions, name));
     dropped = true;
   }
@@ -416,9 +428,13 @@ async function dropVersionsAfter(path: string, version: number): Promise<void> {
   await syncPath(versions);
 }
 
-/** A manifest is named by its version, or by the version's distance from the largest so that the newest is listed first. */
-function versionOf(manifest: string): number {
-  const number = BigInt(basename(manifest, ".manifest"));
+/**
+ * A manifest is named by its version, or by the version's distance from the largest so that the newest is listed first. Null for
+ * any other file.
+ */
+function versionOf(file: string): number | null {
+  if (!file.endsWith(MANIFEST)) return null;
+  const number = BigInt(basename(file, MANIFEST));
   return Number(number > LARGEST_VERSION / 2n ? LARGEST_VERSION - number : number);
 }
 

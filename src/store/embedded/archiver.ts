@@ -33,6 +33,10 @@ export const DEFAULT_TUNING: Tuning = {
   compact_after_fragments: 24,
 };
 
+/** Which tables a checkpoint compacts. */
+type Compaction = "all" | "if due" | "never";
+const TABLE_NAMES: readonly TableName[] = [...HISTORY_NAMES, ...SNAPSHOT_NAMES];
+
 /** Converted to Arrow at once: the work of the journal's thread between two commits. */
 const CHUNK: Size = { rows: 1000, characters: 4 << 20 };
 /** Rows removed at once. */
@@ -53,13 +57,15 @@ const ROWS_PER_FRAGMENT_ALLOWED = 25_000;
  * neither loses nor duplicates a row:
  *
  * ARCHIVER-1  append rows up to a position; a table is announced in the journal before it is created
- * ARCHIVER-2  compact if due
- * ARCHIVER-3  sync the files
- * ARCHIVER-4  record the tables' versions and the position in the journal, durably
- * ARCHIVER-5  remove the rows up to that position from the journal
+ * ARCHIVER-2  sync the files
+ * ARCHIVER-3  record the tables' versions and the position in the journal, durably
+ * ARCHIVER-4  remove the rows up to that position from the journal
+ * ARCHIVER-5  compact if due, then sync and record likewise: a compaction may take long, and what was moved before must not be
+ *             lost with it, or a process that is killed often would never get on
  * ARCHIVER-6  drop versions older than those recorded
  *
- * A restart rewinds to the recorded versions and archives again what came after them.
+ * A restart rewinds to the recorded versions, removes the files that only later ones used (data-folder.ts), and archives again what
+ * came after them.
  */
 export class Archiver {
   /** Per table, the position up to which readers use LanceDB, and after which the journal. */
@@ -120,7 +126,7 @@ export class Archiver {
   }
 
   /** Archives everything that is final now, and copies the snapshots. */
-  checkpoint({ compact }: { compact: boolean }): Promise<void> {
+  checkpoint({ compact }: { compact: Compaction }): Promise<void> {
     return this.#inTurn(() => this.#start({ compact, copy: true }));
   }
 
@@ -177,13 +183,13 @@ export class Archiver {
     this.#timer = undefined;
     if (this.#running || this.#closed || this.#requests > 0) return;
     // The journal still has every row, so a failed checkpoint is simply retried. Commits report a full disk themselves.
-    this.#start({ compact: false, copy: Date.now() - this.#copiedAt >= COPY_EVERY_MS }).then(
+    this.#start({ compact: "if due", copy: Date.now() - this.#copiedAt >= COPY_EVERY_MS }).then(
       () => this.#schedule(),
       () => this.#closed || this.#wakeAfter(RETRY_MS),
     );
   }
 
-  #start(options: { compact: boolean; copy: boolean }): Promise<void> {
+  #start(options: { compact: Compaction; copy: boolean }): Promise<void> {
     const running = this.#run(options)
       .then(
         () => {
@@ -204,31 +210,42 @@ export class Archiver {
     return running;
   }
 
-  async #run({ compact, copy }: { compact: boolean; copy: boolean }): Promise<void> {
+  async #run({ compact, copy }: { compact: Compaction; copy: boolean }): Promise<void> {
     const upTo = this.#journal.position;
     const changed = new Map<TableName, number>();
     for (const name of HISTORY_NAMES) if (await this.#moveRows(name, upTo)) changed.set(name, upTo);
     if (copy) for (const name of SNAPSHOT_NAMES) if (await this.#copySnapshots(name)) changed.set(name, upTo);
-    const compacted: TableName[] = [];
-    for (const name of compact ? [...HISTORY_NAMES, ...SNAPSHOT_NAMES] : changed.keys()) {
-      if (!this.#archive.has(name) || !(compact || (await this.#isFragmented(name)))) continue;
-      await this.#archive.compact(name); // ARCHIVER-2
-      compacted.push(name);
-      if (!changed.has(name)) changed.set(name, this.#journal.archived().get(name)?.pos ?? 0);
-    }
-    for (const name of changed.keys()) await this.#archive.sync(name); // ARCHIVER-3
-    const marks = await Promise.all(
-      [...changed].map(async ([name, pos]) => ({ name, pos, version: await this.#archive.version(name) })),
-    );
-    if (marks.length > 0) this.#journal.markArchived(marks); // ARCHIVER-4
-    for (const name of HISTORY_NAMES) if (changed.has(name)) await this.#trim(name); // ARCHIVER-5
-    for (const name of compacted)
-      await this.#archive.prune(name, marks.find((mark) => mark.name === name)?.version ?? 0); // ARCHIVER-6
+    await this.#record(changed);
+    for (const name of HISTORY_NAMES) if (changed.has(name)) await this.#trim(name); // ARCHIVER-4
     // Under load the next commit does it.
     if (!this.#isDue()) this.#journal.settle();
-    this.checkpoints++;
-    this.compactions += compacted.length > 0 ? 1 : 0;
     if (copy) this.#copiedAt = Date.now();
+    if (compact !== "never") await this.#compact(compact === "all" ? TABLE_NAMES : [...changed.keys()], compact);
+    this.checkpoints++;
+  }
+
+  /** ARCHIVER-5. */
+  async #compact(names: readonly TableName[], compact: "all" | "if due"): Promise<void> {
+    const compacted = new Map<TableName, number>();
+    for (const name of names) {
+      if (!this.#archive.has(name) || !(compact === "all" || (await this.#isFragmented(name)))) continue;
+      await this.#archive.compact(name);
+      compacted.set(name, this.#journal.archived().get(name)?.pos ?? 0);
+    }
+    if (compacted.size === 0) return;
+    const versions = await this.#record(compacted);
+    for (const [name, version] of versions) await this.#archive.prune(name, version); // ARCHIVER-6
+    this.compactions++;
+  }
+
+  /** Makes the tables' current versions those that a restart uses. Returns them. */
+  async #record(positions: ReadonlyMap<TableName, number>): Promise<Map<TableName, number>> {
+    for (const name of positions.keys()) await this.#archive.sync(name); // ARCHIVER-2
+    const marks = await Promise.all(
+      [...positions].map(async ([name, pos]) => ({ name, pos, version: await this.#archive.version(name) })),
+    );
+    if (marks.length > 0) this.#journal.markArchived(marks); // ARCHIVER-3
+    return new Map(marks.map(({ name, version }) => [name, version]));
   }
 
   async #moveRows(name: HistoryName, upTo: number): Promise<boolean> {

@@ -1,6 +1,6 @@
 import { execFile } from "node:child_process";
 import { constants, createReadStream, createWriteStream, existsSync } from "node:fs";
-import { copyFile, link, mkdir, open, readdir, rename, rm, stat } from "node:fs/promises";
+import { copyFile, link, mkdir, open, readdir, readFile, rename, rm, stat } from "node:fs/promises";
 import { dirname, join, relative, resolve } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { promisify } from "node:util";
@@ -31,6 +31,48 @@ export class DurableFiles {
     for (const path of present) this.#synced.add(path);
   }
 }
+
+/** How many fragments and indexes the table's recorded version has, by LanceDB's own account. */
+type Contents = { fragments: number; indexes: number };
+
+/**
+ * Removes what the recorded version of a LanceDB table does not use: older versions, and the files of writes that were cut off by
+ * SIGKILL or dropped by a rewind. LanceDB itself keeps such files for seven days, since another process might be writing them; a
+ * program that is killed often would fill the disk with them.
+ *
+ * LEFTOVERS-1  It runs while a folder is opened: nobody reads or writes the table, and its newest version is the recorded one.
+ * LEFTOVERS-2  A file that the recorded manifest names is kept. A manifest that names fewer files than the table has fragments, or
+ *              fewer indexes than it has, is of a format unknown here, and nothing of that kind is removed.
+ * LEFTOVERS-3  Older manifests go first, so that none is left without its files.
+ */
+export async function removeLeftovers(path: string, manifest: string, { fragments, indexes }: Contents): Promise<void> {
+  const versions = join(path, "_versions");
+  const recorded = await readFile(join(versions, manifest));
+  const data = sorted(await namesIn(path, "data"), (name) => recorded.includes(name));
+  // An index is named by its UUID, which a manifest holds as bytes.
+  const indices = sorted(await namesIn(path, "_indices"), (name) => recorded.includes(bytesOf(name)));
+  if (data.used < fragments) return; // LEFTOVERS-2
+  const older = (await namesIn(path, "_versions")).filter((name) => name.endsWith(".manifest") && name !== manifest);
+  for (const name of older) await rm(join(versions, name)); // LEFTOVERS-3
+  if (older.length > 0) await syncPath(versions);
+  for (const name of data.unused) if (name.endsWith(".lance")) await rm(join(path, "data", name));
+  if (indices.used < indexes) return; // LEFTOVERS-2
+  for (const name of indices.unused) await rm(join(path, "_indices", name), { recursive: true });
+}
+
+async function namesIn(path: string, folder: string): Promise<string[]> {
+  return readdir(join(path, folder)).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === "ENOENT") return [];
+    throw error;
+  });
+}
+
+function sorted(names: readonly string[], isUsed: (name: string) => boolean): { used: number; unused: string[] } {
+  const unused = names.filter((name) => !isUsed(name));
+  return { used: names.length - unused.length, unused };
+}
+
+const bytesOf = (uuid: string): Buffer => Buffer.from(uuid.replaceAll("-", ""), "hex");
 
 const setAside = (folder: string): string => `${resolve(folder)}.before-prune`;
 

@@ -273,7 +273,7 @@ export class VolumeRows {
 
   async move(ranges: ArchivedRange[]): Promise<number> {
     // What was copied is in LanceDB then.
-    await this.#archiver.checkpoint({ compact: false });
+    await this.#archiver.checkpoint({ compact: "if due" });
     return this.#archiver.whileResting(async () => {
       const copied = ranges.filter(
         ({ range_id }) => this.#ranges("WHERE range_id = ?", range_id)[0]?.state === "copied",

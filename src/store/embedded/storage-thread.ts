@@ -127,6 +127,7 @@ export class StorageThread {
       await syncPath(folder);
       await removeStaged(folder);
       const archive = await Archive.open(folder, journal.archived(), target.tables);
+      if (place.wasLeftOpen) await archive.removeLeftovers();
       const archiver = new Archiver(journal, archive, { ...DEFAULT_TUNING, ...tuning }, (failure) => {
         notice(`rows could not be moved into LanceDB, which is retried: ${String(failure)}`);
         // Ends this thread: the next one starts from what was recorded.
@@ -358,7 +359,7 @@ export class StorageThread {
   }
 
   async checkpoint(compact: boolean): Promise<void> {
-    await this.#archiver.checkpoint({ compact });
+    await this.#archiver.checkpoint({ compact: compact ? "all" : "if due" });
   }
 
   /** A copy of everything written so far, in its own folder. */
@@ -380,7 +381,7 @@ export class StorageThread {
   async close(): Promise<void> {
     await this.#writes.run(async () => {});
     try {
-      await this.#archiver.checkpoint({ compact: false });
+      await this.#archiver.checkpoint({ compact: "never" });
     } catch {
       // Nothing is lost: see above.
     }

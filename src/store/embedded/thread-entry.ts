@@ -1,7 +1,7 @@
 import { flushCompileCache } from "node:module";
 import { parentPort } from "node:worker_threads";
 import { Semaphore } from "../../concurrency/semaphore.ts";
-import { messageOf } from "../store-errors.ts";
+import { closed, messageOf } from "../store-errors.ts";
 import type { Tuning } from "./archiver.ts";
 import type { OtherSchema } from "./migrations.ts";
 import { StorageThread } from "./storage-thread.ts";
@@ -11,14 +11,15 @@ import { packError } from "./thread-messages.ts";
 /**
  * The journal's thread: opens the storage on the first call, then serves calls by name.
  *
- * An unexpected error ends it, and another thread replaces it (`thread-channel.ts`). Before that, LanceDB operations in
- * progress are awaited: a thread that ends while native code is about to call back takes the whole process down.
+ * An unexpected error ends it, and another thread replaces it (`thread-channel.ts`). Before that, and before it closes, LanceDB
+ * operations in progress are awaited: a thread that ends while native code is about to call back takes the whole process down.
  */
 let storage: StorageThread | undefined;
 /** Eight reads are in memory at once: each may bring as much as `page-size.ts` allows. */
 const reads = new Semaphore(8);
 const inProgress = new Set<Promise<void>>();
 let isEnding = false;
+let isClosing = false;
 
 async function answer({ id, method, args }: Call): Promise<Answer> {
   try {
@@ -43,10 +44,17 @@ async function answer({ id, method, args }: Call): Promise<Answer> {
 }
 
 async function serve(call: Call): Promise<void> {
-  parentPort?.postMessage(await answer(call));
+  parentPort?.postMessage(isClosing ? { id: call.id, error: packError(closed()) } : await answer(call));
   // A program that is killed does not write its compile cache.
   if (call.method === "open") flushCompileCache();
-  if (call.method === "close") parentPort?.close();
+}
+
+/** Reads in progress are awaited, those that wait for their turn are not made. */
+async function close(call: Call): Promise<void> {
+  isClosing = true;
+  await Promise.allSettled(inProgress);
+  parentPort?.postMessage(await answer(call));
+  parentPort?.close();
 }
 
 async function end(error: unknown): Promise<void> {
@@ -63,6 +71,7 @@ process.on("uncaughtException", (error) => void end(error));
 parentPort?.on("message", (call: Call) => {
   // Unanswered calls fail, or are repeated by the next thread, once this one is gone.
   if (isEnding) return;
+  if (call.method === "close") return void close(call);
   // A read holds its slot until its result has left the heap.
   const served = call.method.startsWith("history.") ? reads.run(() => serve(call)) : serve(call);
   inProgress.add(served);
