@@ -1,4 +1,5 @@
 import type { OutgoingHttpHeaders, ServerResponse } from "node:http";
+import { TurnBatch } from "../concurrency/turn-batch.ts";
 import { ReaderBudget, readerTooSlow } from "../store/follow.ts";
 import { drained, type Reader, SlowReaders } from "./slow-readers.ts";
 
@@ -6,8 +7,8 @@ const HEARTBEAT_MS = 15_000;
 /** How long a client gets to read why it is dropped, in milliseconds. */
 const DROP_GRACE_MS = 5000;
 
-/** One server-sent event. `data` is text without newlines, such as JSON. */
-export type ServerSentEvent = { event?: string; data: string; id?: string };
+/** One server-sent event. `data` is text without newlines, such as JSON, or a function that makes it. */
+export type ServerSentEvent = { event?: string; data: string | (() => string); id?: string };
 
 /**
  * The open streams of server-sent events.
@@ -15,6 +16,8 @@ export type ServerSentEvent = { event?: string; data: string; id?: string };
  * STREAM-1  A client that does not read is dropped, and buffering for it is bounded: `send` waits until it has read most of
  *           what was sent, and events that wait meanwhile count towards its budget.
  * STREAM-2  Every stream ends with the server.
+ * STREAM-3  Events are encoded and written in the turn of the event loop after the one in which they happened: a session makes its
+ *           next call before its readers are served.
  */
 export class EventStreams {
   readonly #slowReaders: SlowReaders;
@@ -56,6 +59,7 @@ export class EventStream {
   readonly budget: ReaderBudget;
   readonly #response: ServerResponse;
   readonly #gone = new AbortController();
+  readonly #waiting = new TurnBatch<ServerSentEvent>((events) => this.#writeAll(events));
 
   constructor(response: ServerResponse, headers: OutgoingHttpHeaders, tooSlow: () => void) {
     this.#response = response;
@@ -81,7 +85,7 @@ export class EventStream {
   /** Resolves when the client has room for more, or is gone. */
   async send(event: ServerSentEvent): Promise<void> {
     await drained(this.reader, this.gone);
-    this.#write(encode(event));
+    this.#waiting.add(event); // STREAM-3
   }
 
   /** Sends the reconnect delay and the cursor, before the first event. */
@@ -95,8 +99,19 @@ export class EventStream {
   }
 
   end(): void {
+    this.#waiting.flush();
     this.#gone.abort();
     this.#response.end();
+  }
+
+  #writeAll(events: readonly ServerSentEvent[]): void {
+    if (this.gone.aborted) return;
+    try {
+      this.#write(events.map(encode).join(""));
+    } catch (error) {
+      // Too long for a text. The client learns that its stream broke; nothing else may break with it.
+      this.#response.destroy(error as Error);
+    }
   }
 
   #write(text: string): void {
@@ -104,8 +119,10 @@ export class EventStream {
   }
 }
 
-const encode = ({ event, data, id }: ServerSentEvent): string =>
-  `${event === undefined ? "" : `event: ${event}\n`}${id === undefined ? "" : `id: ${id}\n`}data: ${data}\n\n`;
+function encode({ event, data, id }: ServerSentEvent): string {
+  const text = typeof data === "function" ? data() : data;
+  return `${event === undefined ? "" : `event: ${event}\n`}${id === undefined ? "" : `id: ${id}\n`}data: ${text}\n\n`;
+}
 
 function readerOf(response: ServerResponse): Reader {
   const { socket } = response;

@@ -2,10 +2,11 @@ import type { Server as HttpServer } from "node:http";
 import type { FastifyBaseLogger } from "fastify";
 import { Server, type Socket } from "socket.io";
 import { z } from "zod";
+import { TurnBatch } from "../../concurrency/turn-batch.ts";
 import { EverstepError } from "../../domain/errors.ts";
 import { idSchema } from "../../domain/ids.ts";
 import type { Events } from "../../events/events.ts";
-import { namedEvents } from "../../events/named-events.ts";
+import { type NamedEvent, namedEvents } from "../../events/named-events.ts";
 import { ReaderBudget } from "../../store/follow.ts";
 import { isFromThisMachine } from "../access.ts";
 import { drained, type Reader, SlowReaders } from "../slow-readers.ts";
@@ -25,8 +26,10 @@ const MOST_SUBSCRIPTIONS = 1000;
 /** How long a new client may take to send its token, if one is needed, in milliseconds. */
 const CONNECT_MS = 10_000;
 
-/** A connected client, and the buffer budget of all its subscriptions. */
-type Client = { socket: Socket; reader: Reader; budget: ReaderBudget };
+/** An event and the subscription that it belongs to. */
+type SubscribedEvent = NamedEvent & { signal: AbortSignal };
+/** A connected client, the buffer budget of all its subscriptions, and what it is about to get. */
+type Client = { socket: Socket; reader: Reader; budget: ReaderBudget; waiting: TurnBatch<SubscribedEvent> };
 
 /**
  * Rows and deltas for browsers and programs. Each subscription reads from its own cursor at the client's pace: a slow client's
@@ -80,7 +83,12 @@ export class SocketServer {
 
   #serve(socket: Socket): void {
     const reader = socketReader(socket);
-    const client = { socket, reader, budget: new ReaderBudget(() => this.#slowReaders.drop(reader)) };
+    const client = {
+      socket,
+      reader,
+      budget: new ReaderBudget(() => this.#slowReaders.drop(reader)),
+      waiting: new TurnBatch<SubscribedEvent>((events) => this.#emitAll(socket, events)),
+    };
     this.#slowReaders.watch(reader);
     socket.use((_packet, next) => {
       if (this.#slowReaders.mayAnswer(reader)) next();
@@ -124,12 +132,23 @@ export class SocketServer {
     });
   }
 
-  async #follow({ socket, reader, budget }: Client, topic: RequestedTopic, signal: AbortSignal): Promise<void> {
-    if ("summaries" in topic) return followSummaries(this.#events, { socket, reader }, signal);
+  async #follow(client: Client, topic: RequestedTopic, signal: AbortSignal): Promise<void> {
+    const { reader, budget, waiting } = client;
+    if ("summaries" in topic) return followSummaries(this.#events, client, signal);
     for await (const event of this.#events.follow(topic, signal, budget)) {
       await drained(reader, signal);
       if (signal.aborted) return;
-      for (const { name, payload } of namedEvents(topic, event)) socket.emit(name, payload);
+      // A session makes its next call before its readers are served.
+      for (const named of namedEvents(topic, event)) waiting.add({ ...named, signal });
+    }
+  }
+
+  #emitAll(socket: Socket, events: readonly SubscribedEvent[]): void {
+    try {
+      for (const { name, payload, signal } of events) if (!signal.aborted) socket.emit(name, payload);
+    } catch (error) {
+      this.#log.error({ err: error }, "an event could not be sent");
+      socket.disconnect(true);
     }
   }
 }

@@ -119,7 +119,7 @@ async function send(out: EventStream, topic: Topic, events: AsyncIterable<Stream
     if (out.gone.aborted) return;
     const named = event.kind === "reset" ? [resetEvent(event)] : namedEvents(topic, event);
     for (const one of named)
-      await out.send({ event: one.name, data: encoded(one), ...(id === undefined ? {} : { id }) });
+      await out.send({ event: one.name, data: () => encoded(one), ...(id === undefined ? {} : { id }) });
   }
 }
 
