@@ -42,7 +42,7 @@ const RULES: ImportRules = {
     events: ["domain", "store"],
     // Sent by the runtime on its own initiative.
     webhooks: ["domain", "signing", "store"],
-    surfaces: ["domain", "events", "store"],
+    surfaces: ["domain", "concurrency", "events", "store"],
     "surfaces/http": [
       "surfaces",
       "domain",
@@ -58,7 +58,7 @@ const RULES: ImportRules = {
     // Other protocols on top of the HTTP API's parts; there is no second way to write.
     "surfaces/openai": ["surfaces", "surfaces/http", "domain", "actions", "events", "store", "monikers/catalog.ts"],
     "surfaces/mcp": ["surfaces", "surfaces/http", "domain", "actions", "events", "store"],
-    "surfaces/socket": ["surfaces", "domain", "events", "store"],
+    "surfaces/socket": ["surfaces", "domain", "concurrency", "events", "store"],
     "surfaces/agent-ws": ["surfaces", "domain", "concurrency", "actions", "events", "store", "agent-api"],
     "surfaces/matrix": [...NETWORK_CLIENT, "files", "markdown"],
     "surfaces/cli": NETWORK_CLIENT,
