@@ -7,7 +7,7 @@ import type { StepDelta } from "../../domain/event.ts";
 import type { SessionRelease } from "../store.ts";
 import { closed } from "../store-errors.ts";
 import {
-  isCollision,
+  Collisions,
   LOCK_TIMEOUT,
   onSilence,
   openClient,
@@ -23,8 +23,6 @@ const LARGEST_PAYLOAD = 7_500;
 /** Milliseconds that a notification may wait so that one message carries many. Those about work are sent at once. */
 const DEBOUNCE_MS = 8;
 const RECONNECT_MS = 50;
-/** How often a cancelled statement is sent again: a lost notification delays others by seconds. */
-const MOST_TRIES = 5;
 /** Milliseconds of silence after which the connection is given up and another is made. */
 const SILENCE_MS = 4000;
 
@@ -70,7 +68,19 @@ export class NotifyConnection {
     await this.#connect();
   }
 
+  /** Repeats what collided with another transaction or was cancelled: a lost notification delays others by seconds. */
   readonly query = async (text: string, ...parameters: Parameter[]): Promise<Row[]> => {
+    const collisions = new Collisions();
+    for (;;) {
+      try {
+        return await this.#queryOnce(text, parameters);
+      } catch (error) {
+        if (!(await collisions.mayRepeat(error))) throw error;
+      }
+    }
+  };
+
+  async #queryOnce(text: string, parameters: readonly Parameter[]): Promise<Row[]> {
     const client = this.#client;
     if (!client) throw Object.assign(new Error("not connected"), { code: "08003" });
     const silence = Promise.withResolvers<never>();
@@ -83,7 +93,7 @@ export class NotifyConnection {
     } finally {
       stop();
     }
-  };
+  }
 
   /** Whether somebody in another process follows what is committed here. */
   get isHeard(): boolean {
@@ -134,16 +144,13 @@ export class NotifyConnection {
   /** NOTIFY-2. Returns whether it was sent. */
   async #sendPayload(payload: string): Promise<boolean> {
     const client = this.#client;
-    for (let tries = 1; ; tries++) {
-      try {
-        await this.query("select pg_notify($1, $2)", this.#channel, payload);
-        return true;
-      } catch (error) {
-        if (isCollision(error) && tries < MOST_TRIES) continue;
-        if (wasRefused(error)) process.emitWarning(error as Error);
-        else if (client) this.#lost(client);
-        return false;
-      }
+    try {
+      await this.query("select pg_notify($1, $2)", this.#channel, payload);
+      return true;
+    } catch (error) {
+      if (wasRefused(error)) process.emitWarning(error as Error);
+      else if (client) this.#lost(client);
+      return false;
     }
   }
 
