@@ -73,7 +73,8 @@ export class NotificationRouter {
     for (const notification of notifications) {
       switch (notification.kind) {
         case "hello":
-          if (notification.follows) connection.hasFollowers = true;
+          // In the next turn: a list of processes that was read before may be on its way to whoever asked for it.
+          if (notification.follows) setImmediate(() => (connection.hasFollowers = true));
           break;
         case "work":
           actions.mayHave(notification.session_ids);
