@@ -1,7 +1,16 @@
 import { existsSync } from "node:fs";
 import { readdir, rm } from "node:fs/promises";
 import { basename, join, resolve } from "node:path";
-import { type Connection, connect, Index, MatchQuery, Operator, Session, type Table } from "@lancedb/lancedb";
+import {
+  type Connection,
+  connect,
+  Index,
+  MatchQuery,
+  Operator,
+  type Query,
+  Session,
+  type Table,
+} from "@lancedb/lancedb";
 import type { RecordBatch } from "apache-arrow";
 import { EverstepError } from "../../domain/errors.ts";
 import { syncPath } from "../../files/sync-path.ts";
@@ -24,6 +33,7 @@ import {
 } from "./tables.ts";
 
 const CACHE_BYTES = 16n << 20n;
+const ROW_ID = "_rowid";
 
 /** An index description can be used only once, so these create a new one each time. */
 const EXACT = () => Index.btree();
@@ -224,22 +234,20 @@ export class Archive {
     const rows = this.#checkedRowsOf(name);
     const { columns } = rows;
     return this.#reading(name, [], async (table) => {
+      const find = (query: Query): Query => {
+        query.where(toLance(where)).limit(limit);
+        if (order.length > 0) query.orderBy(order);
+        if (offset > 0) query.offset(offset);
+        return query;
+      };
       // LanceDB can only sort by selected columns.
-      const selected = new Set([...columns, ...order.map(({ columnName }) => columnName)]);
-      let query = table
-        .query()
-        .where(toLance(where))
-        .select([...selected])
-        .limit(limit);
-      if (order.length > 0) query = query.orderBy(order);
-      if (offset > 0) query = query.offset(offset);
-      const read: Values[] = [];
-      for (const values of valueRows((await query.toArrow()).batches, columns)) {
+      const sorted = order.map(({ columnName }) => columnName);
+      const rowOf = (values: Values): Values => {
         const row = checked(rows, values);
         size.add(row);
-        read.push(row);
-      }
-      return read;
+        return row;
+      };
+      return (await findRows(table, { find, sorted, columns, rowOf })).map(({ row }) => row);
     });
   }
 
@@ -272,22 +280,15 @@ export class Archive {
     omitted: number | null,
   ): Promise<{ values: Values; score: number }[]> {
     const rows = this.#checkedRowsOf(name);
-    const columns = [...rows.columns, "_score"];
     return this.#reading(name, [], async (table) => {
       const match = new MatchQuery(words.join(" "), "search_text", { operator: Operator.And });
-      const query = table
-        .query()
-        .fullTextSearch(match)
-        .where(toLance(where))
-        .select([...columns])
-        .limit(limit);
-      const hits: { values: Values; score: number }[] = [];
-      for (const read of valueRows((await query.toArrow()).batches, columns)) {
-        const score = Number(read.pop());
-        const values = checked(rows, read);
-        hits.push({ score, values: omitted === null ? values : values.with(omitted, null) });
-      }
-      return hits;
+      const find = (query: Query): Query => query.fullTextSearch(match).where(toLance(where)).limit(limit);
+      const rowOf = (values: Values): Values => {
+        const row = checked(rows, values);
+        return omitted === null ? row : row.with(omitted, null);
+      };
+      const hits = await findRows(table, { find, sorted: ["_score"], columns: rows.columns, rowOf });
+      return hits.map(({ row, found }) => ({ values: row, score: Number(found[0]) }));
     });
   }
 
@@ -350,6 +351,65 @@ export class Archive {
       );
     }
   }
+}
+
+type RowQuery = {
+  find: (query: Query) => Query;
+  /** The columns that it sorts by. */
+  sorted: readonly string[];
+  columns: readonly string[];
+  /** Called as soon as a row is read; it may abort. */
+  rowOf: (values: Values) => Values;
+};
+/** A row, and its values of the columns that were sorted by. */
+type FoundRow = { row: Values; found: Values };
+
+/**
+ * The rows that a query finds, in its order: first which they are, then their columns. LanceDB reads all selected columns of every row
+ * that its indexes do not cover yet, so selecting them at once takes a hundred times as long. A row's id is that of one version of the
+ * table: where the version changes in between, both are read again.
+ */
+async function findRows(table: Table, query: RowQuery): Promise<FoundRow[]> {
+  for (;;) {
+    const version = await table.version();
+    try {
+      const found = await query
+        .find(
+          table
+            .query()
+            .select([...query.sorted])
+            .withRowId(),
+        )
+        .toArrow();
+      const rows = await takeRows(table, found, query);
+      if ((await table.version()) === version) return rows;
+    } catch (error) {
+      if ((await table.version()) === version) throw error;
+    }
+  }
+}
+
+async function takeRows(table: Table, found: ArrowTable, { columns, sorted, rowOf }: RowQuery): Promise<FoundRow[]> {
+  if (found.numRows === 0) return [];
+  const ids: number[] = [];
+  const foundRows: Values[] = [];
+  for (const row of valueRows(found.batches, [...sorted, ROW_ID])) {
+    ids.push(row.pop() as number);
+    foundRows.push(row);
+  }
+  const taken = await table
+    .takeRowIds(ids)
+    .select([...columns])
+    .withRowId()
+    .toArrow();
+  // They come in the order of their ids.
+  const rows = new Map<number, Values>();
+  for (const values of valueRows(taken.batches, [...columns, ROW_ID])) rows.set(values.pop() as number, rowOf(values));
+  return foundRows.map((values, at) => {
+    const row = rows.get(ids[at] as number);
+    if (!row) throw new Error(`the row with the id ${ids[at]} is missing`);
+    return { row, found: values };
+  });
 }
 
 function checked(rows: CheckedRows, read: Values): Values {
