@@ -44,11 +44,9 @@ test("pages are the same before, during and after a compaction, which moves ever
       }
       await store.checkpoint();
     }
-    let isCompacted = false;
-    const compaction = store.compact().finally(() => {
-      isCompacted = true;
-    });
-    for (let page = 0; !isCompacted || page < 20; page += 1) {
+    const compacted = new AbortController();
+    const compaction = store.compact().finally(() => compacted.abort());
+    for (let page = 0; !compacted.signal.aborted || page < 20; page += 1) {
       const offset = (page * 7) % expected.length;
       const steps = await store.listSteps({ agent_id, limit: 10, offset });
       assert.deepEqual(steps, expected.slice(offset, offset + 10));
