@@ -139,6 +139,9 @@ describe("conversations", WITH_BROWSER, () => {
     const conversation_id = await world.api.conversation();
     await world.api.create("typist", { conversation_id, params: { word_ms: 1000 } });
     await open(`/conversations/${conversation_id}`);
+    // Words that are typed before the page follows the conversation are not shown while they grow.
+    await say(page, "ready");
+    await bubbles(page, "agent").getByText("ready").waitFor();
     await say(page, "slowly but surely");
     const speaking = page.getByTestId("speaking");
     await speaking.getByText("slowly", { exact: false }).waitFor();
