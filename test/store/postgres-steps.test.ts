@@ -17,6 +17,12 @@ const COLUMNS: readonly AdvanceChoices[] = [
   { step: { state: { n: 1, text: "x".repeat(500) } } },
   { session: { result: null } },
   { session: { pending_guidance: [{ text: "more" }], pending_action_ids: ["one"] } },
+  {
+    session: {
+      started_attempt: { iteration: 4, attempts: 0, once: true, begun: 1 },
+      step_started_at: "2026-11-18T20:00:00.123Z",
+    },
+  },
 ];
 
 /** One combination of columns for each number. */
