@@ -139,12 +139,12 @@ export class Archives {
   /** ARCHIVES-2. Files of volumes that this store does not know may be somebody else's, and stay. */
   async #finishEarlier(): Promise<void> {
     const { volumes } = this.#store;
-    const known = await volumes.list();
-    for (const volume of known) {
+    const allVolumes = await volumes.list();
+    for (const volume of allVolumes) {
       if (volume.state === "moving") await this.#move(volume.volume_id);
       else if (volume.state !== "dropped") await this.#removeUnused(volume);
     }
-    const dropped = known.filter(({ state }) => state === "dropped");
+    const dropped = allVolumes.filter(({ state }) => state === "dropped");
     for (const location of new Set(dropped.map((volume) => volume.location))) {
       const present = await (await this.#files()).present(location);
       for (const { volume_id } of dropped) if (present.has(volume_id)) await this.#remove(location, volume_id); // ARCHIVES-3
@@ -406,12 +406,12 @@ function* chunks(ranges: readonly ArchivedRange[]): Generator<ArchivedRange[]> {
   if (chunk.length > 0) yield chunk;
 }
 
-function requireSame({ volume_id, location }: Volume, written: VolumeSum, found: VolumeSum): void {
-  if (written.steps === found.steps && written.messages === found.messages && written.checksum === found.checksum)
+function requireSame({ volume_id, location }: Volume, written: VolumeSum, actual: VolumeSum): void {
+  if (written.steps === actual.steps && written.messages === actual.messages && written.checksum === actual.checksum)
     return;
   throw new EverstepError(
     "archive_damaged",
-    `volume ${volume_id} in ${location} is not what was written: ${found.steps} steps and ${found.messages} messages were read back of ${written.steps} and ${written.messages}`,
+    `volume ${volume_id} in ${location} is not what was written: ${actual.steps} steps and ${actual.messages} messages were read back of ${written.steps} and ${written.messages}`,
     "look at the disk; nothing left the store's tables",
   );
 }

@@ -31,7 +31,7 @@ export const folderOf = (location: string, data_folder: string | null): string =
  */
 export function bucketOptions(environment: NodeJS.ProcessEnv): Record<string, string> {
   const endpoint = environment["AWS_ENDPOINT_URL_S3"] ?? environment["AWS_ENDPOINT_URL"] ?? environment["AWS_ENDPOINT"];
-  const given = {
+  const options = {
     aws_access_key_id: environment["AWS_ACCESS_KEY_ID"],
     aws_secret_access_key: environment["AWS_SECRET_ACCESS_KEY"],
     aws_session_token: environment["AWS_SESSION_TOKEN"],
@@ -42,5 +42,5 @@ export function bucketOptions(environment: NodeJS.ProcessEnv): Record<string, st
     timeout: "60s",
     connect_timeout: "5s",
   };
-  return Object.fromEntries(Object.entries(given).filter((entry): entry is [string, string] => !!entry[1]));
+  return Object.fromEntries(Object.entries(options).filter((entry): entry is [string, string] => !!entry[1]));
 }

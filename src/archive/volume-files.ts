@@ -67,7 +67,7 @@ export class VolumeFiles implements VolumeReader {
 
   async findMessage(volume: Volume, message_id: string): Promise<StoredMessageRow | null> {
     const quoted = message_id.replaceAll("'", "''");
-    const found = await this.#reading(volume, "messages", async (table, columns) => {
+    const rows = await this.#reading(volume, "messages", async (table, columns) => {
       const query = table
         .query()
         .where(`message_id = '${quoted}'`)
@@ -75,7 +75,7 @@ export class VolumeFiles implements VolumeReader {
         .limit(1);
       return [...this.#whole(volume, "messages", columns, (await query.toArrow()).batches)];
     });
-    return found[0] ? this.#tables.toStored("conversation_messages", found[0]) : null;
+    return rows[0] ? this.#tables.toStored("conversation_messages", rows[0]) : null;
   }
 
   /** Begins to write a volume's files. */

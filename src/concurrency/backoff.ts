@@ -21,14 +21,14 @@ export class Backoff {
     return ms;
   }
 
-  /** Waits for the next delay; see `pause`. */
+  /** Waits for the next delay; see `sleep`. */
   async wait(signal?: AbortSignal): Promise<void> {
-    await pause(this.next(), signal);
+    await sleep(this.next(), signal);
   }
 }
 
 /** Waits. Ends early, without an error, when the signal aborts. */
-export async function pause(ms: number, signal?: AbortSignal): Promise<void> {
+export async function sleep(ms: number, signal?: AbortSignal): Promise<void> {
   if (signal?.aborted) return;
   await new Promise<void>((resolve) => {
     const end = (): void => {

@@ -1,11 +1,11 @@
 /** Lets many pieces of work through at once, or one alone. Who wants to be alone goes before those who come later. */
 export class SharedGate {
   #sharing = 0;
-  #alone: Promise<void> | null = null;
+  #exclusive: Promise<void> | null = null;
   #left: (() => void) | null = null;
 
   async shared<Result>(work: () => Promise<Result>): Promise<Result> {
-    while (this.#alone) await this.#alone;
+    while (this.#exclusive) await this.#exclusive;
     this.#sharing += 1;
     try {
       return await work();
@@ -15,10 +15,10 @@ export class SharedGate {
     }
   }
 
-  async alone<Result>(work: () => Promise<Result>): Promise<Result> {
-    while (this.#alone) await this.#alone;
+  async exclusively<Result>(work: () => Promise<Result>): Promise<Result> {
+    while (this.#exclusive) await this.#exclusive;
     const over = Promise.withResolvers<void>();
-    this.#alone = over.promise;
+    this.#exclusive = over.promise;
     try {
       if (this.#sharing > 0)
         await new Promise<void>((resolve) => {
@@ -27,7 +27,7 @@ export class SharedGate {
       return await work();
     } finally {
       this.#left = null;
-      this.#alone = null;
+      this.#exclusive = null;
       over.resolve();
     }
   }

@@ -258,10 +258,10 @@ export class ArchivedHistory {
   }
 
   /** With whole states, rebuilt from rows before them where they must be. */
-  async #decode(range: ArchivedRange, found: readonly Found<StoredStepRow>[]): Promise<Step[]> {
+  async #decode(range: ArchivedRange, rows: readonly LocatedRow<StoredStepRow>[]): Promise<Step[]> {
     const page: StepWithBases[] = [];
     let last: number | null = null;
-    for (const { row, at } of found) {
+    for (const { row, at } of rows) {
       const isRebuilt = row.status === "ok" && row.state_kind === "delta" && last !== row.iteration - 1;
       const bases = isRebuilt ? await this.#basesOf(range, row, at) : [];
       if (row.status === "ok") last = row.iteration;
@@ -277,8 +277,8 @@ export class ArchivedHistory {
   ): Promise<StoredStepRow[]> {
     const bases: StoredStepRow[] = [];
     for (let end = at; end > 0 && (bases[0]?.iteration ?? iteration) > base_iteration; ) {
-      const wanted = (bases[0]?.iteration ?? iteration) - base_iteration;
-      const start = Math.max(0, end - Math.min(wanted, CHUNK));
+      const distance = (bases[0]?.iteration ?? iteration) - base_iteration;
+      const start = Math.max(0, end - Math.min(distance, CHUNK));
       const rows = await this.#steps(range, start, end - start);
       bases.unshift(...rows.filter((row) => row.status === "ok" && row.iteration >= base_iteration));
       end = start;
@@ -349,16 +349,16 @@ async function takeHot(segment: Segment, filter: SessionFilter, hot: HotSteps): 
   return { rows: rows.slice(offset), skipped: Math.min(offset, rows.length) };
 }
 
-type Found<Row> = { row: Row; at: number };
-type Wanted = { start: number; end: number; offset: number; limit: number /** Every row fits. */; isDense: boolean };
+type LocatedRow<Row> = { row: Row; at: number };
+type PageRange = { start: number; end: number; offset: number; limit: number /** Every row fits. */; isDense: boolean };
 
 /** Rows of a range that fit, after as many of them as are to be skipped. */
 async function take<Row>(
-  { start, end, offset, limit, isDense }: Wanted,
+  { start, end, offset, limit, isDense }: PageRange,
   read: (at: number, count: number) => Promise<Row[]>,
   isFitting: (row: Row) => boolean,
-): Promise<Taken<Found<Row>>> {
-  const rows: Found<Row>[] = [];
+): Promise<Taken<LocatedRow<Row>>> {
+  const rows: LocatedRow<Row>[] = [];
   let skipped = isDense ? Math.min(offset, Math.max(0, end - start)) : 0;
   for (let at = start + skipped; at < end && rows.length < limit; ) {
     const chunk = await read(at, Math.min(CHUNK, end - at, isDense ? limit - rows.length : CHUNK));

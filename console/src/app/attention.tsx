@@ -7,12 +7,12 @@ import { go, sessionHref } from "./router.ts";
 /** Says that somebody is needed in the tab's title and, if enabled, as a notification. */
 export function Attention() {
   const { data } = useNeedsMe();
-  const known = useRef<ReadonlySet<string> | null>(null);
+  const previousNeeds = useRef<ReadonlySet<string> | null>(null);
   useEffect(() => setTitleBadge(data?.total ?? 0), [data?.total]);
   useEffect(() => {
     if (!data) return;
-    const before = known.current;
-    known.current = new Set(data.sessions.map(needOf));
+    const before = previousNeeds.current;
+    previousNeeds.current = new Set(data.sessions.map(needOf));
     // What was there when the page opened is already visible.
     if (before === null || document.hasFocus()) return;
     for (const row of data.sessions) if (!before.has(needOf(row))) tell(row);

@@ -16,12 +16,12 @@ const readPage = async (session_id: string, limit: number, offset: number): Prom
 export async function readActions(session_id: string): Promise<Action[]> {
   const actions = await readPage(session_id, NEWEST, 0);
   const updates = client.getQueryData<Action[]>(["actions", session_id]) ?? [];
-  const known = new Map(updates.map((action) => [action.action_id, action]));
+  const latest = new Map(updates.map((action) => [action.action_id, action]));
   for (const action of actions) {
-    const update = known.get(action.action_id);
-    if (!update || progressOf(update) <= progressOf(action)) known.set(action.action_id, action);
+    const update = latest.get(action.action_id);
+    if (!update || progressOf(update) <= progressOf(action)) latest.set(action.action_id, action);
   }
-  return newestFirst([...known.values()]);
+  return newestFirst([...latest.values()]);
 }
 
 const newestFirst = (actions: Action[]): Action[] => actions.sort((a, b) => (a.created_at < b.created_at ? 1 : -1));
@@ -35,8 +35,8 @@ export const updateAction =
   (session_id: string) =>
   (action: Action): void => {
     if (action.session_id !== session_id) return;
-    client.setQueryData<Action[]>(["actions", session_id], (known = []) =>
-      newestFirst([...known.filter(({ action_id }) => action_id !== action.action_id), action]),
+    client.setQueryData<Action[]>(["actions", session_id], (cached = []) =>
+      newestFirst([...cached.filter(({ action_id }) => action_id !== action.action_id), action]),
     );
   };
 

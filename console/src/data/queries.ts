@@ -118,8 +118,8 @@ const sessionQuery = (session_id: string) => ({
   queryKey: ["session", session_id],
   queryFn: async ({ signal }: { signal: AbortSignal }) => {
     const read = await get<Session>(pathOf("sessions", session_id), {}, signal);
-    const known = client.getQueryData<Session>(["session", session_id]);
-    return known && known.updated_at > read.updated_at ? known : read;
+    const cached = client.getQueryData<Session>(["session", session_id]);
+    return cached && cached.updated_at > read.updated_at ? cached : read;
   },
 });
 

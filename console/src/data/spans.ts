@@ -28,7 +28,7 @@ export type SpansState = {
 export class Spans {
   readonly state = new Signal<SpansState>({ spans: [], isLoading: true, error: null });
   readonly #session_id: string;
-  readonly #known = new Map<string, StepSpan>();
+  readonly #spansById = new Map<string, StepSpan>();
   #next = 0;
   #isReading = false;
   #isStale = false;
@@ -93,7 +93,7 @@ export class Spans {
       const { spans } = await get<{ spans: StepSpan[] }>("/api/step-spans", { ...range, offset });
       rows += spans.length;
       for (const span of spans) {
-        this.#known.set(span.id, span); // SPANS-1
+        this.#spansById.set(span.id, span); // SPANS-1
         if (max_iteration === undefined && span.status === "ok") this.#next = Math.max(this.#next, span.iteration + 1);
       }
       const last = spans.at(-1);
@@ -105,8 +105,8 @@ export class Spans {
   #show(isLoading: boolean): void {
     if (this.#isClosed) return;
     const { spans } = this.state.value;
-    const isSame = spans.length === this.#known.size;
-    this.state.set({ spans: isSame ? spans : sorted(this.#known.values()), isLoading, error: null });
+    const isSame = spans.length === this.#spansById.size;
+    this.state.set({ spans: isSame ? spans : sorted(this.#spansById.values()), isLoading, error: null });
   }
 }
 

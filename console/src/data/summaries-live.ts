@@ -17,16 +17,16 @@ function refreshSoon(): void {
 function patch(changed: Map<string, SessionSummary>): void {
   const seen = new Set<string>();
   let hasMoved = false;
-  client.setQueriesData<Summaries>({ queryKey: ["summaries"] }, (known) => {
-    if (!known) return known;
-    const sessions = known.sessions.map((row) => {
+  client.setQueriesData<Summaries>({ queryKey: ["summaries"] }, (cached) => {
+    if (!cached) return cached;
+    const sessions = cached.sessions.map((row) => {
       const next = changed.get(row.session_id);
       if (!next) return row;
       seen.add(row.session_id);
       hasMoved ||= next.status !== row.status || next.question?.question_id !== row.question?.question_id;
       return next;
     });
-    return { ...known, sessions };
+    return { ...cached, sessions };
   });
   // In a list ordered by update, every change moves a row.
   hasMoved ||= client

@@ -47,7 +47,7 @@ export class Timeline {
     error: null,
   });
   readonly #session_id: string;
-  readonly #known = new Map<string, SlimStep>();
+  readonly #stepsById = new Map<string, SlimStep>();
   #incoming: SlimStep[] = [];
   #session: Session | undefined;
   #flush: ReturnType<typeof setTimeout> | undefined;
@@ -108,7 +108,7 @@ export class Timeline {
   }
 
   get #lastIteration(): number {
-    return lastOk(this.#known.values());
+    return lastOk(this.#stepsById.values());
   }
 
   async #load(min_iteration: number, max_iteration: number | undefined): Promise<void> {
@@ -117,7 +117,7 @@ export class Timeline {
       const last = max_iteration ?? Number.POSITIVE_INFINITY;
       for (let offset = 0; ; offset += 500) {
         const { steps } = await get<{ steps: SlimStep[] }>("/api/agent-steps", { ...range, offset });
-        for (const step of steps) this.#known.set(step.id, step);
+        for (const step of steps) this.#stepsById.set(step.id, step);
         if (steps.length < 500 || last - min_iteration < 400) break;
       }
       this.#show({ isLoading: false, error: null });
@@ -176,16 +176,16 @@ export class Timeline {
     const session = this.#session;
     this.#session = undefined;
     if (!session || this.#isClosed) return;
-    client.setQueryData<Session>(["session", this.#session_id], (known) => {
-      if (!known || known.updated_at > session.updated_at) return known ?? session;
+    client.setQueryData<Session>(["session", this.#session_id], (cached) => {
+      if (!cached || cached.updated_at > session.updated_at) return cached ?? session;
       // Events do not tell of archived steps.
-      return known.archived ? { ...session, archived: known.archived } : session;
+      return cached.archived ? { ...session, archived: cached.archived } : session;
     });
   }
 
   #take(): void {
     for (const step of this.#incoming) {
-      this.#known.set(step.id, step); // T1
+      this.#stepsById.set(step.id, step); // T1
       // An open detail may show the previous attempt.
       const queryKey = ["step", this.#session_id, step.iteration];
       if (client.getQueryState(queryKey)) void client.invalidateQueries({ queryKey });
@@ -204,7 +204,7 @@ export class Timeline {
   }
 
   #show(changes: Partial<TimelineState>): void {
-    const steps = [...this.#known.values()].sort((a, b) => a.iteration - b.iteration || (a.id < b.id ? -1 : 1));
+    const steps = [...this.#stepsById.values()].sort((a, b) => a.iteration - b.iteration || (a.id < b.id ? -1 : 1));
     const { running } = this.state.value;
     const isOver = running !== null && (steps.at(-1)?.iteration ?? -1) >= running.iteration;
     this.#set({ steps, running: isOver ? null : running, ...changes });

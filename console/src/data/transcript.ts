@@ -18,7 +18,7 @@ const PAGE = 500;
 export class Transcript {
   readonly state = new Signal<TranscriptState>({ messages: [], speaking: new Map(), isLoading: true, error: null });
   readonly #conversation_id: string;
-  readonly #known = new Map<string, Message>();
+  readonly #messagesById = new Map<string, Message>();
   #stop: (() => void) | undefined;
   #isClosed = false;
 
@@ -31,7 +31,7 @@ export class Transcript {
     try {
       for (let offset = 0; ; offset += PAGE) {
         const { messages } = await get<{ messages: Message[] }>(path, { limit: PAGE, offset });
-        for (const message of messages) this.#known.set(message.message_id, message);
+        for (const message of messages) this.#messagesById.set(message.message_id, message);
         if (messages.length < PAGE) break;
       }
       this.#show({ isLoading: false });
@@ -48,11 +48,11 @@ export class Transcript {
 
   #follow(): void {
     const conversation_id = this.#conversation_id;
-    const last = () => [...this.#known.keys()].at(-1) ?? "";
+    const last = () => [...this.#messagesById.keys()].at(-1) ?? "";
     this.#stop = follow(() => ({ conversation_id, after: last() }), {
       conversation_message: (message) => {
         if (message.conversation_id !== conversation_id) return;
-        this.#known.set(message.message_id, message);
+        this.#messagesById.set(message.message_id, message);
         this.#show({ speaking: this.#without(message.session_id) });
       },
       conversation_message_delta: (delta) => this.#streamed(delta),
@@ -73,7 +73,7 @@ export class Transcript {
   }
 
   #show(changes: Partial<TranscriptState>): void {
-    this.#set({ messages: [...this.#known.values()], ...changes });
+    this.#set({ messages: [...this.#messagesById.values()], ...changes });
   }
 
   #set(changes: Partial<TranscriptState>): void {

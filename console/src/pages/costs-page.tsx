@@ -20,8 +20,8 @@ const DEFAULT_RANGE = 30;
 /** What sessions cost, by day, agent or model. */
 export default function CostsPage() {
   const [query, change] = useQueryState();
-  const asked = query.get("by");
-  const by: CostsBy = isGroup(asked) ? asked : "day";
+  const groupParam = query.get("by");
+  const by: CostsBy = isGroup(groupParam) ? groupParam : "day";
   const range = RANGES.find((days) => String(days) === query.get("days")) ?? DEFAULT_RANGE;
   // The first day of the range, which includes today.
   const since = new Date(Date.now() - (range - 1) * DAY_MS).toISOString().slice(0, 10);

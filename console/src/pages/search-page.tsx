@@ -24,9 +24,9 @@ export default function SearchPage() {
   const [search, change] = useQueryState();
   const q = search.get("q") ?? "";
   const [text, setText] = useState(q);
-  const [known, setKnown] = useState(q);
-  if (q !== known) {
-    setKnown(q);
+  const [lastQuery, setLastQuery] = useState(q);
+  if (q !== lastQuery) {
+    setLastQuery(q);
     setText(q);
   }
   const { data, error, isFetching } = useSearchHits(q);
@@ -160,14 +160,14 @@ function excerpt(text: string, q: string): string {
 }
 
 function Marked({ text, q }: { text: string; q: string }) {
-  const wanted = wordsOf(q);
-  if (wanted.length === 0) return text;
-  const parts = text.split(new RegExp(`(${wanted.join("|")})`, "giu"));
+  const words = wordsOf(q);
+  if (words.length === 0) return text;
+  const parts = text.split(new RegExp(`(${words.join("|")})`, "giu"));
   let at = 0;
   return parts.map((part) => {
     const key = at;
     at += part.length + 1;
-    return wanted.includes(part.toLowerCase()) ? (
+    return words.includes(part.toLowerCase()) ? (
       <mark key={key} className="rounded-sm bg-[color-mix(in_srgb,var(--warn)_28%,transparent)] text-inherit">
         {part}
       </mark>

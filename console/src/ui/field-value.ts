@@ -17,8 +17,8 @@ export function kindOf(schema: JsonSchema): FieldKind {
 }
 
 /** Whether a field may be left empty because its default then counts. A list that must not be empty has none. */
-export const hasFallback = ({ default: given, minItems = 0 }: JsonSchema): boolean =>
-  given !== undefined && minItems === 0;
+export const hasFallback = ({ default: fallback, minItems = 0 }: JsonSchema): boolean =>
+  fallback !== undefined && minItems === 0;
 
 /** The values that a field is limited to, with their labels; none where it is open. */
 export function listedIn(schema: JsonSchema): { value: string; label: string }[] {

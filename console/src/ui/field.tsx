@@ -74,14 +74,14 @@ type Shared = {
 };
 
 function Input({ shared, schema }: { shared: Shared; schema: JsonSchema }) {
-  const given = textOf(schema.default);
+  const defaultText = textOf(schema.default);
   switch (kindOf(schema)) {
     case "choices":
       return null;
     case "choice":
       return (
-        <select {...shared} className="field" defaultValue={given}>
-          {given === "" && <option value="">–</option>}
+        <select {...shared} className="field" defaultValue={defaultText}>
+          {defaultText === "" && <option value="">–</option>}
           {listedIn(schema).map(({ value, label }) => (
             <option key={value} value={value}>
               {label}
@@ -109,7 +109,7 @@ function Input({ shared, schema }: { shared: Shared; schema: JsonSchema }) {
           step={schema.type === "integer" ? 1 : "any"}
           min={schema.minimum}
           max={schema.maximum}
-          defaultValue={given}
+          defaultValue={defaultText}
         />
       );
     case "json":
@@ -118,13 +118,15 @@ function Input({ shared, schema }: { shared: Shared; schema: JsonSchema }) {
           {...shared}
           className="field min-h-28 font-mono text-[12px]"
           placeholder="JSON"
-          defaultValue={given}
+          defaultValue={defaultText}
         />
       );
     case "moment":
-      return <input {...shared} className="field" type="datetime-local" step={1} defaultValue={localMoment(given)} />;
+      return (
+        <input {...shared} className="field" type="datetime-local" step={1} defaultValue={localMoment(defaultText)} />
+      );
     case "long text":
-      return <textarea {...shared} className="field min-h-20" defaultValue={given} />;
+      return <textarea {...shared} className="field min-h-20" defaultValue={defaultText} />;
     case "text":
       return (
         <input
@@ -132,7 +134,7 @@ function Input({ shared, schema }: { shared: Shared; schema: JsonSchema }) {
           className="field"
           type={INPUTS[schema.format ?? ""] ?? "text"}
           autoComplete={schema.format === "password" ? "current-password" : "off"}
-          defaultValue={given}
+          defaultValue={defaultText}
         />
       );
   }

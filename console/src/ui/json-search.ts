@@ -1,8 +1,8 @@
 /** Counts the names and values that match, and collects the paths to expand so that they are visible. */
 export function openPaths(value: unknown, words: string): { matches: number; open: ReadonlySet<string> } {
   const open = new Set<string>();
-  const wanted = words.toLowerCase();
-  const has = (text: string): number => (text.toLowerCase().includes(wanted) ? 1 : 0);
+  const needle = words.toLowerCase();
+  const has = (text: string): number => (text.toLowerCase().includes(needle) ? 1 : 0);
   const search = (node: unknown, path: string): number => {
     if (typeof node !== "object" || node === null)
       return has(typeof node === "string" ? node : (JSON.stringify(node) ?? ""));

@@ -22,7 +22,7 @@ const SEARCHABLE = 6;
 /** A collapsible JSON tree with a search over names and values, and a copy button. */
 export function JsonTree({ value, label, depth = 2 }: JsonTreeProps) {
   const [words, setWords] = useState("");
-  const found = useMemo(() => (words.trim() === "" ? null : openPaths(value, words.trim())), [value, words]);
+  const result = useMemo(() => (words.trim() === "" ? null : openPaths(value, words.trim())), [value, words]);
   const isLarge = useMemo(() => (JSON.stringify(value, null, 1) ?? "").split("\n").length > SEARCHABLE, [value]);
   return (
     <div role="group" aria-label={label} className="rounded-md border border-line bg-sunken" data-testid="json-tree">
@@ -37,9 +37,9 @@ export function JsonTree({ value, label, depth = 2 }: JsonTreeProps) {
             onChange={(event) => setWords(event.target.value)}
           />
         )}
-        {found && (
+        {result && (
           <span className="text-[12px] text-muted" role="status">
-            {plural(found.matches, "match", "matches")}
+            {plural(result.matches, "match", "matches")}
           </span>
         )}
         <CopyButton text={() => textOf(value)} label={label} className="ml-auto" />
@@ -57,7 +57,7 @@ export function JsonTree({ value, label, depth = 2 }: JsonTreeProps) {
           value={value}
           path=""
           depth={depth}
-          search={{ words: words.trim(), open: found?.open }}
+          search={{ words: words.trim(), open: result?.open }}
         />
       </div>
     </div>

@@ -8,9 +8,9 @@ const KEY = "everstep.raw";
 /** Whether texts are shown without formatting. One setting for all switches. */
 const isRaw = new Signal(localStorage.getItem(KEY) === "1");
 
-function showRaw(wanted: boolean): void {
-  localStorage.setItem(KEY, wanted ? "1" : "0");
-  isRaw.set(wanted);
+function showRaw(isShown: boolean): void {
+  localStorage.setItem(KEY, isShown ? "1" : "0");
+  isRaw.set(isShown);
 }
 
 export function RawSwitch() {

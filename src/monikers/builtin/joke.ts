@@ -13,7 +13,7 @@ const earlierSchema = z.array(z.string()).catch([]);
 
 const JOKES = [
   (subject: string) => `Why did the agent bring ${subject} to the meeting? It wanted a step in the right direction.`,
-  (subject: string) => `I asked ${subject} for a joke. It item the setup is durable and the punchline is retried.`,
+  (subject: string) => `I asked ${subject} for a joke. It said the setup is durable and the punchline is retried.`,
   (subject: string) =>
     `How many engineers does it take to explain ${subject}? One to start, and one to resume after the crash.`,
   (subject: string) => `${subject} walks into a bar. The bartender says: "We do not serve your kind exactly once."`,
@@ -42,9 +42,9 @@ export const joke = defineMoniker({
     const text = context.llm
       ? await fromModel(context.llm, subject, earlier, frame, context)
       : fromList(subject, context);
-    const told = ids.iteration + 1;
+    const count = ids.iteration + 1;
     const remembered = context.llm && { earlier: [...earlier, shorten(text, LONGEST_SUBJECT)].slice(-MOST_EARLIER) };
-    return { step, next_step: String(told), state: { subject, told, ...remembered }, text, done: false };
+    return { step, next_step: String(count), state: { subject, told: count, ...remembered }, text, done: false };
   },
 });
 

@@ -46,8 +46,8 @@ export const research = defineMoniker({
 
 async function search({ step, guidance = [] }: FrameIn, { params, tools }: StepContext<Params>): Promise<FrameOut> {
   const query = [params.question, ...guidance.map((item) => guidanceText(item) ?? "")].join(" ");
-  const wanted = questionWords(query);
-  const passages = await tools.workspace.search(wanted, 500);
+  const words = questionWords(query);
+  const passages = await tools.workspace.search(words, 500);
   const hits = Map.groupBy(passages, ({ path }) => path);
   const paths = [...hits]
     .sort((a, b) => b[1].length - a[1].length)
@@ -56,16 +56,16 @@ async function search({ step, guidance = [] }: FrameIn, { params, tools }: StepC
   const text =
     paths.length > 0 ? `Found ${passages.length} lines in ${paths.length} files.` : "Found nothing in the workspace.";
   const next_step = paths.length > 0 ? "read/1" : "report";
-  return { step, next_step, state: { wanted, paths, found: [] }, text, done: false };
+  return { step, next_step, state: { wanted: words, paths, found: [] }, text, done: false };
 }
 
 async function readNext({ step, state }: FrameIn, { tools }: StepContext<Params>): Promise<FrameOut> {
-  const { paths, found, wanted } = stateSchema.parse(state);
-  const path = paths[found.length] as string;
-  const quotes = (await rankLines(await tools.workspace.read(path), wanted))
+  const { paths, found: files, wanted: words } = stateSchema.parse(state);
+  const path = paths[files.length] as string;
+  const quotes = (await rankLines(await tools.workspace.read(path), words))
     .slice(0, QUOTES_PER_FILE)
     .map(({ line, text }) => ({ path, line, text: shorten(text, LONGEST_QUOTE) }));
-  const all = [...found, { path, quotes }];
+  const all = [...files, { path, quotes }];
   const next_step = all.length < paths.length ? `read/${all.length + 1}` : "report";
   return {
     step,
@@ -78,8 +78,8 @@ async function readNext({ step, state }: FrameIn, { tools }: StepContext<Params>
 
 async function report({ step, state }: FrameIn, context: StepContext<Params>): Promise<FrameOut> {
   const { question } = context.params;
-  const found = stateSchema.parse(state).found.filter(({ quotes }) => quotes.length > 0);
-  const quotes = found.flatMap((file) => file.quotes);
+  const files = stateSchema.parse(state).found.filter(({ quotes }) => quotes.length > 0);
+  const quotes = files.flatMap((file) => file.quotes);
   const lines = quotes.map(({ path, line, text }) => `> ${text}\n  (${path}:${line})`);
   const evidence = lines.length > 0 ? lines.join("\n") : "The workspace says nothing about it.";
   const text = `${question}\n\n${evidence}`;

@@ -172,8 +172,8 @@ export class Archive {
 
   /** Deletes rows of history, exactly so many; where there are more or fewer nothing is changed. */
   async delete(name: HistoryName, where: Condition, rows: number): Promise<void> {
-    const found = await this.#table(name).countRows(toLance(where));
-    if (found !== rows) throw this.missing(name, `${found} rows are there where ${rows} were copied`);
+    const count = await this.#table(name).countRows(toLance(where));
+    if (count !== rows) throw this.missing(name, `${count} rows are there where ${rows} were copied`);
     await this.#writing(name, async (table) => {
       await table.delete(toLance(where));
       await this.#countRows(name, -rows);
@@ -288,7 +288,7 @@ export class Archive {
         return omitted === null ? row : row.with(omitted, null);
       };
       const hits = await findRows(table, { find, sorted: ["_score"], columns: rows.columns, rowOf });
-      return hits.map(({ row, found }) => ({ values: row, score: Number(found[0]) }));
+      return hits.map(({ row, sortValues }) => ({ values: row, score: Number(sortValues[0]) }));
     });
   }
 
@@ -362,7 +362,7 @@ type RowQuery = {
   rowOf: (values: Values) => Values;
 };
 /** A row, and its values of the columns that were sorted by. */
-type FoundRow = { row: Values; found: Values };
+type FoundRow = { row: Values; sortValues: Values };
 
 /**
  * The rows that a query finds, in its order: first which they are, then their columns. LanceDB reads all selected columns of every row
@@ -373,7 +373,7 @@ async function findRows(table: Table, query: RowQuery): Promise<FoundRow[]> {
   for (;;) {
     const version = await table.version();
     try {
-      const found = await query
+      const matches = await query
         .find(
           table
             .query()
@@ -381,7 +381,7 @@ async function findRows(table: Table, query: RowQuery): Promise<FoundRow[]> {
             .withRowId(),
         )
         .toArrow();
-      const rows = await takeRows(table, found, query);
+      const rows = await takeRows(table, matches, query);
       if ((await table.version()) === version) return rows;
     } catch (error) {
       if ((await table.version()) === version) throw error;
@@ -389,11 +389,11 @@ async function findRows(table: Table, query: RowQuery): Promise<FoundRow[]> {
   }
 }
 
-async function takeRows(table: Table, found: ArrowTable, { columns, sorted, rowOf }: RowQuery): Promise<FoundRow[]> {
-  if (found.numRows === 0) return [];
+async function takeRows(table: Table, matches: ArrowTable, { columns, sorted, rowOf }: RowQuery): Promise<FoundRow[]> {
+  if (matches.numRows === 0) return [];
   const ids: number[] = [];
   const foundRows: Values[] = [];
-  for (const row of valueRows(found.batches, [...sorted, ROW_ID])) {
+  for (const row of valueRows(matches.batches, [...sorted, ROW_ID])) {
     ids.push(row.pop() as number);
     foundRows.push(row);
   }
@@ -408,7 +408,7 @@ async function takeRows(table: Table, found: ArrowTable, { columns, sorted, rowO
   return foundRows.map((values, at) => {
     const row = rows.get(ids[at] as number);
     if (!row) throw new Error(`the row with the id ${ids[at]} is missing`);
-    return { row, found: values };
+    return { row, sortValues: values };
   });
 }
 

@@ -126,7 +126,7 @@ export class EmbeddedVolumes implements VolumeStore {
   }
 
   move(ranges: readonly ArchivedRange[]): Promise<number> {
-    return this.gate.alone(() => this.#channel.call("volumes.move", [...ranges]));
+    return this.gate.exclusively(() => this.#channel.call("volumes.move", [...ranges]));
   }
 
   async finish(volume_id: string): Promise<void> {
@@ -139,7 +139,7 @@ export class EmbeddedVolumes implements VolumeStore {
   ): Promise<void> {
     const [table, stored] = "steps" in rows ? [TABLE.steps, rows.steps] : [TABLE.messages, rows.messages];
     const values = stored.map((row) => this.#tables.toValues(table, row, row));
-    await this.gate.alone(() => this.#channel.call("volumes.restore", range, values));
+    await this.gate.exclusively(() => this.#channel.call("volumes.restore", range, values));
   }
 
   droppable(before: string): Promise<Volume[]> {
@@ -147,7 +147,7 @@ export class EmbeddedVolumes implements VolumeStore {
   }
 
   async drop(volume_id: string): Promise<void> {
-    await this.gate.alone(() => this.#channel.call("volumes.drop", volume_id));
+    await this.gate.exclusively(() => this.#channel.call("volumes.drop", volume_id));
   }
 
   async forget(volume_id: string): Promise<void> {

@@ -88,7 +88,7 @@ export class Journal {
   #openSums: Map<string, number> | null = null;
   /** The last message number of each conversation that was written to. */
   readonly #numbers = new Map<string, number>();
-  readonly #positions = newJournalIndexes();
+  readonly #indexes = newJournalIndexes();
   readonly #writer: RowWriter = {
     put: (table, packed) => this.#put(table, packed),
     remove: (table, key) => this.#remove(table, key),
@@ -110,11 +110,11 @@ export class Journal {
     this.#tables = tables;
     this.#folder = folder;
     this.#totals = totals;
-    const waiting = Object.values(this.#positions);
+    const indexes = Object.values(this.#indexes);
     this.#database = new JournalDatabase(folder, database, {
       onCommitted: () => {
         this.#totals.keep();
-        waiting.forEach((positions) => positions.keep());
+        indexes.forEach((index) => index.keep());
       },
       onRolledBack: () => {
         this.#totals.undo();
@@ -122,10 +122,10 @@ export class Journal {
         this.#openSums = null;
         // A rolled-back group assigned numbers that are free again.
         this.#numbers.clear();
-        waiting.forEach((positions) => positions.undo());
+        indexes.forEach((index) => index.undo());
       },
     });
-    this.#loadPositions();
+    this.#loadIndexes();
     const archived = this.archived();
     const positions = Object.keys(TABLES).map((name) =>
       Number(this.#database.value(`SELECT max(pos) FROM ${name}`) ?? 0),
@@ -143,12 +143,12 @@ export class Journal {
     this.#counter = openCounter(folder, this.#place());
   }
 
-  #loadPositions(): void {
+  #loadIndexes(): void {
     for (const table of HISTORY_NAMES) {
       const rows = this.#database.each(`SELECT pos, sum, ${INDEXED[table].join(", ")} FROM ${table} ORDER BY pos`);
       for (const [pos, sum, ...ids] of rows)
-        this.#positions[table].add({ pos: pos as number, sum: sum as number, ids: ids as string[] });
-      this.#positions[table].keep();
+        this.#indexes[table].add({ pos: pos as number, sum: sum as number, ids: ids as string[] });
+      this.#indexes[table].keep();
     }
   }
 
@@ -235,7 +235,7 @@ export class Journal {
 
   /** The rows of a session, a conversation or an id that are still here. */
   only(table: HistoryName, column: string, id: string): Condition {
-    return among("pos", this.#positions[table].of(column, id));
+    return among("pos", this.#indexes[table].of(column, id));
   }
 
   /** Whether a message with this id has left the journal. */
@@ -296,7 +296,7 @@ export class Journal {
   chain(session: Values): Chain | null {
     const base = session[SESSION_BASE] as number | null;
     if (base === null) return null;
-    const positions = this.#positions.agent_steps.of("session_id", session[0] as string);
+    const positions = this.#indexes.agent_steps.of("session_id", session[0] as string);
     const stored: StoredState[] = [];
     // Most have one step, and startup reads those of every live session.
     const [only, ...more] = positions;
@@ -382,20 +382,20 @@ export class Journal {
 
   /** Removes the next archived rows of a table, except for JOURNAL-3. Returns how far it got; null at the end. */
   trim(table: HistoryName, after: number, upTo: number, limit: number): number | null {
-    const end = this.#positions[table].nextEnd(after, upTo, limit);
+    const end = this.#indexes[table].nextEnd(after, upTo, limit);
     if (end === null) return null;
     const retained = this.#revise("lazy", () => {
       const needed =
         table === "agent_steps" ? this.#database.rows(NEEDED_FOR_CONTEXT, after, end).map(([pos]) => Number(pos)) : [];
       const but = new Set(needed);
-      const leaving = this.#positions[table].entries(after, end).filter(({ pos }) => !but.has(pos));
+      const leaving = this.#indexes[table].entries(after, end).filter(({ pos }) => !but.has(pos));
       if (table === "conversation_messages") this.#keepMessageKeys(leaving);
       this.#database.run(DELETE[table], after, end, JSON.stringify(needed));
       for (const { sum } of leaving) this.#totals.remove(table, sum);
       return but;
     });
     this.#isUnsynced = true;
-    this.#positions[table].remove(after, end, retained);
+    this.#indexes[table].remove(after, end, retained);
     return end;
   }
 
@@ -462,7 +462,7 @@ export class Journal {
     const ids = new Set<string>();
     for (const { named } of messages) {
       const id = named[0] as string;
-      const waits = this.#positions.conversation_messages.of("message_id", id).length > 0;
+      const waits = this.#indexes.conversation_messages.of("message_id", id).length > 0;
       if (ids.has(id) || waits || this.wasMessage(id)) return { kind: "exists", table: "conversation_messages", id };
       ids.add(id);
     }
@@ -536,7 +536,7 @@ export class Journal {
   }
 
   #addToHistory(table: HistoryName, entry: Entry): void {
-    this.#positions[table].add(entry);
+    this.#indexes[table].add(entry);
     this.#totals.add(table, entry.sum);
   }
 
@@ -606,7 +606,7 @@ export class Journal {
   }
 
   #lastNumber(conversation_id: string): number {
-    const pos = this.#positions.conversation_messages.of("conversation_id", conversation_id).at(-1);
+    const pos = this.#indexes.conversation_messages.of("conversation_id", conversation_id).at(-1);
     const waiting = pos === undefined ? [] : this.#unpacked("conversation_messages", "WHERE pos = ?", pos);
     const archived = this.#database.value(LAST_NUMBER, conversation_id);
     return Math.max(Number(archived ?? 0), ...waiting.map((values) => Number(values[MESSAGE_NUMBER])));

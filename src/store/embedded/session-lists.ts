@@ -66,8 +66,8 @@ export class SessionLists {
   }
 
   /** The ids of sessions in the list's order. */
-  async ids(asked: SummaryFilter, asking: string[]): Promise<string[]> {
-    const filter = await this.#withForks(asked, asking);
+  async ids(summaryFilter: SummaryFilter, asking: string[]): Promise<string[]> {
+    const filter = await this.#withForks(summaryFilter, asking);
     if (isSelectedDirectly(filter) || isOrderedInJournal(filter)) {
       const { sql, values } = listClause(this.#journal, filter, asking);
       return this.#journal.query(`SELECT session_id FROM agent_state ${sql}`, ...values).map(([id]) => id as string);
@@ -78,8 +78,8 @@ export class SessionLists {
     });
   }
 
-  async summaries(asked: SummaryFilter, asking: string[]): Promise<SummaryRows> {
-    const filter = await this.#withForks(asked, asking);
+  async summaries(summaryFilter: SummaryFilter, asking: string[]): Promise<SummaryRows> {
+    const filter = await this.#withForks(summaryFilter, asking);
     if (isSelectedDirectly(filter)) return summariesInJournal(this.#journal, filter, asking);
     const q = folded(filter.q ?? "");
     const summaries = await this.#read(asking, (database) => {

@@ -69,7 +69,7 @@ const EXTRA_COLUMNS: Readonly<Record<BatchTable, readonly InputColumn[]>> = {
 /** Sessions come first: whether they may be written decides about the rest of their batch. */
 const TABLE_ORDER: readonly BatchTable[] = BATCH_TABLES;
 /** The tables of most groups: a request, what it does to a session, a session's last step, a step that was guided. */
-const USUAL_TABLES: BatchTable[][] = [
+const COMMON_TABLES: BatchTable[][] = [
   ["agent_state", "queue"],
   ["queue"],
   ["agent_state", "agent_steps"],
@@ -125,10 +125,10 @@ export class BatchStatements {
   }
 
   /** The statements that most groups use, with nothing to write. */
-  usual(attempt: WriteAttempt): Statement[] {
+  common(attempt: WriteAttempt): Statement[] {
     return [
       ...Object.values(this.#single).map(({ statement }) => statement([], attempt)),
-      ...USUAL_TABLES.map((tables) =>
+      ...COMMON_TABLES.map((tables) =>
         this.#groupStatement([Object.fromEntries(tables.map((table) => [table, []]))], attempt),
       ),
     ];

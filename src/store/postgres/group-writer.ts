@@ -86,7 +86,7 @@ export class GroupWriter implements Writer<EncodedBatch, WriteFeedback> {
   /** Has the server plan the usual statements before the first group comes: planning takes longer than running them. */
   async rehearse(): Promise<void> {
     const attempt = { ...this.#id, attempt: this.#attempt, group_no: 0 };
-    for (const { text, parameters } of this.#statements.usual(attempt)) await this.#client.run(text, parameters);
+    for (const { text, parameters } of this.#statements.common(attempt)) await this.#client.run(text, parameters);
   }
 
   /**

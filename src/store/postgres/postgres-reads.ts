@@ -565,11 +565,11 @@ export class PostgresReads {
       const ids = line.map(({ session_id }) => session_id);
       const rows = parts.length === 0 ? [] : await this.#stepsOf(parts, { ...filter, offset }, ids);
       if (rows[0]?.["is_archived"] === false) return this.#decode(rows);
-      const known = line.map((ancestor) => ({ ...ancestor, session_id: fromText(ancestor.session_id) }));
-      const owners = { owner_ids: known.map(({ session_id }) => session_id) };
+      const ancestors = line.map((ancestor) => ({ ...ancestor, session_id: fromText(ancestor.session_id) }));
+      const owners = { owner_ids: ancestors.map(({ session_id }) => session_id) };
       const ranges = await this.volumes.ranges(owners);
       if (ranges.length === 0) return this.#decode(rows);
-      const steps = await this.#stepsWithArchived({ ...filter, max_iteration }, known, ranges);
+      const steps = await this.#stepsWithArchived({ ...filter, max_iteration }, ancestors, ranges);
       if (isSame(ranges, await this.volumes.ranges(owners))) return steps;
     }
   }

@@ -191,7 +191,7 @@ type Parts = {
   /** Why a row is refused. */
   reason: string;
   /** The columns that usual groups have values for. Without it, all columns are always sent: groups are too small to gain. */
-  usual?: readonly string[];
+  commonColumns?: readonly string[];
 };
 
 /** How many texts a statement may have; each takes memory of the server and time to plan. */
@@ -206,15 +206,17 @@ const MOST_TEXTS = 24;
  */
 function statement(columns: readonly InputColumn[], parts: Parts): SingleRowStatement["statement"] {
   const everything = columns.map(() => true);
-  const usual = columns.map(({ name }) => OWNERSHIP_NAMES.has(name) || (parts.usual?.includes(name) ?? true));
+  const isCommon = columns.map(
+    ({ name }) => OWNERSHIP_NAMES.has(name) || (parts.commonColumns?.includes(name) ?? true),
+  );
   const texts = new Map<string, string>();
   const sentOf = (arrays: readonly string[]): readonly boolean[] => {
     const isSent = arrays.map((array) => array !== NO_VALUES);
-    return parts.usual && (texts.size < MOST_TEXTS || texts.has(isSent.join())) ? isSent : everything;
+    return parts.commonColumns && (texts.size < MOST_TEXTS || texts.has(isSent.join())) ? isSent : everything;
   };
   return (rows, attempt) => {
     const arrays = toArrays(columns, rows);
-    const isSent = rows.length === 0 ? usual : sentOf(arrays);
+    const isSent = rows.length === 0 ? isCommon : sentOf(arrays);
     const key = isSent.join();
     let text = texts.get(key);
     if (text === undefined) texts.set(key, (text = statementText(columns, isSent, parts)));
@@ -286,7 +288,7 @@ export type SingleRowStatement = {
 };
 
 /** The columns that usual steps have values for: this text is planned before the first group comes. */
-const USUAL_IN_STEP = [
+const COMMON_STEP_COLUMNS = [
   "iteration",
   "session_result",
   "id",
@@ -349,7 +351,7 @@ export function stepStatement(tables: Tables): SingleRowStatement {
       ],
       {
         set: setByStep(namesOf(session)),
-        usual: USUAL_IN_STEP,
+        commonColumns: COMMON_STEP_COLUMNS,
         when: "s.iteration = i.iteration - 1",
         into: "agent_steps",
         constants,

@@ -77,11 +77,11 @@ export class AgentSocketServer {
     const url = parseUrl(target, "http://localhost");
     if (!url) return refuseUpgrade(socket, 400);
     if (url.pathname !== PATH && `${url.pathname}/` !== PATH) return refuseUpgrade(socket, 404);
-    const given = bearer(request.headers) ?? url.searchParams.get("token") ?? undefined;
+    const token = bearer(request.headers) ?? url.searchParams.get("token") ?? undefined;
     if (this.#token === undefined) {
       if (!isFromThisMachine(request.headers)) return refuseUpgrade(socket, 403);
     } else {
-      const verdict = this.#tokenCheck.verdict(given, this.#token, request.socket.remoteAddress);
+      const verdict = this.#tokenCheck.verdict(token, this.#token, request.socket.remoteAddress);
       if (verdict !== "right") return refuseUpgrade(socket, verdict === "wrong" ? 401 : 429);
     }
     this.#server.handleUpgrade(request, socket, head, (client) => void this.#serve(client));
@@ -103,9 +103,9 @@ export class AgentSocketServer {
     client.on("error", () => {});
     client.on("message", (data: RawData, isBinary: boolean) => {
       if (!this.#slowReaders.mayAnswer(reader, MOST_BUFFERED)) return;
-      const given = isBinary ? null : parse((data as Buffer).toString());
-      const frame = given === null ? null : clientFrameSchema.safeParse(given);
-      const tagged = given === null ? {} : requestIdOf(given);
+      const message = isBinary ? null : parse((data as Buffer).toString());
+      const frame = message === null ? null : clientFrameSchema.safeParse(message);
+      const tagged = message === null ? {} : requestIdOf(message);
       if (!frame?.success)
         return send(client, {
           type: "error",
@@ -142,7 +142,7 @@ export class AgentSocketServer {
     try {
       await this.#chat.ask({ text, user_id: "agent_ws", ...tagged }, async (event) => {
         if (!(await drained(reader, gone, LONGEST_DRAIN_MS))) this.#slowReaders.drop(reader);
-        for (const told of old?.take(event) ?? [event]) send(client, { ...frameOf(told), ...tagged });
+        for (const answerEvent of old?.take(event) ?? [event]) send(client, { ...frameOf(answerEvent), ...tagged });
       });
     } catch (error) {
       this.#log.error({ err: error }, "a question could not be answered");
@@ -171,8 +171,8 @@ function parse(text: string): unknown {
 }
 
 /** The client's id of its request, even if the rest of the frame is unusable. */
-function requestIdOf(given: unknown): { request_id?: string } {
-  const named = requestSchema.safeParse(given);
+function requestIdOf(message: unknown): { request_id?: string } {
+  const named = requestSchema.safeParse(message);
   return named.success && named.data.request_id !== undefined ? { request_id: named.data.request_id } : {};
 }
 

@@ -10,7 +10,7 @@ const AGENT_ID = "default";
 const WATCH_AGAIN_MS = 1000;
 const WAS_RESET = "the chat was reset";
 
-export type Asked = { text: string; user_id: string; request_id?: string };
+export type ChatQuestion = { text: string; user_id: string; request_id?: string };
 
 /**
  * The one chat that everyone who connects shares, alive across restarts. Questions are answered one at a time, so
@@ -36,7 +36,7 @@ export class DefaultChat {
 
   /** The current session of the chat; created if there is none. */
   session(): Promise<Session> {
-    return this.#alone(async () => {
+    return this.#withLock(async () => {
       const session = (await this.#current()) ?? (await this.#make());
       this.#use(session.session_id);
       return session;
@@ -49,7 +49,7 @@ export class DefaultChat {
 
   /** A fresh chat for everyone. An answer in flight fails; the old chat's history stays. */
   reset(): Promise<void> {
-    return this.#alone(async () => {
+    return this.#withLock(async () => {
       const old = await this.#current();
       // The new session is created first, so that no question finds the old one ending.
       const { session_id } = await this.#make();
@@ -108,7 +108,7 @@ export class DefaultChat {
   }
 
   /** Lookups and changes of the chat happen one at a time: two that find none must not create two. */
-  #alone<Result>(work: () => Promise<Result>): Promise<Result> {
+  #withLock<Result>(work: () => Promise<Result>): Promise<Result> {
     return this.#lookUps.run(() => this.#store.withLock?.("default chat", work) ?? work());
   }
 
@@ -118,12 +118,15 @@ export class DefaultChat {
   }
 
   /** Waits for its turn, asks, and yields the answer as it arrives. The question stands even if the client leaves. */
-  ask(question: Asked, tell: (event: AnswerEvent) => void | Promise<void>): Promise<void> {
+  ask(question: ChatQuestion, tell: (event: AnswerEvent) => void | Promise<void>): Promise<void> {
     const ask = () => this.#ask(question, tell);
     return this.#questions.run(() => this.#store.withLock?.("default chat questions", ask) ?? ask());
   }
 
-  async #ask({ text, user_id, request_id }: Asked, tell: (event: AnswerEvent) => void | Promise<void>): Promise<void> {
+  async #ask(
+    { text, user_id, request_id }: ChatQuestion,
+    tell: (event: AnswerEvent) => void | Promise<void>,
+  ): Promise<void> {
     const session = await this.session();
     const { session_id } = session;
     const leaving = new AbortController();
@@ -132,19 +135,19 @@ export class DefaultChat {
     try {
       const problem = await this.#takeUp(session, news);
       if (problem !== null) return await tell({ kind: "failed", message: problem });
-      const asked = await this.#queue.submit({
+      const outcome = await this.#queue.submit({
         action_type: "agent_input",
         session_id,
         payload: { text, user_id },
         // The client's id, so that the fate of the question can be looked up if the connection is lost.
         ...(request_id === undefined ? {} : { metadata: { request_id } }),
       });
-      if (asked.kind !== "accepted")
+      if (outcome.kind !== "accepted")
         return await tell({
           kind: "failed",
-          message: asked.kind === "full" ? asked.detail : "the chat does not take questions now",
+          message: outcome.kind === "full" ? outcome.detail : "the chat does not take questions now",
         });
-      const answer = new GrowingAnswer(asked.action_id);
+      const answer = new GrowingAnswer(outcome.action_id);
       for (;;) {
         const { value, done } = await news.next();
         if (done) return await tell({ kind: "failed", message: WAS_RESET });

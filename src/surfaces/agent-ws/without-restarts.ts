@@ -6,7 +6,7 @@ import type { AnswerEvent } from "./growing-answer.ts";
  * answer in one piece, separated from the void beginning.
  */
 export class WithoutRestarts {
-  #told = "";
+  #sent = "";
   /** The answer since the last restart; null if there was none. */
   #held: string | null = null;
 
@@ -17,7 +17,7 @@ export class WithoutRestarts {
         return [];
       case "chunk":
         if (this.#held === null) {
-          this.#told += event.text;
+          this.#sent += event.text;
           return [event];
         }
         this.#held += event.text;
@@ -33,6 +33,6 @@ export class WithoutRestarts {
   }
 
   #rest(answer: string): string {
-    return answer.startsWith(this.#told) ? answer.slice(this.#told.length) : `\n\n${answer}`;
+    return answer.startsWith(this.#sent) ? answer.slice(this.#sent.length) : `\n\n${answer}`;
   }
 }

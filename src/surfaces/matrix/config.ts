@@ -43,12 +43,12 @@ export type MatrixConfig = z.infer<typeof configSchema>;
 
 /** An empty variable counts as unset, as in a copied .env file. */
 export function readMatrixConfig(environment: NodeJS.ProcessEnv): MatrixConfig {
-  const given = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== ""));
-  const parsed = configSchema.safeParse(given);
+  const variables = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== ""));
+  const parsed = configSchema.safeParse(variables);
   if (!parsed.success) {
     const [issue] = parsed.error.issues;
     const name = issue?.path.join(".") ?? "";
-    const what = given[name] === undefined ? "is not set" : (issue?.message ?? "is wrong");
+    const what = variables[name] === undefined ? "is not set" : (issue?.message ?? "is wrong");
     throw new EverstepError("config_invalid", `${name}: ${what}`, "docs/matrix.md tells how to set up the bot");
   }
   if (parsed.data.MATRIX_ACCESS_TOKEN === undefined && parsed.data.MATRIX_PASSWORD === undefined)

@@ -1,5 +1,5 @@
 import type { Logger } from "pino";
-import { Backoff, pause } from "../../concurrency/backoff.ts";
+import { Backoff, sleep } from "../../concurrency/backoff.ts";
 import { catalogue } from "./catalogue/catalogue.ts";
 import type { Encryption } from "./encryption/encryption.ts";
 import { splitContent } from "./outgoing/split-content.ts";
@@ -88,7 +88,7 @@ export class Invitations {
       } catch (error) {
         const failure = failureOf(error);
         if (failure.kind === "refused") return log.warn({ room_id, failure }, "a room could not be joined");
-        if (failure.kind === "limited") await pause(failure.retry_after_ms, signal);
+        if (failure.kind === "limited") await sleep(failure.retry_after_ms, signal);
         else await backoff.wait(signal);
       }
   }

@@ -50,8 +50,8 @@ export function takeAnswer(
 ): ToolOutcome | { kind: "answers"; answers: InputAnswers } | null {
   const parsed = resumeSchema.safeParse(resume);
   if (!parsed.success) return null;
-  const { asked, responses } = parsed.data;
-  const next = { ...parsed.data, responses: { ...responses, [asked]: responseOf(answer) } };
+  const { asked: key, responses } = parsed.data;
+  const next = { ...parsed.data, responses: { ...responses, [key]: responseOf(answer) } };
   if (unanswered(next) !== undefined) return nextQuestion(tool, next);
   const { request_state } = next;
   const inputResponses = next.responses as unknown as InputResponses;

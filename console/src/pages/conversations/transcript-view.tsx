@@ -13,15 +13,15 @@ type TranscriptViewProps = { transcript: Transcript; receipts: Receipts; hasAgen
 export function TranscriptView({ transcript, receipts, hasAgents }: TranscriptViewProps) {
   const { messages, speaking, isLoading, error } = useSignal(transcript.state);
   const [search] = useQueryState();
-  const wanted = search.get("message");
+  const linkedId = search.get("message");
   const list = useRef<VListHandle>(null);
-  const { frame, scrolledTo } = useFollowedEnd(wanted === null);
+  const { frame, scrolledTo } = useFollowedEnd(linkedId === null);
   const rows = messages.length + speaking.size;
 
   useEffect(() => {
-    const index = transcript.state.value.messages.findIndex(({ message_id }) => message_id === wanted);
+    const index = transcript.state.value.messages.findIndex(({ message_id }) => message_id === linkedId);
     if (index >= 0) list.current?.scrollToIndex(index, { align: "center" });
-  }, [wanted, transcript, isLoading]);
+  }, [linkedId, transcript, isLoading]);
 
   if (error) return <Failure error={error} />;
   if (rows === 0 && !isLoading)
@@ -50,7 +50,7 @@ export function TranscriptView({ transcript, receipts, hasAgents }: TranscriptVi
             key={message.message_id}
             message={message}
             receipts={receipts}
-            isWanted={message.message_id === wanted}
+            isWanted={message.message_id === linkedId}
           />
         ))}
         {[...speaking.values()].map((one) => (

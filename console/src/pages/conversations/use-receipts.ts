@@ -8,7 +8,7 @@ export type Receipts = ReadonlyMap<string, Action>;
 
 /** Receipts of messages, by action: one request per session, then live. */
 export function useReceipts(session_ids: string[]): Receipts {
-  const found = useQueries({
+  const results = useQueries({
     queries: session_ids.map((session_id) => ({
       queryKey: ["actions", session_id],
       queryFn: () => readActions(session_id),
@@ -27,5 +27,7 @@ export function useReceipts(session_ids: string[]): Receipts {
       for (const stop of stops) stop();
     };
   }, [key]);
-  return new Map(found.flatMap(({ data = [] }) => data.map((action): [string, Action] => [action.action_id, action])));
+  return new Map(
+    results.flatMap(({ data = [] }) => data.map((action): [string, Action] => [action.action_id, action])),
+  );
 }

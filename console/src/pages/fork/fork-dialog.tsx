@@ -93,10 +93,10 @@ const FIELDS = ["state", "params", "options", "moniker"];
 /** What the server rejected in a field or within it. */
 function problemAt(error: Error | null, name: string): string | undefined {
   if (!(error instanceof ApiError)) return undefined;
-  const found = error.errors.filter(({ path }) => path === name || path.startsWith(`${name}.`));
-  return found.length === 0
+  const problems = error.errors.filter(({ path }) => path === name || path.startsWith(`${name}.`));
+  return problems.length === 0
     ? undefined
-    : found
+    : problems
         .map(({ path, message }) => (path === name ? message : `${path.slice(name.length + 1)}: ${message}`))
         .join("; ");
 }

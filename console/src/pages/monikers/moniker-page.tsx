@@ -115,7 +115,7 @@ function Params({ schema: { properties = {}, required = [] } }: { schema: JsonSc
   if (params.length === 0) return <p className="text-muted">This moniker takes no parameters.</p>;
   return (
     <Table label="Parameters" heads={["Name", "Type", "Default", { name: "Description", isWide: true }]}>
-      {params.map(([name, { type, default: given, description }]) => (
+      {params.map(([name, { type, default: fallback, description }]) => (
         <Row key={name}>
           <Cell>
             <span className="font-mono text-[12px]">{name}</span>
@@ -123,8 +123,8 @@ function Params({ schema: { properties = {}, required = [] } }: { schema: JsonSc
           </Cell>
           <Cell className="whitespace-nowrap">{type ?? "any"}</Cell>
           <Cell className="font-mono text-[12px] wrap-anywhere">
-            {given !== undefined ? (
-              JSON.stringify(given)
+            {fallback !== undefined ? (
+              JSON.stringify(fallback)
             ) : required.includes(name) ? (
               <span className="font-sans whitespace-nowrap text-bad">required</span>
             ) : (

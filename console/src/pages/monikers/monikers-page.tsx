@@ -12,7 +12,7 @@ import { MonikerPage } from "./moniker-page.tsx";
 export default function MonikersPage({ name }: { name: string | null }) {
   const { data, error } = useMonikerCatalog();
   if (name !== null) {
-    const moniker = data?.monikers.find((known) => known.name === name);
+    const moniker = data?.monikers.find((entry) => entry.name === name);
     if (moniker) return <MonikerPage moniker={moniker} />;
     if (data)
       return (

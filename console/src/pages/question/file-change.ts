@@ -17,13 +17,13 @@ const PAIRS = [
 
 /** What a call would change in a file, by the argument names that tools commonly use; null if it writes none. */
 export function fileChangeOf(args: object): FileChange | null {
-  const given = args as Args;
-  const path = textAt(given, PATHS);
+  const values = args as Args;
+  const path = textAt(values, PATHS);
   if (path === undefined) return null;
-  const edits = Array.isArray(given["edits"]) ? given["edits"] : [given];
+  const edits = Array.isArray(values["edits"]) ? values["edits"] : [values];
   const replaced = edits.flatMap((edit: unknown) => replacementIn(edit) ?? []);
   if (replaced.length > 0) return { path, pieces: replaced };
-  const text = textAt(given, WHOLE);
+  const text = textAt(values, WHOLE);
   return text === undefined ? null : { path, pieces: [{ before: null, after: text }] };
 }
 

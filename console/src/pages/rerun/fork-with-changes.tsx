@@ -31,9 +31,10 @@ export function ForkWithChanges({ session, step, changes, onDone }: ForkWithChan
 }
 
 function forkChangesOf(session: Session, step: Step, { model, guidance, state }: RerunChanges): ForkChanges {
-  const told = guidance === undefined ? step.guidance.map(spoken).join("\n") : [guidance].flat().map(spoken).join("\n");
+  const guidanceText =
+    guidance === undefined ? step.guidance.map(spoken).join("\n") : [guidance].flat().map(spoken).join("\n");
   return {
-    ...(told !== "" && { guidance: told }),
+    ...(guidanceText !== "" && { guidance: guidanceText }),
     ...(state !== undefined && { state }),
     ...(model !== undefined && { options: { ...session.options, model } }),
   };

@@ -22,7 +22,7 @@ export function SessionsPage() {
   const loaded = useLoadedRows(query, { order, isGrouped }, isLoaded);
   const listed = useSessionRows(query, order, !isLoaded);
   const rows = isLoaded ? loaded : listed;
-  const found = isLoaded ? loaded.found : listed.total;
+  const matchCount = isLoaded ? loaded.matchCount : listed.total;
   const setOrder = (next: ListOrder) => change({ order: next === "live" ? null : next }, { push: true });
   const [cursor, setCursor] = useState(0);
   const { selected, setSelected, toggle } = useSelection(search, () => setCursor(0));
@@ -39,7 +39,7 @@ export function SessionsPage() {
   });
   return (
     <>
-      <ListHeader filter={filter} rows={rows} found={found} isLoaded={isLoaded} onOrder={setOrder} />
+      <ListHeader filter={filter} rows={rows} matchCount={matchCount} isLoaded={isLoaded} onOrder={setOrder} />
       {rows.error ? (
         <Failure error={rows.error} />
       ) : rows.total === 0 && !rows.isLoading ? (
@@ -60,7 +60,7 @@ export function SessionsPage() {
       )}
       <BulkBar
         selected={selected}
-        total={found}
+        total={matchCount}
         query={query}
         onSelect={setSelected}
         onClear={() => setSelected(new Map())}
@@ -72,7 +72,7 @@ export function SessionsPage() {
 type ListHeaderProps = {
   filter: ReturnType<typeof useFilter>;
   rows: Pick<ReturnType<typeof useSessionRows>, "total" | "exact" | "counts">;
-  found: number;
+  matchCount: number;
   /** All rows come from one request, which may not have all sessions. */
   isLoaded: boolean;
   onOrder: (order: ListOrder) => void;
@@ -82,11 +82,11 @@ type ListHeaderProps = {
 function ListHeader({
   filter: { query, change, order, range, isGrouped, search },
   rows,
-  found,
+  matchCount,
   isLoaded,
   onOrder,
 }: ListHeaderProps) {
-  const total = plural(found, "session", "sessions", rows.exact);
+  const total = plural(matchCount, "session", "sessions", rows.exact);
   return (
     <header className="flex flex-col gap-2.5 border-b border-line bg-surface px-4 py-3">
       <div className="flex flex-wrap items-center gap-2">
@@ -120,7 +120,7 @@ function ListHeader({
         />
         <ViewBar search={search} />
       </div>
-      {isLoaded && rows.total > 0 && rows.total < found && (
+      {isLoaded && rows.total > 0 && rows.total < matchCount && (
         <p className="text-muted" role="status">
           {isGrouped ? "Grouped" : "Sorted"} among the newest {count(rows.total)} only, of {total}. A filter makes them
           fewer.
@@ -188,10 +188,10 @@ function MonikerFilter({ value, onChange }: { value: string; onChange: (moniker:
 
 function SearchField({ value, onChange }: { value: string; onChange: (q: string) => void }) {
   const [text, setText] = useState(value);
-  const [known, setKnown] = useState(value);
+  const [lastValue, setLastValue] = useState(value);
   // The address changed from elsewhere, e.g. by Back or a link.
-  if (value !== known) {
-    setKnown(value);
+  if (value !== lastValue) {
+    setLastValue(value);
     setText(value);
   }
   useEffect(() => {

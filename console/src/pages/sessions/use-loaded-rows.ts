@@ -28,7 +28,7 @@ export function useLoadedRows(query: SummaryQuery, { order, isGrouped }: Arrange
   return {
     /** Rows shown; there may be more. */
     total: rows.length,
-    found: data?.total ?? 0,
+    matchCount: data?.total ?? 0,
     exact: data?.exact ?? true,
     counts: data?.counts,
     error,

@@ -40,8 +40,8 @@ export function useSessionRows(query: SummaryQuery, order: ListOrder, enabled: b
     const part = parts.findLast(({ from }) => from <= index);
     if (!part) return undefined;
     const at = index - part.from;
-    const found = pages.findIndex((one) => one.part === part && one.page === Math.floor(at / PAGE));
-    return loaded[found]?.data?.sessions[at % PAGE];
+    const pageIndex = pages.findIndex((one) => one.part === part && one.page === Math.floor(at / PAGE));
+    return loaded[pageIndex]?.data?.sessions[at % PAGE];
   };
   const show = (from: number, to: number) => {
     // Before layout the list reports negative indexes.

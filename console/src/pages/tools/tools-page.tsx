@@ -16,8 +16,8 @@ const STATES: Readonly<Record<ServerStatus["status"], { color: string; text: str
 export default function ToolsPage() {
   const { data, error } = useTools();
   const [query, change] = useQueryState();
-  const wanted = (query.get("q") ?? "").toLowerCase();
-  const fits = ({ name, description }: OfferedTool): boolean => `${name} ${description}`.toLowerCase().includes(wanted);
+  const needle = (query.get("q") ?? "").toLowerCase();
+  const fits = ({ name, description }: OfferedTool): boolean => `${name} ${description}`.toLowerCase().includes(needle);
   const tools = data?.tools.filter(fits) ?? [];
   return (
     <Page
@@ -37,14 +37,14 @@ export default function ToolsPage() {
     >
       {error && <Failure error={error} />}
       {!data && !error && <p className="p-6 text-muted">Loading…</p>}
-      {data && tools.length === 0 && wanted !== "" && <Empty title="No matching tools">Try another word.</Empty>}
+      {data && tools.length === 0 && needle !== "" && <Empty title="No matching tools">Try another word.</Empty>}
       <div className="mx-auto flex max-w-4xl flex-col gap-5 p-4">
         {data?.servers.map((server) => (
           <Server
             key={server.name}
             server={server}
             tools={tools.filter(({ name }) => name.startsWith(`${server.name}/`))}
-            isFiltered={wanted !== ""}
+            isFiltered={needle !== ""}
           />
         ))}
       </div>

@@ -12,7 +12,7 @@ import { attempt } from "../../ui/toast.tsx";
 import { AddWebhook } from "./add-webhook.tsx";
 import { Deliveries } from "./deliveries.tsx";
 
-type Asked =
+type Dialog =
   | { kind: "add" }
   | { kind: "secret"; webhook_id: string; secret: string }
   | { kind: "remove"; webhook_id: string };
@@ -21,16 +21,18 @@ type Asked =
 export default function WebhooksPage() {
   const { data: webhooks, error } = useWebhooks();
   const [query, change] = useQueryState();
-  const [asked, ask] = useState<Asked | null>(null);
+  const [dialog, setDialog] = useState<Dialog | null>(null);
   const shown = webhooks?.find(({ webhook_id }) => webhook_id === query.get("webhook")) ?? webhooks?.[0];
   const rotate = (webhook_id: string) =>
-    void attempt(async () => ask({ kind: "secret", webhook_id, secret: (await rotateSecret(webhook_id)).secret }));
+    void attempt(async () =>
+      setDialog({ kind: "secret", webhook_id, secret: (await rotateSecret(webhook_id)).secret }),
+    );
   return (
     <Page
       title="Webhooks"
       note={webhooks && plural(webhooks.length, "webhook")}
       aside={
-        <Button look="primary" onClick={() => ask({ kind: "add" })}>
+        <Button look="primary" onClick={() => setDialog({ kind: "add" })}>
           Add a webhook
         </Button>
       }
@@ -49,22 +51,22 @@ export default function WebhooksPage() {
             isShown={webhook === shown}
             onShow={() => change({ webhook: webhook.webhook_id })}
             onRotate={() => rotate(webhook.webhook_id)}
-            onRemove={() => ask({ kind: "remove", webhook_id: webhook.webhook_id })}
+            onRemove={() => setDialog({ kind: "remove", webhook_id: webhook.webhook_id })}
           />
         ))}
       </ul>
       {shown && <Deliveries key={shown.webhook_id} webhook_id={shown.webhook_id} />}
-      {asked?.kind === "add" && (
+      {dialog?.kind === "add" && (
         <AddWebhook
-          onClose={() => ask(null)}
+          onClose={() => setDialog(null)}
           onAdded={({ webhook_id, secret }) => {
             change({ webhook: webhook_id });
-            ask(secret === undefined ? null : { kind: "secret", webhook_id, secret });
+            setDialog(secret === undefined ? null : { kind: "secret", webhook_id, secret });
           }}
         />
       )}
-      {asked?.kind === "secret" && <Secret {...asked} onClose={() => ask(null)} />}
-      {asked?.kind === "remove" && <Removal webhook_id={asked.webhook_id} onClose={() => ask(null)} />}
+      {dialog?.kind === "secret" && <Secret {...dialog} onClose={() => setDialog(null)} />}
+      {dialog?.kind === "remove" && <Removal webhook_id={dialog.webhook_id} onClose={() => setDialog(null)} />}
     </Page>
   );
 }

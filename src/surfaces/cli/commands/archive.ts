@@ -34,8 +34,8 @@ async function list(client: ApiClient, { json }: ArchiveOptions): Promise<void> 
 }
 
 function requestOf({ olderThan, restore, dropOlderThan, dryRun = false }: ArchiveOptions): object | null {
-  const given = [olderThan, restore, dropOlderThan].filter((option) => option !== undefined);
-  if (given.length > 1) throw new CommandError("give one of --older-than, --restore and --drop-older-than", 2);
+  const operations = [olderThan, restore, dropOlderThan].filter((option) => option !== undefined);
+  if (operations.length > 1) throw new CommandError("give one of --older-than, --restore and --drop-older-than", 2);
   if (olderThan !== undefined) return { operation: "archive", older_than: olderThan, dry_run: dryRun };
   if (dropOlderThan !== undefined) return { operation: "drop", older_than: dropOlderThan, dry_run: dryRun };
   return restore === undefined ? null : { operation: "restore", session_ids: restore };

@@ -83,7 +83,7 @@ class VersionScan {
     const uses: Use[] = [];
     let left = MOST_STEPS;
     for (const session of sessions) {
-      const read = this.#known(session);
+      const read = this.#progressOf(session);
       left -= await this.#readOn(session.session_id, read, left);
       uses.push(...read.uses.values());
       if (left > 0) continue;
@@ -94,9 +94,9 @@ class VersionScan {
     return { uses, is_complete: left > 0 };
   }
 
-  #known({ session_id, parent_iteration }: SessionSummary): ReadSession {
-    const known = this.#sessions.get(session_id);
-    if (known) return known;
+  #progressOf({ session_id, parent_iteration }: SessionSummary): ReadSession {
+    const cached = this.#sessions.get(session_id);
+    if (cached) return cached;
     // A fork's earlier steps are its parent's.
     const begun: ReadSession = { next_iteration: (parent_iteration ?? -1) + 1, uses: new Map() };
     this.#sessions.set(session_id, begun);
@@ -134,10 +134,10 @@ const useOf = ({ session_id, moniker_version, created_at }: Step): Use => ({
 });
 
 function addUse(uses: Map<string | null, Use>, use: Use): void {
-  const known = uses.get(use.version) ?? use;
-  const first_step_at = use.first_step_at < known.first_step_at ? use.first_step_at : known.first_step_at;
-  const last_step_at = use.last_step_at > known.last_step_at ? use.last_step_at : known.last_step_at;
-  uses.set(use.version, { ...known, first_step_at, last_step_at });
+  const previous = uses.get(use.version) ?? use;
+  const first_step_at = use.first_step_at < previous.first_step_at ? use.first_step_at : previous.first_step_at;
+  const last_step_at = use.last_step_at > previous.last_step_at ? use.last_step_at : previous.last_step_at;
+  uses.set(use.version, { ...previous, first_step_at, last_step_at });
 }
 
 function versionsIn(uses: readonly Use[], current: string | null): Version[] {

@@ -16,8 +16,8 @@ const sessionOrAgent = { session_id: idSchema.optional(), agent_id: idSchema.opt
 const sessionWithArchiveSchema = sessionSchema.extend({ archived: archivedHistorySchema.optional() });
 
 function archivedHistory(ranges: readonly ArchivedRange[]): ArchivedHistory | null {
-  const rows = (wanted: ArchivedRange["state"]): number =>
-    ranges.reduce((sum, { state, rows: count }) => sum + (state === wanted ? count : 0), 0);
+  const rows = (rangeState: ArchivedRange["state"]): number =>
+    ranges.reduce((sum, { state, rows: count }) => sum + (state === rangeState ? count : 0), 0);
   const archived = { steps: rows("archived"), dropped_steps: rows("dropped") };
   return archived.steps + archived.dropped_steps > 0 ? archived : null;
 }

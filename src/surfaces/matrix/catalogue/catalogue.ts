@@ -10,7 +10,7 @@ import { russian } from "./russian.ts";
 export const LANGUAGES = ["en", "ru"] as const;
 export type Language = (typeof LANGUAGES)[number];
 
-type ContextFacts = {
+type ContextSummary = {
   /** Under which the chat was saved last. */
   name: string | null;
   loaded: string[];
@@ -64,7 +64,7 @@ export type Catalogue = {
   left(question: Question): string;
   effects: { do_it: string; save_command: string; save_first: string; leave: string; pick: string; more: string };
 
-  context(facts: ContextFacts): string;
+  context(summary: ContextSummary): string;
   new_room(link: string): string;
   new_room_failed(reason: string): string;
   room_topic: string;

@@ -98,8 +98,8 @@ export class CryptoMachine {
       );
       const decrypted = new Map<string, RoomEvent>();
       for (const event of encrypted) {
-        const found = await this.#decrypt(event);
-        if (found) decrypted.set(event.event_id, found);
+        const decryptedEvent = await this.#decrypt(event);
+        if (decryptedEvent) decrypted.set(event.event_id, decryptedEvent);
       }
       for (const event of [...plain, ...decrypted.values()]) if (isVerification(event)) await this.#verify(event);
       write(decrypted, () => this.#store.write());

@@ -78,12 +78,12 @@ export class Recovery {
   async open(): Promise<boolean> {
     const { log, recovery_key } = this.#options;
     const key = decodeRecoveryKey(recovery_key);
-    const known = await this.#secrets.getKey();
-    if (known !== null && !(await this.#secrets.checkKey(key, known[1]))) {
+    const accountKey = await this.#secrets.getKey();
+    if (accountKey !== null && !(await this.#secrets.checkKey(key, accountKey[1]))) {
       log.error("MATRIX_RECOVERY_KEY does not open the account's secret storage; identity and key backup are not used");
       return false;
     }
-    if (known === null) {
+    if (accountKey === null) {
       const { keyId } = await this.#secrets.addKey(SECRET_STORAGE_ALGORITHM_V1_AES, { key });
       await this.#secrets.setDefaultKeyId(keyId);
     }

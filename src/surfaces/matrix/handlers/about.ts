@@ -18,23 +18,25 @@ const OPERATOR_COMMANDS = new Set([
   "cost",
 ]);
 
-export const contextFacts: Handler<IncomingCommand> = (event, { state }) => {
+export const contextSummary: Handler<IncomingCommand> = (event, { state }) => {
   state.jobs.add(event, { kind: "context" });
   return [];
 };
 
 export function unknownCommand(name: string, user_id: string, { say, isOperator }: HandlerContext): string {
-  const names = Object.keys(say.help.commands).filter((known) => isOperator(user_id) || !OPERATOR_COMMANDS.has(known));
+  const names = Object.keys(say.help.commands).filter(
+    (command) => isOperator(user_id) || !OPERATOR_COMMANDS.has(command),
+  );
   return say.unknown_command(name, nearestWord(name, names) ?? null);
 }
 
 export const help: Handler<IncomingCommand> = ({ argument, user_id }, context) => {
   const { say, isOperator } = context;
   const { commands, title, operators, more } = say.help;
-  const asked = argument.replace(/^!/, "").toLowerCase();
-  if (asked !== "") {
-    const found = Object.hasOwn(commands, asked) ? commands[asked] : undefined;
-    return [notice(found ? `\`${found.usage}\`: ${found.about}` : unknownCommand(asked, user_id, context))];
+  const topic = argument.replace(/^!/, "").toLowerCase();
+  if (topic !== "") {
+    const entry = Object.hasOwn(commands, topic) ? commands[topic] : undefined;
+    return [notice(entry ? `\`${entry.usage}\`: ${entry.about}` : unknownCommand(topic, user_id, context))];
   }
   const list = (forOperators: boolean): string =>
     Object.entries(commands)
@@ -49,7 +51,7 @@ export const settings: Handler<IncomingCommand> = ({ argument, user_id }, { stat
   const current = state.people.settings(user_id);
   if (argument === "") return [notice(say.settings(current))];
   const [name, value = ""] = argument.toLowerCase().split(/[\s=]+/);
-  const language = LANGUAGES.find((known) => known === value);
+  const language = LANGUAGES.find((code) => code === value);
   if (name === "language" && language) {
     state.people.change(user_id, { ...current, language });
     return [notice(catalogue(language).settings({ ...current, language }))];

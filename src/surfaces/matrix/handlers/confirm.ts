@@ -15,11 +15,11 @@ export const no: Handler<IncomingCommand> = (event, context) =>
 export const reacted: Handler<IncomingCallback> = (event, context) => {
   if (event.action !== "confirm") return [];
   const { state } = context;
-  const asked = state.outbox.findByEvent(event.target);
-  if (!asked) return [];
-  const question = state.session_questions.find(asked.transaction_id);
+  const message = state.outbox.findByEvent(event.target);
+  if (!message) return [];
+  const question = state.session_questions.find(message.transaction_id);
   if (question) return choose(event, { question, answer: event.answer, receipt_on: event.target }, context);
-  if (asked.transaction_id !== state.dialogs.current(event)?.transaction_id) return [];
+  if (message.transaction_id !== state.dialogs.current(event)?.transaction_id) return [];
   if (typeof event.answer === "number") return [];
   return event.answer === "yes" ? agree(event, context) : decline(event, context);
 };
@@ -39,8 +39,8 @@ type Replying = Origin & Pick<IncomingCommand, "replied_to">;
 type Choice = { question: SessionQuestion; answer: "yes" | "no" | number; receipt_on: string };
 
 function questionOf({ replied_to }: Replying, { state }: HandlerContext): SessionQuestion | null {
-  const asked = replied_to === null ? null : state.outbox.findByEvent(replied_to);
-  return asked && state.session_questions.find(asked.transaction_id);
+  const message = replied_to === null ? null : state.outbox.findByEvent(replied_to);
+  return message && state.session_questions.find(message.transaction_id);
 }
 
 /** `!yes` or `!no` as a reply: what the thumb means, otherwise the word itself. */

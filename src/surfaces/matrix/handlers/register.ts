@@ -2,7 +2,7 @@ import type { MatrixConfig } from "../config.ts";
 import { Dispatcher } from "../events/dispatcher.ts";
 import type { IncomingCommand } from "../events/incoming.ts";
 import { notice } from "../outgoing/outgoing.ts";
-import { contextFacts, help, settings, unknownCommand } from "./about.ts";
+import { contextSummary, help, settings, unknownCommand } from "./about.ts";
 import { edited, no, reacted, yes } from "./confirm.ts";
 import type { Handler } from "./handler.ts";
 import { load, more } from "./load.ts";
@@ -38,7 +38,7 @@ export function registeredHandlers({ unknown_commands }: { unknown_commands: Unk
     load,
     more,
     reset,
-    context: contextFacts,
+    context: contextSummary,
     new: newRoom,
     settings,
     help,

@@ -11,8 +11,8 @@ const automaticName = (sent_at: number): string =>
 export const save: Handler<IncomingCommand> = (event, { state, say }) => {
   const name = event.argument || automaticName(event.sent_at);
   if (safeName(name) !== null) return [notice(say.name_rule)];
-  const asked = state.dialogs.current(event)?.question;
-  const then_reset = asked?.kind === "reset" || (asked?.kind === "overwrite" && asked.then_reset);
+  const question = state.dialogs.current(event)?.question;
+  const then_reset = question?.kind === "reset" || (question?.kind === "overwrite" && question.then_reset);
   const existing = state.saves.named(name, event.user_id);
   if (existing)
     return [

@@ -71,7 +71,7 @@ export const inbox = forOperators((event, { state }) => {
 });
 
 export const cost = forOperators((event, { state, say }) => {
-  const by = event.argument === "" ? "agent" : COST_GROUPS.find((known) => known === event.argument.toLowerCase());
+  const by = event.argument === "" ? "agent" : COST_GROUPS.find((group) => group === event.argument.toLowerCase());
   if (by === undefined) return [notice(say.cost_usage)];
   state.jobs.add(event, { kind: "costs", by });
   return [];

@@ -53,11 +53,11 @@ function pack(pieces: string[], separator: string, most: number): string[] {
 
 /** Splits a text into paragraphs and whole code blocks. */
 function blocks(text: string): Block[] {
-  const found: Block[] = [];
+  const pieces: Block[] = [];
   let lines: string[] = [];
   let fence: string | null = null;
   const end = (ofFence: string | null): void => {
-    if (lines.length > 0) found.push({ text: lines.join("\n"), fence: ofFence });
+    if (lines.length > 0) pieces.push({ text: lines.join("\n"), fence: ofFence });
     lines = [];
   };
   for (const line of text.split("\n")) {
@@ -76,7 +76,7 @@ function blocks(text: string): Block[] {
     else lines.push(line);
   }
   end(fence);
-  return found;
+  return pieces;
 }
 
 const markOf = (fence: string): string => FENCE.exec(fence)?.[1] ?? "```";

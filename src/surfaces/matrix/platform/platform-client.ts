@@ -31,7 +31,7 @@ export type Recovered =
   | { kind: "unknown" };
 
 /** A question that was asked under this id, in this session of the agent. */
-export type Asked = { request_id: string; session_id: string | null };
+export type QuestionRef = { request_id: string; session_id: string | null };
 
 export type ControlOutcome = { kind: "done" } | { kind: "rejected"; reason: string };
 
@@ -92,7 +92,7 @@ export interface PlatformClient {
     onRestart: () => void,
     chat: string | null,
   ): AsyncGenerator<string, void, undefined>;
-  recover(asked: Asked): Promise<Recovered>;
+  recover(question: QuestionRef): Promise<Recovered>;
   /** Stops the answer in flight, if the agent can. */
   stop(chat: string | null): Promise<void>;
   reset(): Promise<ResetOutcome>;

@@ -1,7 +1,7 @@
 import { setTimeout as wait } from "node:timers/promises";
 import { z } from "zod";
 import { AgentApi, AgentApiError, AgentBusyError, type SendOptions } from "../../../agent-api/agent-api.ts";
-import { Backoff, pause } from "../../../concurrency/backoff.ts";
+import { Backoff, sleep } from "../../../concurrency/backoff.ts";
 import type { Action } from "../../../domain/action.ts";
 import type { Session, SessionStatus } from "../../../domain/session.ts";
 import { STOP_PROMPT } from "../../../domain/stop-prompt.ts";
@@ -12,13 +12,13 @@ import {
   AgentLostError,
   type AgentStatus,
   type Answer,
-  type Asked,
   type ChatState,
   type ControlOutcome,
   type Costs,
   type ForkRequest,
   type PlatformClient,
   PlatformError,
+  type QuestionRef,
   type Receipt,
   type Recovered,
   type ResetOutcome,
@@ -93,7 +93,7 @@ export class RealPlatform implements PlatformClient {
     while (!this.#api.isConnected && !signal.aborted) {
       const { promise, resolve } = Promise.withResolvers<void>();
       this.#waiting.add(resolve);
-      await Promise.race([promise, pause(READY_CHECK_MS, signal)]);
+      await Promise.race([promise, sleep(READY_CHECK_MS, signal)]);
       this.#waiting.delete(resolve);
     }
   }
@@ -142,7 +142,7 @@ export class RealPlatform implements PlatformClient {
   }
 
   /** The runtime keeps every question as an action. An agent without such a record cannot tell. */
-  async recover({ request_id, session_id }: Asked): Promise<Recovered> {
+  async recover({ request_id, session_id }: QuestionRef): Promise<Recovered> {
     if (session_id === null) return { kind: "unknown" };
     try {
       const action = await this.#findAction(session_id, request_id);
@@ -270,8 +270,8 @@ const CHAT_STATUSES: Record<SessionStatus, ChatState["status"]> = {
 const backgroundSchema = z.object({ background: z.array(z.object({ path: z.string() })).catch([]) });
 
 function chatStateOf({ status, question, last_error, context }: Session): ChatState {
-  const known = backgroundSchema.safeParse(context);
-  const paths = known.success ? known.data.background.map(({ path }) => path) : [];
+  const parsed = backgroundSchema.safeParse(context);
+  const paths = parsed.success ? parsed.data.background.map(({ path }) => path) : [];
   return {
     status: status === "waiting" && question !== null ? "asks" : CHAT_STATUSES[status],
     error: status === "error" ? last_error : null,

@@ -70,12 +70,13 @@ export class RuntimeHttp {
 
   /** The sender and the request's id are stored with the action. A request with an id is carried out once, however often it is submitted. */
   async submit(session_id: string, verb: Verb, payload: object, sender: Sender): Promise<string> {
-    return (await told(() => this.#client.act(session_id, verb, { ...payload, ...bySender(sender) }))).action_id;
+    return (await withReadableError(() => this.#client.act(session_id, verb, { ...payload, ...bySender(sender) })))
+      .action_id;
   }
 
   /** Starting and forking happen once per `session_id`. */
   async start(request: StartRequest, sender: Sender): Promise<string> {
-    const create = () => told(() => this.#client.create({ ...request, ...bySender(sender) }));
+    const create = () => withReadableError(() => this.#client.create({ ...request, ...bySender(sender) }));
     try {
       return (await ofRuntime(create)).action_id;
     } catch (error) {
@@ -87,7 +88,8 @@ export class RuntimeHttp {
   }
 
   async fork(session_id: string, request: ForkRequest, sender: Sender): Promise<string> {
-    return (await told(() => this.#client.fork(session_id, { ...request, ...bySender(sender) }))).action_id;
+    return (await withReadableError(() => this.#client.fork(session_id, { ...request, ...bySender(sender) })))
+      .action_id;
   }
 
   /** Their names; empty if they cannot be listed. */
@@ -154,7 +156,7 @@ export class RuntimeHttp {
   }
 
   async #read<Shape>(schema: z.ZodType<Shape>, path: string, query: Query = {}): Promise<Shape> {
-    const parsed = schema.safeParse(await told(() => this.#client.call("GET", path, { query })));
+    const parsed = schema.safeParse(await withReadableError(() => this.#client.call("GET", path, { query })));
     if (parsed.success) return parsed.data;
     throw new PlatformError(`${redactUrl(this.#client.url)} answers in a way that this version does not know`);
   }
@@ -179,7 +181,7 @@ async function ofRuntime<Answer>(ask: () => Promise<Answer>): Promise<Answer> {
 }
 
 /** Turns a failed call into an error with words for a person. */
-async function told<Answer>(ask: () => Promise<Answer>): Promise<Answer> {
+async function withReadableError<Answer>(ask: () => Promise<Answer>): Promise<Answer> {
   try {
     return await ask();
   } catch (error) {

@@ -1,5 +1,5 @@
 import type { Language } from "../catalogue/catalogue.ts";
-import { ChatFactsState } from "./chat-facts.ts";
+import { ChatRecord } from "./chat-record.ts";
 import { CryptoRecords } from "./crypto-records.ts";
 import { Database } from "./database.ts";
 import { Dialogs } from "./dialogs.ts";
@@ -53,8 +53,8 @@ export class BotState {
   }
 
   /** Facts about the chat that everyone shares, or about a thread's own. */
-  chat(chat: string | null): ChatFactsState {
-    return new ChatFactsState(chat === null ? this.keyValues : new KeyValues(this.#database, `${chat} `));
+  chat(chat: string | null): ChatRecord {
+    return new ChatRecord(chat === null ? this.keyValues : new KeyValues(this.#database, `${chat} `));
   }
 
   transaction<Result>(work: () => Result): Result {

@@ -78,9 +78,9 @@ export class Database implements Disposable {
   }
 
   #statement(sql: string): StatementSync {
-    const known = this.#statements.get(sql) ?? this.#sqlite.prepare(sql);
-    this.#statements.set(sql, known);
-    return known;
+    const statement = this.#statements.get(sql) ?? this.#sqlite.prepare(sql);
+    this.#statements.set(sql, statement);
+    return statement;
   }
 }
 

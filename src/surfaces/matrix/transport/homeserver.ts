@@ -253,8 +253,8 @@ export class Homeserver {
       if (!(error instanceof MatrixError) || error.errcode !== "M_ROOM_IN_USE") throw error;
       const server = (await this.whoami()).user_id.split(":").slice(1).join(":");
       const path = `/directory/room/${encodeURIComponent(`#${alias}:${server}`)}`;
-      const known = await this.#http.authedRequest(Method.Get, path, undefined, undefined, within());
-      return roomSchema.parse(known).room_id;
+      const response = await this.#http.authedRequest(Method.Get, path, undefined, undefined, within());
+      return roomSchema.parse(response).room_id;
     }
   }
 }

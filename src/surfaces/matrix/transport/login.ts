@@ -1,5 +1,5 @@
 import type { Logger } from "pino";
-import { Backoff, pause } from "../../../concurrency/backoff.ts";
+import { Backoff, sleep } from "../../../concurrency/backoff.ts";
 import { EverstepError } from "../../../domain/errors.ts";
 import type { MatrixConfig } from "../config.ts";
 import type { KeyValues } from "../state/key-values.ts";
@@ -38,7 +38,7 @@ export class Login {
         const failure = failureOf(error);
         if (failure.kind === "unauthorized" || failure.kind === "refused") throw this.#refused(error);
         this.#log.warn({ failure }, "the homeserver cannot be reached; trying again");
-        if (failure.kind === "limited") await pause(failure.retry_after_ms, signal);
+        if (failure.kind === "limited") await sleep(failure.retry_after_ms, signal);
         else await backoff.wait(signal);
       }
     }
@@ -63,11 +63,11 @@ export class Login {
       }
     }
     const device_id = this.#keyValues.get("device_id");
-    const given = await this.#homeserver.login(MATRIX_USER_ID, MATRIX_PASSWORD ?? "", device_id);
-    this.#homeserver.authorize(given.access_token);
-    this.#keyValues.set("access_token", given.access_token);
-    this.#keyValues.set("device_id", given.device_id);
-    return given.device_id;
+    const credentials = await this.#homeserver.login(MATRIX_USER_ID, MATRIX_PASSWORD ?? "", device_id);
+    this.#homeserver.authorize(credentials.access_token);
+    this.#keyValues.set("access_token", credentials.access_token);
+    this.#keyValues.set("device_id", credentials.device_id);
+    return credentials.device_id;
   }
 
   async #whoami(): Promise<string> {

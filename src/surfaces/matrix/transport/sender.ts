@@ -1,5 +1,5 @@
 import type { Logger } from "pino";
-import { pause } from "../../../concurrency/backoff.ts";
+import { sleep } from "../../../concurrency/backoff.ts";
 import { catalogue, LANGUAGES } from "../catalogue/catalogue.ts";
 import type { Encryption } from "../encryption/encryption.ts";
 import { asEdit, contentOf, type MessageContent } from "../outgoing/content.ts";
@@ -112,7 +112,7 @@ export class Sender {
       else if (wait_ms > 0) {
         const early = new AbortController();
         void woken.then(() => early.abort());
-        await pause(wait_ms, AbortSignal.any([signal, early.signal]));
+        await sleep(wait_ms, AbortSignal.any([signal, early.signal]));
       }
     }
   }

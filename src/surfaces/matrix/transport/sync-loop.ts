@@ -1,6 +1,6 @@
 import type { Logger } from "pino";
 import { z } from "zod";
-import { Backoff, pause } from "../../../concurrency/backoff.ts";
+import { Backoff, sleep } from "../../../concurrency/backoff.ts";
 import type { RoomUpgrade } from "../state/room-upgrades.ts";
 import { fillGap, sinceOwnJoin } from "./backfill.ts";
 import { failureOf } from "./failure.ts";
@@ -94,7 +94,7 @@ export class SyncLoop {
         const failure = failureOf(error);
         this.#log.warn({ failure }, "the homeserver could not be followed; trying again");
         if (failure.kind === "unauthorized") await this.#listener.unauthorized();
-        if (failure.kind === "limited") await pause(failure.retry_after_ms, signal);
+        if (failure.kind === "limited") await sleep(failure.retry_after_ms, signal);
         else await backoff.wait(signal);
       }
     }

@@ -83,7 +83,7 @@ export class ControlJobs {
       case "new_room":
         return this.#newRoom(job, task.name);
       case "context":
-        return this.#contextFacts(job);
+        return this.#contextSummary(job);
     }
     task satisfies never;
   }
@@ -97,7 +97,7 @@ export class ControlJobs {
   }
 
   /** Reports what the runtime knows about the chat, or else what the bot knows. The agent is not asked. */
-  async #contextFacts(job: ControlJob): Promise<void> {
+  async #contextSummary(job: ControlJob): Promise<void> {
     const { state, platform } = this.#context;
     const { status } = platform;
     const chat = status === "away" ? null : await platform.chat(job.chat);

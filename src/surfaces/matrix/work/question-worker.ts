@@ -1,5 +1,5 @@
 import { addPrompt, loadPrompt, savePrompt } from "../../../agent-api/context-prompts.ts";
-import { pause } from "../../../concurrency/backoff.ts";
+import { sleep } from "../../../concurrency/backoff.ts";
 import { AgentFailedError, AgentLostError } from "../platform/platform-client.ts";
 import { type AgentJob, type AgentTask, isAgentJob, requestIdOf } from "../state/jobs.ts";
 import { isStateFault } from "../state/state-fault.ts";
@@ -121,7 +121,7 @@ export class QuestionWorker {
     } catch (failure) {
       log.error({ err: failure }, "the bot's state cannot be written");
     }
-    await pause(FAILED_PAUSE_MS, this.#stopping.signal);
+    await sleep(FAILED_PAUSE_MS, this.#stopping.signal);
   }
 
   async #answer(job: AgentJob, stream: AnswerStream, signal: AbortSignal): Promise<Answer | Left> {
@@ -136,10 +136,13 @@ export class QuestionWorker {
       if (signal.aborted) return { kind: "ending" };
       if (mayBeKnown) {
         // MATRIX-QUESTIONS-2
-        const found = await platform.recover({ request_id, session_id: session_id ?? job.chat ?? platform.session_id });
-        if (found.kind === "answered" || found.kind === "failed") return found;
-        if (found.kind === "pending") {
-          await pause(PENDING_CHECK_MS, signal);
+        const recovery = await platform.recover({
+          request_id,
+          session_id: session_id ?? job.chat ?? platform.session_id,
+        });
+        if (recovery.kind === "answered" || recovery.kind === "failed") return recovery;
+        if (recovery.kind === "pending") {
+          await sleep(PENDING_CHECK_MS, signal);
           continue;
         }
       }

@@ -120,16 +120,16 @@ export class SessionJobs {
     const request = { session_id: forked, iteration, ...(text === "" ? {} : { guidance: text }) };
     const outcome = await this.#context.platform.fork(session_id, request, this.#sender(job));
     if (outcome.kind === "rejected") return finish(this.#context, job, say.runtime_unreachable(outcome.reason));
-    const told = say.forked(session_id, iteration, forked);
-    this.#finishWatching(job, { session_id: forked, after_iteration: iteration }, told);
+    const report = say.forked(session_id, iteration, forked);
+    this.#finishWatching(job, { session_id: forked, after_iteration: iteration }, report);
   }
 
   async #onSession(job: SessionJob, name: string, work: (session: Session) => Promise<void>): Promise<void> {
     const say = wordsFor(this.#context, job);
-    const found = await this.#context.platform.findSessions(name);
-    const [session] = found;
+    const matches = await this.#context.platform.findSessions(name);
+    const [session] = matches;
     if (!session) return finish(this.#context, job, say.session_unknown(name));
-    if (found.length > 1) return finish(this.#context, job, say.session_ambiguous(name, found.length));
+    if (matches.length > 1) return finish(this.#context, job, say.session_ambiguous(name, matches.length));
     return work(session);
   }
 
@@ -217,16 +217,16 @@ export class SessionJobs {
     const say = wordsFor(this.#context, job);
     const { user_id, room_id, thread } = job;
     const place = { user_id, room_id, sent_at, thread };
-    const found = await platform.findSessions(name).catch((error: unknown) => {
+    const matches = await platform.findSessions(name).catch((error: unknown) => {
       if (this.#isNotPut(place, name)) state.transaction(() => state.dialogs.close(place));
       throw error;
     });
     if (!this.#isNotPut(place, name)) return finish(this.#context, job, null);
-    const [session] = found;
+    const [session] = matches;
     const problem = !session
       ? say.session_unknown(name)
-      : found.length > 1
-        ? say.session_ambiguous(name, found.length)
+      : matches.length > 1
+        ? say.session_ambiguous(name, matches.length)
         : isLive(session.status) || session.status === "error"
           ? null
           : say.watch_over(session.session_id, session.status);

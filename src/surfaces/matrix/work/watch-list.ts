@@ -35,13 +35,13 @@ export class WatchList implements Disposable {
 
   /** Follows exactly the sessions on the list. */
   refresh(): void {
-    const wanted = new Map(this.#context.state.watches.all().map((watch) => [keyOf(watch), watch]));
+    const watches = new Map(this.#context.state.watches.all().map((watch) => [keyOf(watch), watch]));
     for (const [key, { connection }] of this.#watching)
-      if (!wanted.has(key)) {
+      if (!watches.has(key)) {
         connection[Symbol.dispose]();
         this.#watching.delete(key);
       }
-    for (const [key, watch] of wanted) if (!this.#watching.has(key)) this.#watching.set(key, this.#follow(watch));
+    for (const [key, watch] of watches) if (!this.#watching.has(key)) this.#watching.set(key, this.#follow(watch));
   }
 
   [Symbol.dispose](): void {

@@ -65,8 +65,8 @@ const TICK_PX = 104;
 const BUTTONS_PX = 195;
 
 function drawAxis({ context, width, colors, view, lanes }: Drawing): void {
-  const wanted = ((view.to - view.from) / width) * TICK_PX;
-  const step = STEPS_MS.find((ms) => ms >= wanted) ?? Math.ceil(wanted / 86_400_000) * 86_400_000;
+  const tickMs = ((view.to - view.from) / width) * TICK_PX;
+  const step = STEPS_MS.find((ms) => ms >= tickMs) ?? Math.ceil(tickMs / 86_400_000) * 86_400_000;
   const zone = new Date(view.from).getTimezoneOffset() * 60_000;
   const words = tickFormat(step);
   context.fillStyle = colors.muted;

@@ -276,9 +276,9 @@ function guidanceMarks(actions: readonly Action[], spans: readonly StepSpan[]): 
     return { kind: "guidance", at: Date.parse(action.created_at), iteration: action.consumed_iteration, words };
   });
   // PICTURE-4.
-  const known = new Set(talks.map(({ consumed_iteration }) => consumed_iteration));
+  const talkIterations = new Set(talks.map(({ consumed_iteration }) => consumed_iteration));
   const consumed = spans
-    .filter(({ guidance, iteration }) => guidance > 0 && !known.has(iteration))
+    .filter(({ guidance, iteration }) => guidance > 0 && !talkIterations.has(iteration))
     .map((span): Mark => {
       const words = span.guidance === 1 ? "guidance" : `${span.guidance} pieces of guidance`;
       return { kind: "guidance", at: barOf(span).start, iteration: span.iteration, words };

@@ -3,10 +3,10 @@ import type { KeyValues } from "./key-values.ts";
 
 const loadedSchema = z.array(z.string()).catch([]);
 
-type ChatFacts = { name: string | null; loaded: string[]; tokens_last: number; tokens_total: number };
+type ChatSummary = { name: string | null; loaded: string[]; tokens_last: number; tokens_total: number };
 
 /** What the bot knows about the agent's chat. It holds for one session: a chat that was reset elsewhere starts empty. */
-export class ChatFactsState {
+export class ChatRecord {
   readonly #values: KeyValues;
 
   constructor(values: KeyValues) {
@@ -14,9 +14,9 @@ export class ChatFactsState {
   }
 
   /** An agent that does not name its session is assumed to continue the one it had. */
-  of(session_id: string | null): ChatFacts {
-    const known = this.#values.get("chat_session");
-    if (known !== null && session_id !== null && known !== session_id)
+  of(session_id: string | null): ChatSummary {
+    const current = this.#values.get("chat_session");
+    if (current !== null && session_id !== null && current !== session_id)
       return { name: null, loaded: [], tokens_last: 0, tokens_total: 0 };
     return {
       name: this.#values.get("context_name"),
@@ -28,10 +28,10 @@ export class ChatFactsState {
 
   /** Called before anything else is recorded about an answer of this session. */
   belongTo(session_id: string | null): void {
-    const known = this.#values.get("chat_session");
-    if (session_id === null || known === session_id) return;
+    const current = this.#values.get("chat_session");
+    if (session_id === null || current === session_id) return;
     // Facts recorded before sessions were may belong to this one.
-    if (known !== null) this.forget();
+    if (current !== null) this.forget();
     this.#values.set("chat_session", session_id);
   }
 
