@@ -53,9 +53,9 @@ async function inTurn(few: List, many: List): Promise<{ small: number; big: numb
 
 async function timed({ what, read, rows }: List): Promise<number> {
   const begun = performance.now();
-  const found = await read();
+  const items = await read();
   const ms = performance.now() - begun;
-  if (found.length !== rows) throw new Error(`${what}: ${found.length} rows instead of ${rows}`);
+  if (items.length !== rows) throw new Error(`${what}: ${items.length} rows instead of ${rows}`);
   return ms;
 }
 

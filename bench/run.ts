@@ -52,10 +52,10 @@ async function readRequest(): Promise<Request | "list"> {
   if (others.length > 0) throw new UsageError(`one bench at a time, not also "${others.join(" ")}"`);
   const bench = Object.hasOwn(BENCHES, name) ? await BENCHES[name]?.() : undefined;
   if (!bench) throw new UsageError(`there is no bench "${name}"; there is ${Object.keys(BENCHES).join(", ")}`);
-  const known = Object.keys(bench.parts);
-  const parts = values.only?.split(",") ?? known;
-  const unknown = parts.find((part) => !known.includes(part));
-  if (unknown !== undefined) throw new UsageError(`"${name}" has no part "${unknown}"; it has ${known.join(", ")}`);
+  const partNames = Object.keys(bench.parts);
+  const parts = values.only?.split(",") ?? partNames;
+  const unknown = parts.find((part) => !partNames.includes(part));
+  if (unknown !== undefined) throw new UsageError(`"${name}" has no part "${unknown}"; it has ${partNames.join(", ")}`);
   return { name, bench, parts, quick: values.quick, folder: values.folder ?? tmpdir(), json: values.json };
 }
 
@@ -80,9 +80,10 @@ async function list(): Promise<string> {
 }
 
 async function run({ bench, name, parts, quick, folder: parent, json }: Request): Promise<boolean> {
-  const found = await statfs(parent).catch(() => null);
-  if (found === null) throw new UsageError(`${parent} is not a folder; make it first, or name another with --folder`);
-  if (found.type === TMPFS)
+  const filesystem = await statfs(parent).catch(() => null);
+  if (filesystem === null)
+    throw new UsageError(`${parent} is not a folder; make it first, or name another with --folder`);
+  if (filesystem.type === TMPFS)
     throw new UsageError(`${parent} is in memory, which measures no disk; name another with --folder`);
   const folder = mkdtempSync(join(parent, "everstep-bench-"));
   const remove = (): void => rmSync(folder, { recursive: true, force: true, maxRetries: 3 });

@@ -22,7 +22,7 @@ describe(".env.example", () => {
   test("can be used as it is: what it sets is what holds without it", async () => {
     const { readConfig } = await import("../src/main/config.ts");
     const lines = matches(await read(".env.example"), /^([A-Z_]+=.*)$/gm);
-    const given = Object.fromEntries(lines.map((line) => line.split(/=(.*)/s).slice(0, 2) as [string, string]));
-    assert.deepEqual(readConfig(given), readConfig({}));
+    const settings = Object.fromEntries(lines.map((line) => line.split(/=(.*)/s).slice(0, 2) as [string, string]));
+    assert.deepEqual(readConfig(settings), readConfig({}));
   });
 });

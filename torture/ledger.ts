@@ -15,18 +15,18 @@ export type Entry = {
 /** The responses that clients received, checked at the end as promises. */
 export class Ledger {
   readonly entries: Entry[] = [];
-  readonly #known = new Set<string>();
+  readonly #createdIds = new Set<string>();
 
   add(entry: Entry): void {
     this.entries.push(entry);
     if (entry.answer === null) return;
-    if (entry.operation.kind === "create") this.#known.add(entry.operation.body.session_id);
-    if (entry.operation.kind === "fork") this.#known.add(entry.operation.fork_id);
+    if (entry.operation.kind === "create") this.#createdIds.add(entry.operation.body.session_id);
+    if (entry.operation.kind === "fork") this.#createdIds.add(entry.operation.fork_id);
   }
 
   /** Whether the session's creation was acknowledged, so that a 404 is wrong from then on. */
   knows(session_id: string): boolean {
-    return this.#known.has(session_id);
+    return this.#createdIds.has(session_id);
   }
 
   of<Kind extends Operation["kind"]>(kind: Kind): (Entry & { operation: Extract<Operation, { kind: Kind }> })[] {

@@ -1,15 +1,15 @@
 /** The violations found, in order and without duplicates. */
 export class Violations {
-  readonly #found = new Set<string>();
+  readonly #lines = new Set<string>();
 
   add(...lines: string[]): void {
     for (const line of lines) {
-      if (!this.#found.has(line)) console.error(`VIOLATION ${line}`);
-      this.#found.add(line);
+      if (!this.#lines.has(line)) console.error(`VIOLATION ${line}`);
+      this.#lines.add(line);
     }
   }
 
   get all(): string[] {
-    return [...this.#found];
+    return [...this.#lines];
   }
 }

@@ -12,7 +12,7 @@ export type WorkerSays =
 // `everstep worker` without the command line; if the bench asks for it, commits are reported.
 const [url, workspace, tells] = process.argv.slice(2) as [string, string, "tells" | "silent"];
 const store = await openStore(url);
-const heard = tells === "tells" ? told(store) : store;
+const heard = tells === "tells" ? withCommitReports(store) : store;
 const runtime = new Runtime({ store: heard, catalog: await loadCatalog(undefined), workspace });
 await runtime.start();
 tell({ kind: "ready", pid: process.pid });
@@ -25,7 +25,7 @@ function tell(message: WorkerSays): void {
 }
 
 /** Reports, after each commit, which sessions took a step and which actions were settled. */
-function told(real: Store): Store {
+function withCommitReports(real: Store): Store {
   return hear(real, ({ steps = [], actions = [] }) =>
     tell({
       kind: "committed",

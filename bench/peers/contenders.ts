@@ -17,10 +17,10 @@ export type Contender = {
 
 const here = (file: string): string => new URL(file, import.meta.url).href;
 
-type Given = Omit<Contender, "role" | "program" | "agents"> & { program?: string; agents?: string };
+type Entry = Omit<Contender, "role" | "program" | "agents"> & { program?: string; agents?: string };
 
-const withRole = (role: Contender["role"], given: Given[]): Contender[] =>
-  given.map(({ program, agents, ...one }) => ({
+const withRole = (role: Contender["role"], entries: Entry[]): Contender[] =>
+  entries.map(({ program, agents, ...one }) => ({
     ...one,
     role,
     program: program === undefined ? null : here(program),

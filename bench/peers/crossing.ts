@@ -19,10 +19,10 @@ export async function readCrossing(trace: string, session_ids: readonly string[]
     const [life, event, session_id, text] = line.split(" ") as [string, string, string, string];
     const index = Number(text);
     const key = `${life} ${session_id}`;
-    const found = lives.get(key) ?? { first_started: index, last_started: index, done: new Set() };
-    lives.set(key, found);
-    if (event === "ended") found.done.add(index);
-    else found.last_started = Math.max(found.last_started, index);
+    const progress = lives.get(key) ?? { first_started: index, last_started: index, done: new Set() };
+    lives.set(key, progress);
+    if (event === "ended") progress.done.add(index);
+    else progress.last_started = Math.max(progress.last_started, index);
   }
   await rm(trace);
   const crossing: Crossing = { lost: 0, redone: 0, repeated: 0 };

@@ -13,7 +13,7 @@ const SPREAD_MS = 10_000;
 const SETTLE_MS = 5000;
 
 /** Waits until its time, and reports how late it was woken. */
-const sleeper = (told: (late_ms: number) => void) =>
+const sleeper = (report: (late_ms: number) => void) =>
   defineMoniker<{ until: string }>({
     name: "sleeper",
     kind: "finite",
@@ -21,7 +21,7 @@ const sleeper = (told: (late_ms: number) => void) =>
     params: z.object({ until: z.iso.datetime() }),
     step({ step, state }, { params }) {
       if (step === "0") return { step, next_step: "1", state, done: false, wait: { until: params.until } };
-      told(Date.now() - Date.parse(params.until));
+      report(Date.now() - Date.parse(params.until));
       return { step, next_step: "2", state, done: true };
     },
   });

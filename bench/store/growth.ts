@@ -94,11 +94,11 @@ const journalledPerStep = (journalled: readonly number[], from: number, to: numb
 async function sizeOf(folder: string): Promise<{ bytes: number; allocated: number; files: number }> {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true });
   const paths = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
-  const found = await Promise.all(paths.map((path) => stat(path)));
+  const stats = await Promise.all(paths.map((path) => stat(path)));
   const sum = (sizes: number[]): number => sizes.reduce((total, size) => total + size, 0);
   return {
-    bytes: sum(found.map((file) => file.size)),
-    allocated: sum(found.map((file) => file.blocks * 512)),
+    bytes: sum(stats.map((file) => file.size)),
+    allocated: sum(stats.map((file) => file.blocks * 512)),
     files: paths.length,
   };
 }

@@ -101,11 +101,11 @@ describe("AgentApi with a real agent", () => {
 
   test("hands frames that belong to no question to the callback", TIMEOUT, async () => {
     const frames: ServerFrame[] = [];
-    const told = Promise.withResolvers<void>();
+    const bothFrames = Promise.withResolvers<void>();
     const api = await connect({
       callback(frame) {
         frames.push(frame);
-        if (frames.length === 2) told.resolve();
+        if (frames.length === 2) bothFrames.resolve();
       },
     });
     await joined(api.sendMessage("One."));
@@ -114,7 +114,7 @@ describe("AgentApi with a real agent", () => {
       ["status"],
     );
     await fetch(`${server.url}/reset`, { method: "POST" });
-    await told.promise;
+    await bothFrames.promise;
     assert.deepEqual(
       frames.map(({ type }) => type),
       ["status", "status"],

@@ -98,7 +98,7 @@ describe("the one-chat socket", () => {
       const { code, message, ...rest } = await client.failure();
       assert.equal(code, "bad_message");
       assert.match(message, /user_message/);
-      assert.deepEqual(rest, { request_id, told: "" });
+      assert.deepEqual(rest, { request_id, text: "" });
       assert.match((await client.say("read tea.md")).text, /80 degrees/);
     });
 

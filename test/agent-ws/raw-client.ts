@@ -70,8 +70,8 @@ export class RawClient implements Disposable {
     const index = this.#read++;
     const frame = (async () => {
       for (;;) {
-        const found = this.frames[index];
-        if (found) return found;
+        const nextFrame = this.frames[index];
+        if (nextFrame) return nextFrame;
         assert.ok(this.socket.readyState <= WebSocket.OPEN, `closed after ${JSON.stringify(this.frames)}`);
         await new Promise<void>((resolve) => {
           this.#wake = resolve;
@@ -102,13 +102,13 @@ export class RawClient implements Disposable {
   }
 
   /** The frames up to the error that closes the answer. */
-  async failure(): Promise<{ code: string; message: string; request_id: string | undefined; told: string }> {
-    let told = "";
+  async failure(): Promise<{ code: string; message: string; request_id: string | undefined; text: string }> {
+    let text = "";
     for (;;) {
       const frame = await this.next();
-      if (frame.type === "event_text_chunk") told += frame.text;
+      if (frame.type === "event_text_chunk") text += frame.text;
       else if (frame.type === "error")
-        return { code: frame.code, message: frame.message, request_id: frame.request_id, told };
+        return { code: frame.code, message: frame.message, request_id: frame.request_id, text };
       else assert.fail(`not an error: ${JSON.stringify(frame)}`);
     }
   }

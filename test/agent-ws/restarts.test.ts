@@ -40,8 +40,8 @@ describe("the one chat across restarts of the server", () => {
     using last = await open();
     assert.equal(last.session_id, session_id);
     await last.say("What did I say?");
-    const told = (model.calls.at(-1)?.messages ?? []).map(({ text }) => wordsOf(text));
-    for (const text of said) assert.equal(told[told.indexOf(text) + 1], `Answer to: ${text}`);
+    const texts = (model.calls.at(-1)?.messages ?? []).map(({ text }) => wordsOf(text));
+    for (const text of said) assert.equal(texts[texts.indexOf(text) + 1], `Answer to: ${text}`);
     assert.deepEqual(
       (await steps(session_id)).map(({ iteration }) => iteration),
       [0, 1, 2, 3],
@@ -84,13 +84,13 @@ describe("the one chat across restarts of the server", () => {
     again.end();
     await (await model.next()).reply("For the one after.", { piece: 9, every_ms: 20 });
     assert.equal((await other.answer()).text, "For the one after.");
-    const told = (await steps(session_id)).slice(-2);
+    const lastSteps = (await steps(session_id)).slice(-2);
     assert.deepEqual(
-      told.map(({ text }) => text),
+      lastSteps.map(({ text }) => text),
       ["For the one before.", "For the one after."],
     );
     assert.deepEqual(
-      told.map(({ guidance }) => (guidance as { text: string }[]).map(({ text }) => text)),
+      lastSteps.map(({ guidance }) => (guidance as { text: string }[]).map(({ text }) => text)),
       [["Asked before the kill."], ["Asked after it."]],
     );
   });

@@ -133,13 +133,13 @@ export function sharedAgentWorld(): () => AgentWorld {
 export const calling =
   (...calls: [name: string, args: JsonObject][]): Answer =>
   (call) => {
-    const told = call.tools.map(({ name }) => name);
+    const toolNames = call.tools.map(({ name }) => name);
     // Providers do not accept our names as they are.
     const plain = (name: string) => name.replaceAll(/[^a-z]+/gi, "_");
     call.turn({
       calls: calls.map(([name, args], index) => ({
         id: `call-${index}-${Math.random().toString(36).slice(2)}`,
-        name: told.find((one) => plain(one) === plain(name)) ?? name,
+        name: toolNames.find((one) => plain(one) === plain(name)) ?? name,
         args: JSON.stringify(args),
       })),
     });

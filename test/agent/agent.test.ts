@@ -56,17 +56,17 @@ describe("an agent", () => {
   test("hears what is said between two calls, once, after their results", TIMEOUT, async () => {
     const { world, model, tools } = shared();
     const begun = Promise.withResolvers<void>();
-    const told = Promise.withResolvers<void>();
+    const delivery = Promise.withResolvers<void>();
     tools.before.set("look", async () => {
       begun.resolve();
-      await told.promise;
+      await delivery.promise;
     });
     model.will(calling(["test/look", {}], ["test/look", {}]), reply("heard"));
     const session_id = await shared().agent("Look twice.");
     await begun.promise;
     const action_id = await world.tell(session_id, { text: "mind the gap", user_id: "ann" });
     await world.delivered(action_id);
-    told.resolve();
+    delivery.resolve();
     await world.untilStatus(session_id, "done");
     const { receipt, consumed_iteration } = await world.ended(action_id);
     assert.deepEqual([receipt, consumed_iteration], ["consumed", 2]);
@@ -142,13 +142,13 @@ describe("an agent", () => {
       children.sessions.map(({ status }) => status),
       ["done"],
     );
-    const told = model.calls.at(-1)?.prompt ?? "";
+    const prompt = model.calls.at(-1)?.prompt ?? "";
     const results =
       model.calls
         .at(-1)
         ?.results.map(({ text }) => text)
         .join("\n") ?? "";
-    assert.match(`${told}\n${results}`, /ended as done|No session that you started is still running/);
+    assert.match(`${prompt}\n${results}`, /ended as done|No session that you started is still running/);
   });
 
   test("waits for a time, and asks people", TIMEOUT, async () => {

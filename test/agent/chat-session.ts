@@ -43,8 +43,8 @@ export class ChatSession {
         if (steps.length === 0) assert.deepEqual(step.action_ids, [action_id]);
         steps.push(step);
         if (step.directives?.go_on) continue;
-        const told = steps.flatMap((one) => one.text ?? []).join("\n\n");
-        return { text: told, deltas, step, steps, state: recall(step.state) };
+        const answer = steps.flatMap((one) => one.text ?? []).join("\n\n");
+        return { text: answer, deltas, step, steps, state: recall(step.state) };
       }
     } finally {
       leaving.abort();

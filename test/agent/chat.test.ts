@@ -67,7 +67,7 @@ describe("a chat with a model", () => {
       assert.equal(await readFile(join(world.workspace, "notes.md"), "utf8"), isDone ? "new" : "old");
     });
 
-  for (const [what, answer, told] of [
+  for (const [what, answer, reason] of [
     ["the provider rejects", failing(400, { error: { message: "this cannot be" } }), /this cannot be/],
     ["is cut at its limit", reply("half an ans", { finish: "length" }), /I could not answer that/],
     ["the key does not open", failing(401), /I could not answer that/],
@@ -78,7 +78,7 @@ describe("a chat with a model", () => {
       const chat = await open();
       await chat.say("Hello?");
       const refused = await chat.say("A question nobody answers");
-      assert.match(refused.text, told);
+      assert.match(refused.text, reason);
       assert.equal(refused.step.status, "ok");
       assert.equal((await chat.say("And this?")).text, "Of course.");
       const roles = model.calls.at(-1)?.messages.filter(({ role }) => role !== "system") ?? [];

@@ -24,8 +24,8 @@ type Place = { url: string; folder: string; data: string | null };
 /** The sessions and the conversation that a job is about. */
 type Subject = { ids: string[]; conversation_id: string };
 type Run = { place: Place; subject: Subject; job: Operation; at?: number; after_ms?: number };
-/** `found`: what the process read before it began, which is what the one before it left. */
-type Ran = { is_killed: boolean; found: History };
+/** `history`: what the process read before it began, which is what the one before it left. */
+type Ran = { is_killed: boolean; history: History };
 
 async function ran({ place, subject, job, at, after_ms }: Run): Promise<Ran> {
   const order: ArchiveOrder = { ...place, ...subject, job, at: at ?? null, after_ms: after_ms ?? null };
@@ -33,7 +33,7 @@ async function ran({ place, subject, job, at, after_ms }: Run): Promise<Ran> {
   const [said, [code, signal]] = await Promise.all([text(child.stdout), once(child, "exit")]);
   const is_killed = signal === "SIGKILL";
   if (!is_killed) assert.equal(code, 0);
-  return { is_killed, found: JSON.parse(said) as History };
+  return { is_killed, history: JSON.parse(said) as History };
 }
 
 async function withStore<Result>({ url }: Place, work: (store: Store) => Promise<Result>): Promise<Result> {
@@ -69,7 +69,7 @@ type Killing = {
   subject: Subject;
   job: Operation;
   /** Must hold of what each process finds. */
-  check: (found: History) => Promise<void>;
+  check: (history: History) => Promise<void>;
   redo: () => Promise<void>;
 };
 
@@ -77,9 +77,9 @@ type Killing = {
 async function killed({ place, subject, job, check, redo }: Killing): Promise<number> {
   let kills = 0;
   const run = async (when: Pick<Run, "at" | "after_ms">): Promise<boolean> => {
-    const { is_killed, found } = await ran({ place, subject, job, ...when });
+    const { is_killed, history } = await ran({ place, subject, job, ...when });
     if (is_killed) kills += 1;
-    await check(found);
+    await check(history);
     return is_killed;
   };
   for (let at = 0; await run({ at }); at++);
@@ -97,15 +97,15 @@ async function killed({ place, subject, job, check, redo }: Killing): Promise<nu
 export async function survivesKills(place: Place, t: TestContext): Promise<void> {
   const subject = await fill(place);
   const before = await historyIn(place, subject);
-  const same = async (found: History): Promise<void> => {
-    assert.deepEqual(found, before);
+  const same = async (history: History): Promise<void> => {
+    assert.deepEqual(history, before);
     if (place.data !== null) assert.deepEqual((await checkFolder(place.data)).problems, []);
   };
   const restore: Operation = { kind: "restore", session_ids: subject.ids };
   const run = async (job: Operation): Promise<void> => {
-    const { is_killed, found } = await ran({ place, subject, job });
+    const { is_killed, history } = await ran({ place, subject, job });
     assert.equal(is_killed, false);
-    await same(found);
+    await same(history);
   };
   const both = { place, subject, check: same };
   const archiving = await killed({ ...both, job: ARCHIVE, redo: () => run(restore) });

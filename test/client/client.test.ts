@@ -283,8 +283,8 @@ describe("the parser of server-sent events", () => {
   test("finds the same events wherever the text is cut", () => {
     for (let cut = 0; cut <= TEXT.length; cut += 1) {
       const parser = new SseParser();
-      const found = [...parser.push(TEXT.slice(0, cut)), ...parser.push(""), ...parser.push(TEXT.slice(cut))];
-      assert.deepEqual(found, EXPECTED, `cut at ${cut}`);
+      const events = [...parser.push(TEXT.slice(0, cut)), ...parser.push(""), ...parser.push(TEXT.slice(cut))];
+      assert.deepEqual(events, EXPECTED, `cut at ${cut}`);
     }
     const parser = new SseParser();
     assert.deepEqual(

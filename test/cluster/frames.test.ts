@@ -71,7 +71,7 @@ await onPostgres(() => {
       const parent = await cluster.create("script", { frames });
       const heard = async (): Promise<string[]> =>
         (await cluster.steps(parent)).flatMap(({ guidance }) =>
-          guidance.map((told) => (told as { child: { session_id: string } }).child.session_id),
+          guidance.map((report) => (report as { child: { session_id: string } }).child.session_id),
         );
       await eventually("all that end are heard of", async () => (await heard()).length === 20);
       const expected = counting.map((_, n) => `${parent}.0.${n}`);

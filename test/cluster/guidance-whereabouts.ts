@@ -43,8 +43,8 @@ export async function guidanceWhereabouts(url: string, acknowledged: ReadonlySet
   const client = postgres(url, { max: 1, onnotice: () => {} });
   try {
     const rows = (await client.unsafe(WHEREABOUTS)) as unknown as Row[];
-    const known = new Set(rows.map(({ action_id }) => action_id));
-    const missing = expected.filter((id) => !known.has(id)).map((id) => `${id} was acknowledged and is gone`);
+    const storedIds = new Set(rows.map(({ action_id }) => action_id));
+    const missing = expected.filter((id) => !storedIds.has(id)).map((id) => `${id} was acknowledged and is gone`);
     return {
       open: rows.filter(({ processed, pending }) => !processed || pending > 0).length,
       wrong: [...missing, ...rows.flatMap(complaint)],

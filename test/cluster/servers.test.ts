@@ -43,8 +43,8 @@ await onPostgres(() => {
       TIMEOUT,
       async () => {
         const last = 100;
-        const wanted = { agent_id: "counter", moniker: "count", params: { to: last, delay_ms: 5 } };
-        const { session_id } = await post<{ session_id: string }>(one, "/api/agents", wanted);
+        const request = { agent_id: "counter", moniker: "count", params: { to: last, delay_ms: 5 } };
+        const { session_id } = await post<{ session_id: string }>(one, "/api/agents", request);
         using early = await Watcher.connect(other);
         await early.follow({ session_id, after_iteration: -1 });
         using late = await Watcher.connect(one);
@@ -76,7 +76,7 @@ await onPostgres(() => {
         await post(other, `/api/sessions/${session_id}/interrupt`, { guidance });
         for (const [at, watcher] of watchers.entries()) {
           await watcher.until(`step ${said}`, () => watcher.of("agent_step").length === said);
-          const names = watcher.told.map(({ event }) => event);
+          const names = watcher.events.map(({ event }) => event);
           assert.ok(names.lastIndexOf("agent_step_delta") < names.lastIndexOf("agent_step"), names.join(" "));
           const { text, iteration } = watcher.of<Step>("agent_step_delta").at(-1) ?? {};
           if (iteration === said - 1) assert.equal(text, guidance);
@@ -87,8 +87,8 @@ await onPostgres(() => {
 
     test("messages of a conversation are seen on either, none lost and none twice", TIMEOUT, async (t) => {
       const { conversation_id } = await post<{ conversation_id: string }>(one, "/api/conversations");
-      const wanted = { agent_id: "echo", moniker: "echo", conversation_id };
-      await post(one, "/api/agents", wanted);
+      const request = { agent_id: "echo", moniker: "echo", conversation_id };
+      await post(one, "/api/agents", request);
       const watchers = await watchBoth(t);
       for (const watcher of watchers) await watcher.follow({ conversation_id, after: "" });
       for (let said = 0; said < 20; said++)

@@ -46,9 +46,9 @@ async function asking(world: World, ask: JsonObject, wait: JsonObject = {}): Pro
 async function answered(world: World, session_id: string): Promise<JsonValue> {
   await world.status(session_id, "done");
   const [, step] = await world.api.steps(session_id);
-  const [told, ...more] = step?.guidance ?? [];
+  const [answer, ...more] = step?.guidance ?? [];
   assert.equal(more.length, 0);
-  const { question_id, ...rest } = told as JsonObject;
+  const { question_id, ...rest } = answer as JsonObject;
   assert.equal(typeof question_id, "string");
   return rest;
 }

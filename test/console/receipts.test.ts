@@ -21,8 +21,8 @@ describe("the receipt of a person's word", WITH_BROWSER, () => {
     await open(`/sessions/${session_id}?tab=receipts`);
     await send(page, "remember the milk");
     await receiptOf(page, "remember the milk").getByText("waiting for the next step").waitFor();
-    const told = (await receiptOf(page, "remember the milk").textContent()) ?? "";
-    assert.match(told, /operator.*accepted→delivered→waiting for the next step/);
+    const receiptText = (await receiptOf(page, "remember the milk").textContent()) ?? "";
+    assert.match(receiptText, /operator.*accepted→delivered→waiting for the next step/);
     await page.getByRole("button", { name: "Resume" }).click();
     await receiptOf(page, "remember the milk").getByRole("button", { name: "consumed at step 0" }).click();
     await page.getByTestId("consumed").getByText("by operator").waitFor();

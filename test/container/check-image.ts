@@ -92,8 +92,8 @@ function forwarded(): Record<string, string> {
   const names = Object.entries(process.env).filter(([name]) =>
     /^(?:npm_config_registry|https?_proxy|no_proxy)$/i.test(name),
   );
-  const given = Object.fromEntries(names.map(([name, value]) => [name, value ?? ""]));
-  return { ...given, NODE_EXTRA_CA_CERTS: "/etc/ssl/certs/ca-certificates.crt" };
+  const settings = Object.fromEntries(names.map(([name, value]) => [name, value ?? ""]));
+  return { ...settings, NODE_EXTRA_CA_CERTS: "/etc/ssl/certs/ca-certificates.crt" };
 }
 
 function copy({ root, directory }: Built, rest: string): void {

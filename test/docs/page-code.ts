@@ -9,9 +9,9 @@ export type CodeBlock = { path: string | null; code: string };
 
 /** The TypeScript blocks of a page. The first line of each names its file. */
 export async function codeBlocks(page: string): Promise<CodeBlock[]> {
-  const found = (await readFolder("docs")).find((file) => file.path === page);
-  if (!found) throw new Error(`docs/${page} is missing`);
-  return [...found.text.matchAll(/^```(?:ts|typescript)\n(.*?)^```$/gms)].map(([, code = ""]) => ({
+  const docFile = (await readFolder("docs")).find((file) => file.path === page);
+  if (!docFile) throw new Error(`docs/${page} is missing`);
+  return [...docFile.text.matchAll(/^```(?:ts|typescript)\n(.*?)^```$/gms)].map(([, code = ""]) => ({
     path: /^\/\/ (\S+\.ts)\n/.exec(code)?.[1] ?? null,
     code,
   }));

@@ -25,14 +25,14 @@ const TEXTS = [
 ];
 
 /** Reads a reply that grows to each of these lengths in turn, and returns what was emitted of each field. */
-function read(reply: string, lengths: Iterable<number>, look?: (told: Map<string, string>, length: number) => void) {
-  const told = new Map<string, string>();
-  const fields = new GrowingFields((key, piece) => told.set(key, (told.get(key) ?? "") + piece));
+function read(reply: string, lengths: Iterable<number>, look?: (texts: Map<string, string>, length: number) => void) {
+  const texts = new Map<string, string>();
+  const fields = new GrowingFields((key, piece) => texts.set(key, (texts.get(key) ?? "") + piece));
   for (const length of lengths) {
     fields.update(reply.slice(0, length));
-    look?.(told, length);
+    look?.(texts, length);
   }
-  return told;
+  return texts;
 }
 const everyLength = (reply: string): number[] => Array.from({ length: reply.length + 1 }, (_, index) => index);
 const textIn = (reply: string): string => read(reply, everyLength(reply)).get("text") ?? "";
@@ -45,9 +45,9 @@ function someObject(random: Random): JsonObject {
   return Object.fromEntries(random.shuffled([...others, nested, text]));
 }
 
-function assertTold(told: Map<string, string>, { fields }: WrittenObject, length: number, reply: string): void {
+function assertTold(texts: Map<string, string>, { fields }: WrittenObject, length: number, reply: string): void {
   for (const field of fields)
-    assert.equal(told.get(field.key) ?? "", valueWithin(field, length), `${field.key} at ${length} of ${reply}`);
+    assert.equal(texts.get(field.key) ?? "", valueWithin(field, length), `${field.key} at ${length} of ${reply}`);
 }
 
 describe("the fields of a reply that grows", () => {
@@ -55,7 +55,7 @@ describe("the fields of a reply that grows", () => {
     const random = randomFor(context);
     for (let round = 0; round < ROUNDS; round++) {
       const written = writeObject(someObject(random), random);
-      const look = (told: Map<string, string>, length: number) => assertTold(told, written, length, written.text);
+      const look = (texts: Map<string, string>, length: number) => assertTold(texts, written, length, written.text);
       assert.equal(written.fields.filter(({ key }) => key === "text").length, 1);
       read(written.text, everyLength(written.text), look);
     }
@@ -87,7 +87,7 @@ describe("the fields of a reply that grows", () => {
       for (let round = 0; round < 50; round++) {
         const written = writeObject(someObject(random), random, prose.length);
         const reply = prose + written.text;
-        read(reply, everyLength(reply), (told, length) => assertTold(told, written, length, reply));
+        read(reply, everyLength(reply), (texts, length) => assertTold(texts, written, length, reply));
       }
     });
 

@@ -43,9 +43,9 @@ describe("what a provider says of a failure", () => {
 
   test("takes time in proportion to what the model was told", () => {
     for (const piece of ["\\", "a", "ab ", "\\u", '"']) {
-      const told = piece.repeat(1_000_000 / piece.length);
+      const prompt = piece.repeat(1_000_000 / piece.length);
       const started = performance.now();
-      providerMessage(told, KEY, [told]);
+      providerMessage(prompt, KEY, [prompt]);
       assert.ok(performance.now() - started < 2000, `${piece}: ${(performance.now() - started).toFixed()} ms`);
     }
   });

@@ -37,11 +37,11 @@ for (const format of FORMATS)
 
     test("is told before the model has ended", TIMEOUT, async () => {
       const listener = new Listener();
-      const told = Promise.withResolvers<StepProgress>();
-      const step = llm.runStep({ step: "0", state: {} }, "Talk.", { signal: listener.signal, emit: told.resolve });
+      const progress = Promise.withResolvers<StepProgress>();
+      const step = llm.runStep({ step: "0", state: {} }, "Talk.", { signal: listener.signal, emit: progress.resolve });
       const call = await server().next();
       call.say('{"text": "Once upon a time');
-      assert.deepEqual(await told.promise, { kind: "delta", text: "Once upon a time" });
+      assert.deepEqual(await progress.promise, { kind: "delta", text: "Once upon a time" });
       call.say(' there was."}');
       call.end();
       assert.equal((await step).text, "Once upon a time there was.");

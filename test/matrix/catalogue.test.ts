@@ -148,7 +148,7 @@ describe("the catalogues", () => {
         const samples = SAMPLES[name as keyof Catalogue];
         if (typeof value === "function") assert.ok(samples, "the test has no sample for it");
         for (const { args, said } of samples ?? []) {
-          const text = (value as (...given: unknown[]) => string)(...args);
+          const text = (value as (...parameters: unknown[]) => string)(...args);
           for (const expected of said) assert.match(text, expected);
           assert.doesNotMatch(text, /undefined|\[object|NaN/);
           assert.doesNotMatch(text, /\\/, "clients that show no formatting would show it");

@@ -97,7 +97,7 @@ const CASES: [name: string, event: RoomEvent, incoming: { kind: string; [field: 
 ];
 
 describe("an event of a room", () => {
-  for (const [name, given, incoming] of CASES)
+  for (const [name, roomEvent, incoming] of CASES)
     test(`${name} becomes ${incoming === null ? "nothing" : `a ${incoming.kind}`}`, () =>
-      assert.deepEqual(fromRoomEvent(given, BOT), incoming));
+      assert.deepEqual(fromRoomEvent(roomEvent, BOT), incoming));
 });

@@ -49,7 +49,7 @@ export class Person implements Disposable {
   readonly #seen = new Map<string, Seen[]>();
   readonly #edits: { target: string; sender: string; text: string; html: string | null }[] = [];
   readonly #waiting = new Set<() => void>();
-  readonly #known = new Set<string>();
+  readonly #messageIds = new Set<string>();
 
   private constructor(client: MatrixClient, password: string) {
     this.client = client;
@@ -218,8 +218,8 @@ export class Person implements Disposable {
     const room_id = event.getRoomId() ?? "";
     const event_id = event.getId() ?? "";
     // A sent message arrives twice: as the local echo, and from the homeserver.
-    if (event.getType() === "m.room.message" && !event_id.startsWith("~") && !this.#known.has(event_id)) {
-      this.#known.add(event_id);
+    if (event.getType() === "m.room.message" && !event_id.startsWith("~") && !this.#messageIds.has(event_id)) {
+      this.#messageIds.add(event_id);
       this.#message(room_id, event_id, event.getSender() ?? "", event.getOriginalContent());
     }
     this.#news();

@@ -71,8 +71,8 @@ describe("a question on which the bot fails through its own fault", () => {
     questionWorker.start();
     await done;
     assert.deepEqual(platform.asked, ["trap", "trap", "trap", "next"]);
-    const [told, answer] = bodies(state);
-    assert.match(told ?? "", /set it aside \(nobody expected this\)/);
+    const [notice, answer] = bodies(state);
+    assert.match(notice ?? "", /set it aside \(nobody expected this\)/);
     assert.equal(answer, "You said: next");
     await stop();
     const sqlite = new DatabaseSync(join(scratch.path, "state.sqlite"));

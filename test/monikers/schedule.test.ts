@@ -120,9 +120,9 @@ describe("the schedule", () => {
   test("that skips tomorrow runs today and the day after, by the days of its zone", async () => {
     const steps = new Steps({ cron: "0 9,21 * * *", timezone: "Asia/Tokyo" });
     await steps.at("2026-11-16T10:00:00Z"); // 19:00 on the 16th in Tokyo.
-    const told = await steps.at("2026-11-16T10:01:00Z", "skip tomorrow");
-    assert.match(told.text ?? "", /^Runs on 2026-11-17 are skipped\./);
-    assert.deepEqual(told.wait, { until: "2026-11-16T12:00:00.000Z" });
+    const answer = await steps.at("2026-11-16T10:01:00Z", "skip tomorrow");
+    assert.match(answer.text ?? "", /^Runs on 2026-11-17 are skipped\./);
+    assert.deepEqual(answer.wait, { until: "2026-11-16T12:00:00.000Z" });
     const run = await steps.at("2026-11-16T12:00:00Z");
     assert.deepEqual([started(run), run.wait], [["nightly.2.0"], { until: "2026-11-18T00:00:00.000Z" }]);
   });

@@ -19,9 +19,9 @@ export async function sessionThat(
 
 /** The same for an action. */
 export async function actionThat(store: Store, action_id: string, fits: (action: Action) => boolean): Promise<Action> {
-  const known = await store.getAction(action_id);
-  if (!known) throw new Error(`action ${action_id} is unknown`);
-  return rowThat(store, known.session_id, {
+  const action = await store.getAction(action_id);
+  if (!action) throw new Error(`action ${action_id} is unknown`);
+  return rowThat(store, action.session_id, {
     read: () => store.getAction(action_id),
     pick: (event) => (event.kind === "action" && event.action.action_id === action_id ? event.action : null),
     fits,

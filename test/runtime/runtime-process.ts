@@ -61,8 +61,8 @@ export class RuntimeProcess implements AsyncDisposable {
       for (const wake of this.#waiting) wake();
     });
     for (;;) {
-      const found = this.#reports.find(fits);
-      if (found) return found;
+      const report = this.#reports.find(fits);
+      if (report) return report;
       if (how !== undefined) throw new Error(how);
       await new Promise<void>((resolve) => {
         const wake = (): void => {

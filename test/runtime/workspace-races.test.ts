@@ -72,7 +72,7 @@ describe("while links are exchanged", () => {
     });
     assert.equal(unsteady.child.exitCode, null);
     assert.deepEqual(
-      [...counts.keys()].filter((told) => !["[]", "false", "refused"].includes(told)),
+      [...counts.keys()].filter((outcome) => !["[]", "false", "refused"].includes(outcome)),
       [],
     );
   });

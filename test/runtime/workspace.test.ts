@@ -90,11 +90,11 @@ describe("the workspace refuses", () => {
     await using folders = await twoFolders();
     await symlink(folders.outside, join(folders.root, "link"));
     for (const path of ["../outside/secret.txt", "link/secret.txt", "link", "/etc/passwd"]) {
-      const told = await folders.workspace.has(path).catch((error: unknown) => {
+      const exists = await folders.workspace.has(path).catch((error: unknown) => {
         assert.ok(error instanceof StepError);
         return false;
       });
-      assert.equal(told, false, path);
+      assert.equal(exists, false, path);
     }
   });
 

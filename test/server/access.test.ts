@@ -108,7 +108,7 @@ describe("a server with a token", () => {
 
   test("answers the command line if it has the token, and says what is missing if not", TIMEOUT, async () => {
     const at = ["--url", server().url];
-    const [without, wrong, given, inEnvironment] = await Promise.all([
+    const [without, wrong, asOption, inEnvironment] = await Promise.all([
       everstep(["ps", ...at]),
       everstep(["ps", ...at, "--token", "wrong"]),
       everstep(["ps", "--json", ...at, "--token", TOKEN]),
@@ -118,7 +118,7 @@ describe("a server with a token", () => {
       assert.equal(code, 1);
       assert.match(stderr, /token is needed.*set EVERSTEP_TOKEN or use --token\n$/);
     }
-    for (const { code, stdout } of [given, inEnvironment]) {
+    for (const { code, stdout } of [asOption, inEnvironment]) {
       assert.equal(code, 0);
       assert.ok(Array.isArray((JSON.parse(stdout) as { sessions: unknown }).sessions));
     }

@@ -178,9 +178,12 @@ describe("an agent's configuration", () => {
     assert.deepEqual(read(await api.get(path), 200, SHAPES.config), put);
 
     const plain = read(await api.post("/api/agents", { agent_id }), 202, SHAPES.accepted);
-    const told = await world().status(plain.session_id, "stopped");
-    assert.deepEqual([told.moniker, told.stop_reason, told.params], ["joke", "max_steps", { subject: "tea" }]);
-    assert.match(told.result as string, /tea/);
+    const plainSession = await world().status(plain.session_id, "stopped");
+    assert.deepEqual(
+      [plainSession.moniker, plainSession.stop_reason, plainSession.params],
+      ["joke", "max_steps", { subject: "tea" }],
+    );
+    assert.match(plainSession.result as string, /tea/);
 
     const own = await api.create("joke", { agent_id, params: { subject: "coffee" }, options: { max_steps: 2 } });
     const session = await api.session(own.session_id);

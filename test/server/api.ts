@@ -65,8 +65,8 @@ export class Api {
   }
 
   async get(path: string, query: Query = {}): Promise<Answer> {
-    const given = Object.entries(query).filter(([, value]) => value !== undefined);
-    const search = new URLSearchParams(given.map(([key, value]): [string, string] => [key, String(value)])).toString();
+    const pairs = Object.entries(query).filter(([, value]) => value !== undefined);
+    const search = new URLSearchParams(pairs.map(([key, value]): [string, string] => [key, String(value)])).toString();
     return this.send("GET", search ? `${path}?${search}` : path);
   }
 

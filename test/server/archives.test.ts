@@ -53,8 +53,8 @@ describe("everstep archive", () => {
       assert.equal(archived["steps"], (before["steps"] as unknown[]).length);
       assert.match((await run()).stdout, /VOLUME.*\n.* archived +2 /);
 
-      const found = await ask(server, "/api/search?q=10");
-      assert.deepEqual([found["hits"], found["archives_skipped"]], [[], 2]);
+      const results = await ask(server, "/api/search?q=10");
+      assert.deepEqual([results["hits"], results["archives_skipped"]], [[], 2]);
       const searched = await everstep(["search", "10", "--url", server.url]);
       assert.match(searched.stderr, /2 archived sessions were not searched/);
 

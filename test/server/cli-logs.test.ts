@@ -25,11 +25,11 @@ function running(...args: string[]) {
     });
   const ended = once(child, "exit") as Promise<[number | null, NodeJS.Signals | null]>;
   const saying = (pattern: RegExp) => {
-    const found = Promise.withResolvers<void>();
-    const look = () => pattern.test(said.stdout + said.stderr) && found.resolve();
+    const match = Promise.withResolvers<void>();
+    const look = () => pattern.test(said.stdout + said.stderr) && match.resolve();
     listeners.add(look);
     look();
-    return within(60_000, found.promise, () => `${pattern} was not printed in ${JSON.stringify(said)}`);
+    return within(60_000, match.promise, () => `${pattern} was not printed in ${JSON.stringify(said)}`);
   };
   return { said, ended, saying, child };
 }

@@ -25,7 +25,7 @@ describe("everstep --help", () => {
     const commands = [...stdout.matchAll(/^ {2}([a-z]+) .*$/gm)]
       .map(([, name]) => name ?? "")
       .filter((name) => name !== "help");
-    const known = [
+    const expectedCommands = [
       "create",
       "ps",
       "logs",
@@ -40,7 +40,7 @@ describe("everstep --help", () => {
       "server",
     ];
     assert.deepEqual(
-      known.filter((name) => !commands.includes(name)),
+      expectedCommands.filter((name) => !commands.includes(name)),
       [],
     );
     const helps = await Promise.all(commands.map(async (name) => ({ name, ...(await everstep([name, "--help"])) })));
@@ -105,7 +105,7 @@ describe("everstep serve", () => {
     await api.create("count", { params: { to: 1_000_000, delay_ms: 5 } });
     using watcher = await Watcher.connect(server.url);
     await watcher.follow({ session_id, after_iteration: -1 });
-    await watcher.until("the first joke", (told) => told.some(({ event }) => event === "agent_step"));
+    await watcher.until("the first joke", (events) => events.some(({ event }) => event === "agent_step"));
     const { code, signal, ms } = await server.stop();
     assert.deepEqual({ code, signal }, { code: 0, signal: null });
     assert.ok(ms < QUICK_MS, `it took ${ms.toFixed()} ms`);

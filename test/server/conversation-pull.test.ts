@@ -87,8 +87,8 @@ describe("a moniker that reads its conversation", () => {
       for (const id of ids) await insist(id);
     })();
     for (let kill = 1; kill <= KILLS; kill += 1) {
-      const wanted = Math.floor((MESSAGES * kill) / (KILLS + 2)) + random.below(10);
-      await stepsThatRead(session_id, wanted);
+      const count = Math.floor((MESSAGES * kill) / (KILLS + 2)) + random.below(10);
+      await stepsThatRead(session_id, count);
       await server.kill();
       await server.start();
     }

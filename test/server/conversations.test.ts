@@ -14,11 +14,15 @@ const posted = z.strictObject({ message: SHAPES.message, action_ids: z.array(z.s
 describe("a conversation", () => {
   test("is opened with what was given, and with nothing at all", TIMEOUT, async () => {
     const { api } = world();
-    const given = { conversation_id: fresh("talk"), title: "Tea", created_by: "ann", tags: ["a", "b"] };
-    const { created_at, ...rest } = read(await api.post("/api/conversations", given), 201, SHAPES.conversation);
-    assert.deepEqual(rest, { ...given, status: "open" });
-    const known = read(await api.get(pathOf("conversations", given.conversation_id)), 200, SHAPES.conversation);
-    assert.deepEqual(known, { ...rest, created_at });
+    const request = { conversation_id: fresh("talk"), title: "Tea", created_by: "ann", tags: ["a", "b"] };
+    const { created_at, ...rest } = read(await api.post("/api/conversations", request), 201, SHAPES.conversation);
+    assert.deepEqual(rest, { ...request, status: "open" });
+    const conversation = read(
+      await api.get(pathOf("conversations", request.conversation_id)),
+      200,
+      SHAPES.conversation,
+    );
+    assert.deepEqual(conversation, { ...rest, created_at });
     const plain = read(await api.send("POST", "/api/conversations"), 201, SHAPES.conversation);
     assert.deepEqual(
       { title: plain.title, created_by: plain.created_by, tags: plain.tags, status: plain.status },

@@ -11,20 +11,22 @@ const RETRY_MS = 20;
 type Created = { body: JsonObject; answer: Accepted };
 type Said = { conversation_id: string; message_id: string; text: string; action_ids: string[] };
 /** A text sent once: with its action if the server responded, without if its outcome is unknown. */
-type Told = { session_id: string; word: string; action_id: string | null };
+type Interrupt = { session_id: string; word: string; action_id: string | null };
 
 /** What clients were promised. */
 export class Ledger {
   readonly created: Created[] = [];
   readonly said: Said[] = [];
-  readonly told: Told[] = [];
+  readonly interrupts: Interrupt[] = [];
   readonly titles = new Map<string, string>();
   readonly subjects = new Map<string, string>();
   /** Requests that broke off after they were sent. */
   lost_answers = 0;
 
   get answers(): number {
-    return this.created.length + this.said.length + this.told.filter(({ action_id }) => action_id !== null).length;
+    return (
+      this.created.length + this.said.length + this.interrupts.filter(({ action_id }) => action_id !== null).length
+    );
   }
 }
 
@@ -116,7 +118,7 @@ export class Clients {
     const answer = await this.#try("POST", pathOf("sessions", session_id, "interrupt"), { guidance: word });
     if (answer) assert.equal(answer.status, 202, answer.text);
     const action_id = answer && (JSON.parse(answer.text) as Accepted).action_id;
-    this.ledger.told.push({ session_id, word, action_id });
+    this.ledger.interrupts.push({ session_id, word, action_id });
     if (!answer) await wait(RETRY_MS);
   }
 

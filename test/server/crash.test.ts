@@ -92,8 +92,8 @@ async function verifySessions(api: Api, { created }: Ledger): Promise<Map<string
 }
 
 /** Each acknowledged text was consumed by the step that its receipt names; no text is in two steps. */
-async function verifyWords(api: Api, { told }: Ledger, steps: Map<string, Step[]>): Promise<void> {
-  for (const { session_id, word, action_id } of told) {
+async function verifyWords(api: Api, { interrupts }: Ledger, steps: Map<string, Step[]>): Promise<void> {
+  for (const { session_id, word, action_id } of interrupts) {
     const using = (steps.get(session_id) ?? []).filter(({ guidance }) => guidance.includes(word));
     const times = (steps.get(session_id) ?? [])
       .flatMap(({ guidance }) => guidance)

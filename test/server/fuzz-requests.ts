@@ -178,8 +178,8 @@ export function bodyFor(random: Random, valid: JsonObject): string {
 /** Most bodies create new rows, some repeat an id. */
 function freshIds(random: Random, body: JsonObject): JsonObject {
   const own = ["message_id", "conversation_id"].filter((name) => body[name] === MESSAGE || body[name] === "c");
-  const given = Object.fromEntries(own.map((name) => [name, newId()]));
-  return random.chance(0.8) ? { ...body, ...given } : body;
+  const ids = Object.fromEntries(own.map((name) => [name, newId()]));
+  return random.chance(0.8) ? { ...body, ...ids } : body;
 }
 
 export function queryFor(random: Random): string {
@@ -193,8 +193,8 @@ export function queryFor(random: Random): string {
 
 export function randomPath(random: Random): string {
   const roots = ["agents", "sessions", "actions", "conversations", "agent-steps", "search"];
-  const known = [AGENT, SESSION, "pause", "fork", "config", "participants", "messages"];
-  const part = () => (random.chance(0.5) ? random.pick(known) : randomText(random).slice(0, 300));
+  const segments = [AGENT, SESSION, "pause", "fork", "config", "participants", "messages"];
+  const part = () => (random.chance(0.5) ? random.pick(segments) : randomText(random).slice(0, 300));
   const parts = [random.pick(roots), ...Array.from({ length: random.below(4) }, part)];
   return `/api/${parts.map((one) => encodeURIComponent(one.toWellFormed())).join("/")}`;
 }

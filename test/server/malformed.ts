@@ -252,14 +252,14 @@ const FINAL = 0x80;
 export function malformedFrame(random: Random, surface: "socket.io" | "agent_ws"): Buffer {
   const payload = flipped(random, Buffer.from(random.pick(surface === "socket.io" ? PACKETS : CHAT)), 0.3);
   const flags = random.chance(0.9) ? FINAL : random.below(16) << 4;
-  const told = random.chance(0.95) ? payload.length : random.below(2 ** 16);
+  const claimedLength = random.chance(0.95) ? payload.length : random.below(2 ** 16);
   const mask = random.chance(0.97) ? MASKED : 0;
   const opcode = random.chance(0.85) ? TEXT : random.pick(OPCODES);
   const length =
-    told < 126
-      ? [mask | told]
-      : told < 65_536
-        ? [mask | 126, told >> 8, told & 255]
-        : [mask | 127, 0, 0, 0, 0, 0, told >> 16, (told >> 8) & 255, told & 255];
+    claimedLength < 126
+      ? [mask | claimedLength]
+      : claimedLength < 65_536
+        ? [mask | 126, claimedLength >> 8, claimedLength & 255]
+        : [mask | 127, 0, 0, 0, 0, 0, claimedLength >> 16, (claimedLength >> 8) & 255, claimedLength & 255];
   return Buffer.concat([Buffer.from([flags | opcode, ...length]), mask ? Buffer.alloc(4) : Buffer.alloc(0), payload]);
 }

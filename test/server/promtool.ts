@@ -41,8 +41,8 @@ export async function checkMetrics(promtool: string, metrics: string): Promise<{
 
 /** Unpacks Debian's package into the cache: installing it would start a service. */
 export async function installPromtool(): Promise<string> {
-  const found = findPromtool();
-  if (found !== null) return found;
+  const promtool = findPromtool();
+  if (promtool !== null) return promtool;
   await mkdir(join(CACHE, ".."), { recursive: true });
   const folder = await mkdtemp(`${CACHE}-`);
   try {

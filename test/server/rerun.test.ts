@@ -91,8 +91,8 @@ describe("a recorded step that runs once more", () => {
     assert.deepEqual(frame?.data, { written: "9", is_rerun: true }, "the step sees what it wrote");
     // A step of another session is reported after anything that the rerun would have reported.
     const { session_id: other } = await api.create("count", { params: { to: 0 } });
-    await eventually("the other's step", async () => watcher.told.some(({ event }) => event === "agent_step"));
-    const sessions = watcher.told.map(({ payload }) => (payload as { session_id: string }).session_id);
+    await eventually("the other's step", async () => watcher.events.some(({ event }) => event === "agent_step"));
+    const sessions = watcher.events.map(({ payload }) => (payload as { session_id: string }).session_id);
     assert.deepEqual([...new Set(sessions)], [other]);
     assert.deepEqual(await whole(), rows);
     assert.equal(await readFile(join(server.folder, "workspace/sums/1.txt"), "utf8"), "3");

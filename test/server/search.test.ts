@@ -20,7 +20,7 @@ const TEXTS = [
 ];
 
 /** A query, and the texts it finds, by their index above. */
-const QUESTIONS: [q: string, found: number[]][] = [
+const QUESTIONS: [q: string, indices: number[]][] = [
   ["fox", [0, 1]],
   ["FOX", [0, 1]],
   ["quick fox", [0]],
@@ -70,18 +70,18 @@ describe("GET /api/search", () => {
   });
 
   const verifyQuestions = async () => {
-    for (const [q, found] of QUESTIONS) {
+    for (const [q, indices] of QUESTIONS) {
       const all = await hits({ q });
       const steps = all.filter(({ kind }) => kind === "step");
       const messages = all.filter(({ kind }) => kind === "message");
       assert.deepEqual(
         steps.map(({ iteration }) => `${iteration}`).sort(),
-        found.map(String),
+        indices.map(String),
         `steps for ${q.slice(0, 50)}`,
       );
       assert.deepEqual(
         messages.map(({ message_id }) => `${message_id}`).sort(),
-        found.map((index) => `said ${index}`),
+        indices.map((index) => `said ${index}`),
         `messages for ${q.slice(0, 50)}`,
       );
       for (const hit of steps)
@@ -101,14 +101,14 @@ describe("GET /api/search", () => {
     }
   };
   const verifyFilters = async () => {
-    const found = async (query: Query) => (await hits({ q: "fox", ...query })).map(({ kind }) => kind);
-    assert.deepEqual(await found({ session_id: ids.session_id }), ["step", "step"]);
-    assert.deepEqual(await found({ agent_id: ids.agent_id }), ["step", "step"]);
-    assert.deepEqual(await found({ agent_id: ids.agent_id, session_id: ids.session_id }), ["step", "step"]);
-    assert.deepEqual(await found({ agent_id: "nobody" }), []);
-    assert.deepEqual(await found({ agent_id: "nobody", session_id: ids.session_id }), []);
-    assert.equal((await found({ limit: 1 })).length, 1);
-    assert.equal((await found({ limit: 3 })).length, 3);
+    const kindsFor = async (query: Query) => (await hits({ q: "fox", ...query })).map(({ kind }) => kind);
+    assert.deepEqual(await kindsFor({ session_id: ids.session_id }), ["step", "step"]);
+    assert.deepEqual(await kindsFor({ agent_id: ids.agent_id }), ["step", "step"]);
+    assert.deepEqual(await kindsFor({ agent_id: ids.agent_id, session_id: ids.session_id }), ["step", "step"]);
+    assert.deepEqual(await kindsFor({ agent_id: "nobody" }), []);
+    assert.deepEqual(await kindsFor({ agent_id: "nobody", session_id: ids.session_id }), []);
+    assert.equal((await kindsFor({ limit: 1 })).length, 1);
+    assert.equal((await kindsFor({ limit: 3 })).length, 3);
   };
 
   test(

@@ -101,8 +101,8 @@ describe("a control of a session", () => {
       assert.deepEqual({ processed, outcome }, { processed: true, outcome: "rejected" }, verb);
       assert.match(error ?? "", /done/);
     }
-    const told = await world().control(session_id, "interrupt", { guidance: "too late" });
-    assert.deepEqual([told.outcome, told.receipt], ["rejected", "bounced"]);
+    const action = await world().control(session_id, "interrupt", { guidance: "too late" });
+    assert.deepEqual([action.outcome, action.receipt], ["rejected", "bounced"]);
   });
 
   test("on an unknown session or agent answers 404 and enqueues nothing", TIMEOUT, async () => {
@@ -145,8 +145,8 @@ describe("a control of a session", () => {
     };
     assert.equal((await control("pause")).outcome, "ok");
     assert.equal((await control("resume")).outcome, "ok");
-    const told = await control("interrupt", { guidance: "hello" });
-    assert.equal((await world().consumed(told.action_id)).consumed_iteration, 0);
+    const action = await control("interrupt", { guidance: "hello" });
+    assert.equal((await world().consumed(action.action_id)).consumed_iteration, 0);
     assert.equal((await control("destroy")).outcome, "ok");
     await world().status(second.session_id, "stopped");
     assert.equal((await api.session(first.session_id)).status, "waiting");
@@ -216,14 +216,14 @@ describe("POST /api/actions", () => {
       read(await api.post("/api/actions", request as never), 202, SHAPES.accepted);
     const agent_id = fresh("actor");
     const { session_id } = await submit({ action_type: "agent_create", agent_id, payload: { moniker: "echo" } });
-    const told = await submit({
+    const answer = await submit({
       action_type: "agent_input",
       session_id,
       payload: { text: "hello" },
       metadata: { from: "a test" },
       urgency: 7,
     });
-    const { metadata, urgency, payload } = await world().consumed(told.action_id);
+    const { metadata, urgency, payload } = await world().consumed(answer.action_id);
     assert.deepEqual(
       { metadata, urgency, payload },
       { metadata: { from: "a test" }, urgency: 7, payload: { text: "hello" } },

@@ -5,7 +5,7 @@ import type { Step } from "../../src/domain/step.ts";
 import { randomFor } from "../store/random.ts";
 import { pathOf, read, SHAPES } from "./api.ts";
 import { TIMEOUT } from "./server-fixture.ts";
-import { type Told, Watcher } from "./watcher.ts";
+import { type ReceivedEvent, Watcher } from "./watcher.ts";
 import { sharedWorld } from "./world.ts";
 
 const world = sharedWorld();
@@ -106,15 +106,16 @@ async function followWithDrops(options: {
     using watcher = await Watcher.connect(world().server.url);
     connections += 1;
     const dropAfter = rowsUntilDrop();
-    const arrived = (told: Told[]) => told.filter((one) => one.event === event).map(({ payload }) => payload);
+    const arrived = (events: ReceivedEvent[]) =>
+      events.filter((one) => one.event === event).map(({ payload }) => payload);
     await watcher.follow(topicAfter(rows));
-    await watcher.until(`${event}, ${rows.length} so far`, (told) => {
-      const fresh = arrived(told);
+    await watcher.until(`${event}, ${rows.length} so far`, (events) => {
+      const fresh = arrived(events);
       return fresh.length >= dropAfter || isEnough([...rows, ...fresh]);
     });
     // The connection breaks without a close packet; what arrived before was read.
     watcher.socket.io.engine.close();
-    rows.push(...arrived(watcher.told));
+    rows.push(...arrived(watcher.events));
   }
   return { rows, connections };
 }

@@ -100,16 +100,16 @@ describe("subscribe and unsubscribe", () => {
     const { session_id } = await api.create("echo");
     using watcher = await Watcher.connect(world().server.url);
     await watcher.follow({ session_id });
-    const told = async (guidance: string) =>
+    const sendGuidance = async (guidance: string) =>
       world().consumed((await world().control(session_id, "interrupt", { guidance })).action_id);
-    await told("heard");
+    await sendGuidance("heard");
     await watcher.until("the step", () => watcher.of<Step>("agent_step").length === 1);
     assert.deepEqual(await watcher.unsubscribe({ session_id }), { ok: true });
-    const before = watcher.told.length;
-    await told("unheard");
+    const before = watcher.events.length;
+    await sendGuidance("unheard");
     // A response arrives after everything sent earlier on the same connection.
     await watcher.subscribe({ session_id: "another" });
-    assert.equal(watcher.told.length, before);
+    assert.equal(watcher.events.length, before);
   });
 });
 
@@ -140,11 +140,11 @@ describe("the events", () => {
     await inConversation.until("two messages", () => messagesTold(inConversation).length === 2);
 
     for (const watcher of [inSession, inConversation, everywhere])
-      for (const { event, payload } of watcher.told) {
+      for (const { event, payload } of watcher.events) {
         const parsed = PAYLOADS[event]?.safeParse(payload);
         assert.ok(parsed?.success, `${event} ${JSON.stringify(payload)} ${parsed?.error?.message}`);
       }
-    const kinds = (watcher: Watcher) => [...new Set(watcher.told.map(({ event }) => event))].sort();
+    const kinds = (watcher: Watcher) => [...new Set(watcher.events.map(({ event }) => event))].sort();
     assert.deepEqual(kinds(inSession), ["action_update", "agent_state_update", "agent_step", "agent_step_delta"]);
     assert.deepEqual(kinds(inConversation), ["conversation_message", "conversation_message_delta"]);
     assert.deepEqual(kinds(everywhere), Object.keys(PAYLOADS).sort());
@@ -165,7 +165,7 @@ describe("the events", () => {
         );
         assert.equal(deltas.map((delta) => delta.text).join(""), text);
       }
-    const order = inSession.told.filter(({ event }) => event === "agent_step" || event === "agent_step_delta");
+    const order = inSession.events.filter(({ event }) => event === "agent_step" || event === "agent_step_delta");
     const iterationsInOrder = order.map(({ payload }) => (payload as Step).iteration);
     assert.deepEqual(
       iterationsInOrder,
@@ -207,6 +207,6 @@ describe("the events", () => {
       text: "elsewhere",
     });
     await watcher.subscribe({ session_id: "another" });
-    assert.deepEqual(watcher.told, []);
+    assert.deepEqual(watcher.events, []);
   });
 });

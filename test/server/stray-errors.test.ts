@@ -37,8 +37,8 @@ describe("an error that nobody caught", () => {
       assert.equal(fatal.length, 1, server.stderr);
       const line = JSON.parse(fatal[0] ?? "") as FatalLine;
       assert.deepEqual([line.origin, line.err.message], [origin, "a defect"]);
-      const told = line.running_steps.find((step) => step.session_id === slow);
-      assert.deepEqual(told, { session_id: slow, iteration: 0, moniker: "count" }, "what ran is told");
+      const runningStep = line.running_steps.find((step) => step.session_id === slow);
+      assert.deepEqual(runningStep, { session_id: slow, iteration: 0, moniker: "count" }, "what ran is told");
       await server.start();
       assert.match(server.stdout, /, 2 sessions resumed\)\n/);
     });

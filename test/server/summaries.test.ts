@@ -132,14 +132,14 @@ describe("the topic {summaries: true}", () => {
     using watcher = await Watcher.connect(world().server.url);
     assert.deepEqual(await watcher.subscribe({ summaries: true }), { ok: true });
     const { session_id } = await world().api.create("count", { params: { to: 200 } });
-    const last = await watcher.until("the end is told", (told) =>
-      told
+    const last = await watcher.until("the end is told", (events) =>
+      events
         .filter(({ event }) => event === "session_summaries")
         .flatMap(({ payload }) => (payload as { sessions: SessionSummary[] }).sessions)
         .find((row) => row.session_id === session_id && row.status === "done"),
     );
     assert.deepEqual(sessionSummarySchema.strict().parse(last).iteration, 200);
-    const messages = watcher.told.filter(({ event }) => event === "session_summaries").length;
+    const messages = watcher.events.filter(({ event }) => event === "session_summaries").length;
     assert.ok(messages < 100, `${messages} messages for 200 steps: changes are gathered`);
     assert.deepEqual(await watcher.unsubscribe({ summaries: true }), { ok: true });
   });

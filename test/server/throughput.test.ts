@@ -71,14 +71,14 @@ describe("throughput", () => {
     }
     await using successor = await ServerProcess.start({ EVERSTEP_STORE: `lancedb:${folder.path}/data` });
     const api = new Api(successor.url);
-    const told = await eventually("the steps of before", async () => {
-      const known = await samples(api);
-      return known.reduce((sum, { steps }) => sum + steps, 0) >= 701 && known;
+    const buckets = await eventually("the steps of before", async () => {
+      const rows = await samples(api);
+      return rows.reduce((sum, { steps }) => sum + steps, 0) >= 701 && rows;
     });
     assert.equal(
-      told.reduce((sum, { steps }) => sum + steps, 0),
+      buckets.reduce((sum, { steps }) => sum + steps, 0),
       701,
     );
-    assert.ok(Date.parse(told[0]?.at ?? "") >= begun - 5000, "nothing is told of the time before");
+    assert.ok(Date.parse(buckets[0]?.at ?? "") >= begun - 5000, "nothing is told of the time before");
   });
 });

@@ -5,20 +5,20 @@ import { within } from "../within.ts";
 export type Topic = Record<string, unknown>;
 export type Acknowledgement = { ok: boolean; error?: string };
 /** An event from the server. */
-export type Told = { event: string; payload: unknown };
+export type ReceivedEvent = { event: string; payload: unknown };
 
 const WAIT_MS = 60_000;
 
 /** A client that follows the server over Socket.IO and remembers every event. */
 export class Watcher implements Disposable {
-  readonly told: Told[] = [];
+  readonly events: ReceivedEvent[] = [];
   readonly socket: Socket;
   readonly #listeners = new Set<() => void>();
 
   private constructor(socket: Socket) {
     this.socket = socket;
     socket.onAny((event: string, payload: unknown) => {
-      this.told.push({ event, payload });
+      this.events.push({ event, payload });
       for (const listener of this.#listeners) listener();
     });
   }
@@ -53,15 +53,15 @@ export class Watcher implements Disposable {
 
   /** The payloads of an event so far. */
   of<Payload>(event: string): Payload[] {
-    return this.told.filter((one) => one.event === event).map(({ payload }) => payload as Payload);
+    return this.events.filter((one) => one.event === event).map(({ payload }) => payload as Payload);
   }
 
   /** Waits until the events so far fit, and resolves with what `fits` returned. */
-  async until<Value>(what: string, fits: (told: Told[]) => Value | undefined | false): Promise<Value> {
+  async until<Value>(what: string, fits: (events: ReceivedEvent[]) => Value | undefined | false): Promise<Value> {
     const fitting = Promise.withResolvers<Value>();
     const look = () => {
       try {
-        const value = fits(this.told);
+        const value = fits(this.events);
         if (value !== undefined && value !== false) fitting.resolve(value);
       } catch (error) {
         fitting.reject(error);

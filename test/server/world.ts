@@ -63,9 +63,9 @@ export class World {
 
   /** The action once it fits. */
   async action(action_id: string, fits: (action: Action) => boolean): Promise<Action> {
-    const known = await this.api.action(action_id);
+    const current = await this.api.action(action_id);
     const isIt = (action: Action) => action.action_id === action_id;
-    return this.#rowThat(known.session_id, "action_update", isIt, fits, () => this.api.action(action_id));
+    return this.#rowThat(current.session_id, "action_update", isIt, fits, () => this.api.action(action_id));
   }
 
   async settled(action_id: string): Promise<Action> {
@@ -92,13 +92,13 @@ export class World {
   ): Promise<Row> {
     if (!this.#followed.has(session_id)) await this.#watcher.follow({ session_id });
     this.#followed.add(session_id);
-    const from = this.#watcher.told.length;
+    const from = this.#watcher.events.length;
     let last: Row = await get();
     if (fits(last)) return last;
     const what = () => `${event} of ${session_id}; the last was ${JSON.stringify(last)}`;
     return this.#watcher
-      .until(`${event} of ${session_id}`, (told) => {
-        const rows = told.slice(from).filter((one) => one.event === event && isIt(one.payload as Row));
+      .until(`${event} of ${session_id}`, (events) => {
+        const rows = events.slice(from).filter((one) => one.event === event && isIt(one.payload as Row));
         last = (rows.at(-1)?.payload as Row | undefined) ?? last;
         return rows.map(({ payload }) => payload as Row).find(fits);
       })

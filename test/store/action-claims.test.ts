@@ -122,11 +122,11 @@ await onPostgres(() => {
   });
 
   test("a claim whose answer was lost is given back before the next one (CLAIMS-4)", async () => {
-    const [known, lost] = [anAction({ session_id: "a" }), anAction({ session_id: "b" })];
-    await using scene = await Scene.open([known, lost]);
+    const [other, lost] = [anAction({ session_id: "a" }), anAction({ session_id: "b" })];
+    await using scene = await Scene.open([other, lost]);
     const claims = await scene.process(101);
     await scene.run(`update queue set run_at = now() + interval '1 hour' where action_id = '${lost.action_id}'`);
-    assert.deepEqual(idsOf(await claims.claim(MOST)), [known.action_id]);
+    assert.deepEqual(idsOf(await claims.claim(MOST)), [other.action_id]);
     // The statement succeeded, but its response was lost.
     await scene.run(`update queue set run_at = null, claimed_by = 101 where action_id = '${lost.action_id}'`);
     claims.lookThrough();

@@ -78,7 +78,7 @@ describe("everstep check", () => {
     await using scratch = await scratchFolder();
     const whole = join(scratch.path, "whole");
     await fillFolder(whole);
-    const damages: [name: string, inflict: (folder: string) => Promise<void> | void, found: RegExp][] = [
+    const damages: [name: string, inflict: (folder: string) => Promise<void> | void, problem: RegExp][] = [
       [
         "row",
         (folder) => change(folder, "UPDATE packed_agent_state SET row = replace(row, 'count', 'cound')"),
@@ -121,13 +121,13 @@ describe("everstep check", () => {
         /journal.sqlite is damaged/,
       ],
     ];
-    for (const [name, inflict, found] of damages) {
+    for (const [name, inflict, problem] of damages) {
       const folder = join(scratch.path, name);
       await cp(whole, folder, { recursive: true });
       await inflict(folder);
       const { code, report, output } = check(folder);
       assert.equal(code, 1, `${name}: ${output}`);
-      assert.match(report?.problems.join("\n") ?? "", found, name);
+      assert.match(report?.problems.join("\n") ?? "", problem, name);
       await rm(folder, { recursive: true });
     }
   });

@@ -169,7 +169,7 @@ describe("the commit queue", () => {
       most: { batches: 5, characters: 40 },
       isWorthGroup: (waiting) => waiting > 3,
     });
-    const given: Batch[] = [];
+    const submissions: Batch[] = [];
     const answers: Promise<unknown>[] = [];
     for (let number = 0; number < 2000; number += 1) {
       const scopes = Array.from({ length: 1 + random.integer(2) }, () => `session ${random.integer(12)}`);
@@ -178,15 +178,15 @@ describe("the commit queue", () => {
         scopes: [...new Set(scopes)],
         characters: 1 + random.integer(20),
       });
-      given.push(next);
+      submissions.push(next);
       answers.push(queue.commit(next, () => {}));
       if (random.integer(3) === 0) await turn();
     }
     await Promise.all(answers);
-    assert.equal(written.length, given.length);
+    assert.equal(written.length, submissions.length);
     const orderOf = (batches: Batch[], scope: string): string[] =>
       batches.filter(({ scopes }) => scopes.includes(scope)).map(({ name }) => name);
     for (let at = 0; at < 12; at += 1)
-      assert.deepEqual(orderOf(written, `session ${at}`), orderOf(given, `session ${at}`), "COMMIT-2");
+      assert.deepEqual(orderOf(written, `session ${at}`), orderOf(submissions, `session ${at}`), "COMMIT-2");
   });
 });

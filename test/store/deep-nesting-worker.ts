@@ -28,9 +28,9 @@ parentPort?.postMessage(checked, []);
 
 function assertStored(before: JsonObject, after: JsonObject): void {
   const text = JSON.stringify(after);
-  const found = diff(before, after);
-  assert.ok(found);
-  assert.equal(JSON.stringify(applyDelta(before, JSON.parse(JSON.stringify(found.delta)) as Changes)), text);
+  const difference = diff(before, after);
+  assert.ok(difference);
+  assert.equal(JSON.stringify(applyDelta(before, JSON.parse(JSON.stringify(difference.delta)) as Changes)), text);
 
   const first = storeState(null, before, 0);
   const second = storeState(first.chain, after, 1);

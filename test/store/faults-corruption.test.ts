@@ -35,11 +35,12 @@ describe("a journal whose last writes were cut off", () => {
     let smaller = new Map<string, string>();
     for (const at of cuts) {
       const tear = random.integer(2) === 0;
-      const found = await commitsAfterCut(scratch.path, folder, size, acknowledged, { at, tear });
-      for (const key of earlier) assert.ok(found.has(key), `a cut at ${at} took the ${key}, which was not in the log`);
-      for (const [key, name] of smaller) assert.equal(found.get(key), name, `a later cut at ${at} took the ${key}`);
-      for (const [key, name] of found) assert.equal(whole.get(key), name, `a cut at ${at} made up the ${key}`);
-      smaller = found;
+      const commits = await commitsAfterCut(scratch.path, folder, size, acknowledged, { at, tear });
+      for (const key of earlier)
+        assert.ok(commits.has(key), `a cut at ${at} took the ${key}, which was not in the log`);
+      for (const [key, name] of smaller) assert.equal(commits.get(key), name, `a later cut at ${at} took the ${key}`);
+      for (const [key, name] of commits) assert.equal(whole.get(key), name, `a cut at ${at} made up the ${key}`);
+      smaller = commits;
     }
     assert.ok(smaller.size > earlier.size, "the last cut leaves some commits of the log");
   });
@@ -107,7 +108,7 @@ describe("a journal with damaged files", () => {
       const files = (await readdir(folder)).filter((name) => name.startsWith("journal."));
       assert.ok(files.includes(COUNTER) && files.includes(LOG) === (how === "killed"), files.join());
       const wrong: string[] = [];
-      let told = 0;
+      let reportCount = 0;
       const damages = Object.entries(JOURNAL_DAMAGES).flatMap((damage) => files.map((file) => ({ file, damage })));
       const inflicted = Array.from({ length: ROUNDS }, () => damages).flat();
       for (const { file, damage } of inflicted) {
@@ -119,7 +120,7 @@ describe("a journal with damaged files", () => {
         if (error instanceof EverstepError && error.code === "store_corrupt") {
           assertCoded(error, ["store_corrupt"]);
           assert.match(error.message, /damaged[/](journal[.]|\w+[.]lance)/, `${file} ${name}: no file is named`);
-          told += 1;
+          reportCount += 1;
         }
         // Without its journal a folder has tables of unknown origin.
         else if (error instanceof EverstepError) assertCoded(error, ["store_foreign"]);
@@ -127,8 +128,8 @@ describe("a journal with damaged files", () => {
         await rm(copy, { recursive: true });
       }
       assert.deepEqual(wrong, [], "these were taken for good, and rows are wrong");
-      assert.ok(told > inflicted.length / 6, `only ${told} of ${inflicted.length} damages were told`);
-      t.diagnostic(`${told} of ${inflicted.length} told, the others did no harm`);
+      assert.ok(reportCount > inflicted.length / 6, `only ${reportCount} of ${inflicted.length} damages were told`);
+      t.diagnostic(`${reportCount} of ${inflicted.length} told, the others did no harm`);
     });
 });
 

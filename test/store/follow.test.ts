@@ -16,10 +16,10 @@ test("a follower does not get a message again from a feed that lags behind what 
   };
   const leaving = new AbortController();
   const events = follow(reads, feed, { conversation_id, after: "m3" }, leaving.signal);
-  const told: string[] = [];
+  const ids: string[] = [];
   const next = async (): Promise<void> => {
     const { value } = await events.next();
-    told.push(value?.kind === "message" ? value.message.message_id : "nothing");
+    ids.push(value?.kind === "message" ? value.message.message_id : "nothing");
   };
   await next();
   await next();
@@ -27,5 +27,5 @@ test("a follower does not get a message again from a feed that lags behind what 
   for (const [at, message] of [...rows, sixth].entries()) feed.publish({ kind: "message", message }, at + 1);
   await next();
   leaving.abort();
-  assert.deepEqual(told, ["m4", "m5", "m6"]);
+  assert.deepEqual(ids, ["m4", "m5", "m6"]);
 });

@@ -41,7 +41,7 @@ await onPostgres(() => {
     const { step } = await mustAdvance(teller, owned);
     assert.deepEqual(await following, { kind: "step", step });
     assert.ok(largest - before < 100e6, `it grew by ${Math.round((largest - before) / 1e6)} MB`);
-    const told = deltas.slice(deltas.findLastIndex(({ event_seq }) => event_seq === 0)).map(({ text }) => text);
-    assert.match(told.join(""), /^(?:a )+$/);
+    const texts = deltas.slice(deltas.findLastIndex(({ event_seq }) => event_seq === 0)).map(({ text }) => text);
+    assert.match(texts.join(""), /^(?:a )+$/);
   });
 });

@@ -13,8 +13,10 @@ describe("notifications that wait to be sent", () => {
     outbox.addDelta(deltaOf(0, "other ", { session_id: "other" }));
     outbox.addDelta(deltaOf(2, "", { tool: "search" }));
     outbox.addDelta(deltaOf(3, "c "));
-    const told = outbox.take().map((news) => (news.kind === "delta" ? [news.delta.text, news.delta.tool] : news));
-    assert.deepEqual(told, [
+    const notifications = outbox
+      .take()
+      .map((news) => (news.kind === "delta" ? [news.delta.text, news.delta.tool] : news));
+    assert.deepEqual(notifications, [
       ["a b ", undefined],
       ["other ", undefined],
       ["", "search"],

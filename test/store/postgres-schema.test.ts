@@ -124,7 +124,7 @@ await onPostgres(() => {
     );
     const store = await openPostgresStore({ url });
     t.after(() => store.close());
-    const told = async () => {
+    const snapshot = async () => {
       const { counts, sessions } = await store.summarizeSessions({ q: "said", limit: 10, offset: 0 });
       const deliveries = (await store.webhooks.listDeliveries({ webhook_id: "hook", limit: 10 })) ?? [];
       return {
@@ -137,16 +137,16 @@ await onPostgres(() => {
     const [owned] = await store.claimSessions({ worker: WORKER, limit: 1 });
     assert.ok(owned);
     const step = await mustAdvance(store, owned, { session: { result: "said by this version" } });
-    assert.deepEqual(await told(), { counts: { ...none, running: 1 }, found: [1, 1], events: [] });
+    assert.deepEqual(await snapshot(), { counts: { ...none, running: 1 }, found: [1, 1], events: [] });
     await administer(
       url,
       "update agent_state set status = 'error', result = null, updated_at = now() where session_id = 'old'",
     );
-    assert.deepEqual(await told(), { counts: { ...none, error: 1 }, found: [0, 0], events: ["session.failed"] });
+    assert.deepEqual(await snapshot(), { counts: { ...none, error: 1 }, found: [0, 0], events: ["session.failed"] });
     await administer(url, "update agent_state set status = 'running' where session_id = 'old'");
     await mustAdvance(store, step.owned, { session: { status: "done" } });
     const events = ["session.ended", "session.failed"];
-    assert.deepEqual(await told(), { counts: { ...none, done: 1 }, found: [0, 0], events });
+    assert.deepEqual(await snapshot(), { counts: { ...none, done: 1 }, found: [0, 0], events });
   });
 
   test("a server that is unreachable, or refuses us, is reported with a next step", async (t) => {

@@ -122,11 +122,11 @@ const SEARCHES = [
 async function compareSearches(store: EmbeddedStore, owned: OwnedSession[]): Promise<void> {
   const texts = owned.map(({ session }) => ({ id: session.session_id, text: searchedText(summaryOf(session)) }));
   for (const q of SEARCHES) {
-    const wanted = folded(q).toWellFormed();
-    const expected = texts.filter(({ text }) => text.toWellFormed().includes(wanted)).map(({ id }) => id);
+    const needle = folded(q).toWellFormed();
+    const expected = texts.filter(({ text }) => text.toWellFormed().includes(needle)).map(({ id }) => id);
     const { sessions, total, exact } = await store.summarizeSessions({ limit: 2000, offset: 0, q });
-    const found = sessions.map(({ session_id }) => session_id).toReversed();
-    assert.deepEqual([found, total, exact], [expected, expected.length, true], JSON.stringify(q));
+    const ids = sessions.map(({ session_id }) => session_id).toReversed();
+    assert.deepEqual([ids, total, exact], [expected, expected.length, true], JSON.stringify(q));
   }
 }
 

@@ -10,11 +10,11 @@ const LEVELS = 5_000;
 
 /** The delta passes through JSON text, as in the store. */
 function roundTrip(before: JsonObject, after: JsonObject): { text: string; delta: string; growth: number } | null {
-  const found = diff(before, after);
-  if (!found) return null;
-  const delta = JSON.stringify(found.delta);
+  const difference = diff(before, after);
+  if (!difference) return null;
+  const delta = JSON.stringify(difference.delta);
   const text = JSON.stringify(applyDelta(before, JSON.parse(delta) as Changes));
-  return { text, delta, growth: found.growth };
+  return { text, delta, growth: difference.growth };
 }
 
 function assertRoundTrip(before: JsonObject, after: JsonObject): string {
@@ -30,20 +30,20 @@ function assertRoundTrip(before: JsonObject, after: JsonObject): string {
 describe("a difference", () => {
   test("turns any state into any other to the letter and leaves both alone", (t) => {
     const random = randomFor(t);
-    let told = 0;
+    let deltaCount = 0;
     for (let round = 0; round < 20_000; round++) {
       const before = randomObject(random);
       const after = random.chance(0.1) ? randomObject(random) : nextState(random, before);
       const [beforeText, afterText] = [JSON.stringify(before), JSON.stringify(after)];
       const trip = roundTrip(before, after);
       if (trip) {
-        told++;
+        deltaCount++;
         assert.equal(trip.text, afterText, `${beforeText} by ${trip.delta}`);
       }
       assert.equal(JSON.stringify(before), beforeText, `before was mutated on the way to ${afterText}`);
       assert.equal(JSON.stringify(after), afterText, `after was mutated on the way from ${beforeText}`);
     }
-    assert.ok(told > 10_000, `only ${told} of 20,000 states were told as a difference`);
+    assert.ok(deltaCount > 10_000, `only ${deltaCount} of 20,000 states were told as a difference`);
   });
 
   test("holds over a long chain in which each state is rebuilt from the rebuilt one before", (t) => {
@@ -52,8 +52,8 @@ describe("a difference", () => {
     let rebuilt = state;
     for (let step = 0; step < 2_000; step++) {
       const after = step % 100 === 0 ? randomObject(random) : nextState(random, state);
-      const found = diff(state, after);
-      rebuilt = found ? applyDelta(rebuilt, JSON.parse(JSON.stringify(found.delta)) as Changes) : after;
+      const difference = diff(state, after);
+      rebuilt = difference ? applyDelta(rebuilt, JSON.parse(JSON.stringify(difference.delta)) as Changes) : after;
       assert.equal(JSON.stringify(rebuilt), JSON.stringify(after), `at step ${step}`);
       state = after;
     }

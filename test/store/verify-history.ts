@@ -61,10 +61,10 @@ export async function verifyHistory(store: Store, verification: Verification): P
   return history;
 }
 
-function verifyAcknowledged(acknowledged: ReadonlyMap<string, string>, found: ReadonlyMap<string, string>): void {
+function verifyAcknowledged(acknowledged: ReadonlyMap<string, string>, commits: ReadonlyMap<string, string>): void {
   for (const [key, name] of acknowledged) {
-    assert.ok(found.has(key), `lost: the ${key} was acknowledged and is gone`);
-    assert.equal(found.get(key), name, `the ${key} is there, but not from the attempt that was acknowledged`);
+    assert.ok(commits.has(key), `lost: the ${key} was acknowledged and is gone`);
+    assert.equal(commits.get(key), name, `the ${key} is there, but not from the attempt that was acknowledged`);
   }
 }
 

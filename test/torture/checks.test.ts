@@ -16,7 +16,7 @@ const PLAN = { ...makePlan(1, 0.01, "lancedb"), agents: [] };
 
 /** A session in a conversation that took three steps, the second with guidance. */
 class Scene {
-  readonly word = consumed(told("a word"), 1);
+  readonly word = consumed(interrupt("a word"), 1);
   readonly birth = settled(anAction({ action_type: "agent_create", session_id: "s", payload: {} }));
   readonly steps: Step[];
   readonly session: Session;
@@ -78,7 +78,7 @@ class Scene {
   }
 }
 
-const told = (guidance: string): Action =>
+const interrupt = (guidance: string): Action =>
   settled(anAction({ action_type: "agent_interrupt", session_id: "s", payload: { guidance } }));
 const entry = (operation: Entry["operation"], action_id: string): Entry => ({
   operation,
@@ -110,7 +110,7 @@ const DAMAGES: Record<string, (scene: Scene) => unknown> = {
     actions.pop(),
     change(steps, 1, { guidance: [], action_ids: [] }),
   ],
-  "a word that was sent once and is there twice": ({ actions }) => actions.push(consumed(told("a word"), 1)),
+  "a word that was sent once and is there twice": ({ actions }) => actions.push(consumed(interrupt("a word"), 1)),
   "a session that nobody asked for": ({ entries }) => entries.shift(),
   "a message that is missing": ({ messages }) => messages.pop(),
   "a message that is there twice": ({ messages }) => messages.push(messages[0] as Message),
@@ -162,7 +162,7 @@ describe("the checker of the torture", () => {
 });
 
 describe("the checker of timers", () => {
-  const found = (...fired: { fired: number; due: string; at: string }[]): string[] => {
+  const timerViolations = (...fired: { fired: number; due: string; at: string }[]): string[] => {
     const session = aSession({ session_id: "t", moniker: "timers", params: { times: 2 }, status: "done" });
     const steps = fired.map((data, iteration) => aStep(session, { iteration, data }));
     const rows = { ...new Scene().rows, sessions: new Map([["t", session]]), steps: new Map([["t", steps]]) };
@@ -172,10 +172,10 @@ describe("the checker of timers", () => {
 
   test("finds one that fired early, twice or never, and nothing else", () => {
     assert.ok(one && two);
-    assert.deepEqual(found(one, two), []);
-    assert.equal(found(one, { ...two, at: one.at }).length, 1);
-    assert.notDeepEqual(found(one, one, two), []);
-    assert.equal(found(one).length, 1);
+    assert.deepEqual(timerViolations(one, two), []);
+    assert.equal(timerViolations(one, { ...two, at: one.at }).length, 1);
+    assert.notDeepEqual(timerViolations(one, one, two), []);
+    assert.equal(timerViolations(one).length, 1);
   });
 });
 

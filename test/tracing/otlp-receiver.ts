@@ -79,16 +79,16 @@ export class OtlpReceiver implements AsyncDisposable {
 
   /** What `look` finds, once it finds something. */
   async until<Found>(what: string, look: () => Found | undefined | false): Promise<Found> {
-    const found = Promise.withResolvers<Found>();
+    const match = Promise.withResolvers<Found>();
     const listener = (): void => {
       const seen = look();
-      if (seen !== undefined && seen !== false) found.resolve(seen);
+      if (seen !== undefined && seen !== false) match.resolve(seen);
     };
     this.#listeners.push(listener);
     listener();
     try {
       const names = () => `${what}; there are ${this.spans.map(({ name }) => name).join(", ")}`;
-      return await within(WAIT_MS, found.promise, names);
+      return await within(WAIT_MS, match.promise, names);
     } finally {
       this.#listeners = this.#listeners.filter((one) => one !== listener);
     }

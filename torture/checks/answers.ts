@@ -22,10 +22,10 @@ function checkBirths({ sessions, actions }: Rows, ledger: Ledger, plan: Plan): s
     [...actions.values()].filter(({ action_type }) => action_type === "agent_create" || action_type === "agent_fork"),
     ({ session_id }) => session_id,
   );
-  const wanted = new Map<string, Entry>();
-  for (const entry of ledger.of("create")) wanted.set(entry.operation.body.session_id, entry);
-  for (const entry of ledger.of("fork")) wanted.set(entry.operation.fork_id, entry);
-  const found = [...wanted].flatMap(([session_id, { answer, doubtful }]) => {
+  const requests = new Map<string, Entry>();
+  for (const entry of ledger.of("create")) requests.set(entry.operation.body.session_id, entry);
+  for (const entry of ledger.of("fork")) requests.set(entry.operation.fork_id, entry);
+  const violations = [...requests].flatMap(([session_id, { answer, doubtful }]) => {
     const own = births.get(session_id) ?? [];
     if (own.length > 1) return [`${session_id} was born ${own.length} times`];
     if (answer && (own[0]?.action_id !== idIn(answer) || own[0]?.outcome !== "ok"))
@@ -38,13 +38,13 @@ function checkBirths({ sessions, actions }: Rows, ledger: Ledger, plan: Plan): s
     const { agent_id, moniker, session_id } = operation.body;
     const session = sessions.get(session_id);
     if (session && (session.agent_id !== agent_id || session.moniker !== moniker))
-      found.push(`${session_id} is of ${session.agent_id} and ${session.moniker}`);
+      violations.push(`${session_id} is of ${session.agent_id} and ${session.moniker}`);
   }
-  const ours = new Set([...wanted.keys(), ...plan.agents.map(({ session_id }) => session_id)]);
+  const ours = new Set([...requests.keys(), ...plan.agents.map(({ session_id }) => session_id)]);
   for (const { session_id, spawned_by, agent_id } of sessions.values())
     if (!ours.has(session_id) && !isOneChat(session_id) && agent_id !== GUESTS && spawned_by === null)
-      found.push(`nobody asked for session ${session_id}`);
-  return found;
+      violations.push(`nobody asked for session ${session_id}`);
+  return violations;
 }
 
 function checkControls({ actions }: Rows, ledger: Ledger): string[] {
@@ -85,27 +85,29 @@ function checkWords({ actions, steps }: Rows, ledger: Ledger): string[] {
 
 function checkMessages({ messages, actions, steps }: Rows, ledger: Ledger): string[] {
   const heard = heardOf(steps);
-  const found = [...heard].filter(([, times]) => times > 1).map(([what, times]) => `${what} was heard ${times} times`);
+  const violations = [...heard]
+    .filter(([, times]) => times > 1)
+    .map(([what, times]) => `${what} was heard ${times} times`);
   const said = new Set<string>();
   for (const { operation, answer } of ledger.of("say")) {
     said.add(operation.message_id);
     const own = (messages.get(operation.conversation_id) ?? []).filter(
       (row) => row.message_id === operation.message_id,
     );
-    if (own.length > 1) found.push(`${operation.message_id} is in its transcript ${own.length} times`);
+    if (own.length > 1) violations.push(`${operation.message_id} is in its transcript ${own.length} times`);
     if (!answer) continue;
     const ids = answer["action_ids"] as string[];
     const [row] = own;
     if (row?.text !== operation.text || JSON.stringify(row.action_ids) !== JSON.stringify(ids))
-      found.push(`${operation.message_id} was accepted, and is ${JSON.stringify(row)}`);
+      violations.push(`${operation.message_id} was accepted, and is ${JSON.stringify(row)}`);
     const sessions = ids.map((id) => actions.get(id)?.session_id);
     if (sessions.length !== 2 || sessions.includes(undefined) || new Set(sessions).size !== 2)
-      found.push(`${operation.message_id} went to ${JSON.stringify(sessions)}, not to both agents`);
+      violations.push(`${operation.message_id} went to ${JSON.stringify(sessions)}, not to both agents`);
   }
   for (const rows of messages.values())
     for (const { message_id, sender_type } of rows)
-      if (sender_type === "user" && !said.has(message_id)) found.push(`nobody said ${message_id}`);
-  return found;
+      if (sender_type === "user" && !said.has(message_id)) violations.push(`nobody said ${message_id}`);
+  return violations;
 }
 
 /** The title is the last acknowledged one, or one whose request broke off and arrived late. */

@@ -14,7 +14,7 @@ export function checkChildren(rows: Rows): string[] {
     [...sessions.values()].filter(({ spawned_by }) => spawned_by !== null),
     ({ spawned_by }) => spawned_by?.session_id ?? "",
   );
-  const found = [...children].flatMap(([parent_id, own]) => {
+  const violations = [...children].flatMap(([parent_id, own]) => {
     const iterations = new Set((steps.get(parent_id) ?? []).filter(ok).map(({ iteration }) => iteration));
     return own
       .filter(({ spawned_by }) => !iterations.has(spawned_by?.iteration ?? -1))
@@ -26,18 +26,19 @@ export function checkChildren(rows: Rows): string[] {
     if (moniker === "schedule") {
       const due = own.flatMap(({ data }) => startedSchema.safeParse(data).data?.started ?? []);
       if (!isSame(due, started))
-        found.push(`${session_id} told of runs ${due.join(", ")}, there are ${started.join(", ")}`);
+        violations.push(`${session_id} told of runs ${due.join(", ")}, there are ${started.join(", ")}`);
     }
     const reports = own.flatMap(({ guidance }) => guidance.flatMap((said) => reportSchema.safeParse(said).data ?? []));
-    const told = reports.map(({ child }) => child.session_id);
-    if (new Set(told).size !== told.length) found.push(`${session_id} was told of an end twice: ${told.join(", ")}`);
+    const reportedIds = reports.map(({ child }) => child.session_id);
+    if (new Set(reportedIds).size !== reportedIds.length)
+      violations.push(`${session_id} was told of an end twice: ${reportedIds.join(", ")}`);
     if (moniker !== "family" || parent_session_id !== null || own.length === 0) continue;
     if (started.length !== params["children"])
-      found.push(`${session_id} has ${started.length} of ${Number(params["children"])} children`);
-    if (status === "done" && !isSame(told, started))
-      found.push(`${session_id} is done and was told of ${told.join(", ")}, not of ${started.join(", ")}`);
+      violations.push(`${session_id} has ${started.length} of ${Number(params["children"])} children`);
+    if (status === "done" && !isSame(reportedIds, started))
+      violations.push(`${session_id} is done and was told of ${reportedIds.join(", ")}, not of ${started.join(", ")}`);
   }
-  return found;
+  return violations;
 }
 
 const ok = ({ status }: { status: string }): boolean => status === "ok";

@@ -33,28 +33,28 @@ function check(follower: Follower, { steps, messages }: Rows): string[] {
   if ("conversation_id" in topic)
     return compare(follower.messages, messages.get(topic.conversation_id) ?? [], (row) => row.message_id);
   const expected = steps.get(topic.session_id) ?? [];
-  const found = compare(follower.steps.filter(ok), expected.filter(ok), ({ iteration }) => String(iteration));
+  const violations = compare(follower.steps.filter(ok), expected.filter(ok), ({ iteration }) => String(iteration));
   // A failed step uses up no iteration, so a new connection sends it again; one connection sends it once.
   const failed = expected.filter((step) => !ok(step)).map(({ id }) => id);
-  const told = new Set(follower.steps.map(({ id }) => id));
-  found.push(...failed.filter((id) => !told.has(id)).map((id) => `missed the failed step ${id}`));
+  const receivedIds = new Set(follower.steps.map(({ id }) => id));
+  violations.push(...failed.filter((id) => !receivedIds.has(id)).map((id) => `missed the failed step ${id}`));
   for (const connection of follower.connections) {
     const ids = connection.steps.map(({ id }) => id);
-    if (new Set(ids).size !== ids.length) found.push(`got a step twice in one connection: ${ids.join(" ")}`);
+    if (new Set(ids).size !== ids.length) violations.push(`got a step twice in one connection: ${ids.join(" ")}`);
   }
-  return found;
+  return violations;
 }
 
-function compare<Row>(told: Row[], expected: Row[], nameOf: (row: Row) => string): string[] {
-  if (isDeepStrictEqual(told, expected)) return [];
-  const [names, wanted] = [told.map(nameOf), expected.map(nameOf)];
-  if (isDeepStrictEqual(names, wanted)) {
-    const at = told.findIndex((row, index) => !isDeepStrictEqual(row, expected[index]));
-    return [`got ${nameOf(told[at] as Row)} as ${JSON.stringify(told[at])}, it is ${JSON.stringify(expected[at])}`];
+function compare<Row>(rows: Row[], expected: Row[], nameOf: (row: Row) => string): string[] {
+  if (isDeepStrictEqual(rows, expected)) return [];
+  const [names, expectedNames] = [rows.map(nameOf), expected.map(nameOf)];
+  if (isDeepStrictEqual(names, expectedNames)) {
+    const at = rows.findIndex((row, index) => !isDeepStrictEqual(row, expected[index]));
+    return [`got ${nameOf(rows[at] as Row)} as ${JSON.stringify(rows[at])}, it is ${JSON.stringify(expected[at])}`];
   }
-  const missed = wanted.filter((name) => !names.includes(name));
+  const missed = expectedNames.filter((name) => !names.includes(name));
   const twice = names.filter((name, at) => names.indexOf(name) !== at);
-  const strange = names.filter((name) => !wanted.includes(name));
+  const strange = names.filter((name) => !expectedNames.includes(name));
   return [
     `missed [${missed.join(", ")}], got twice [${twice.join(", ")}], got besides [${strange.join(", ")}], or in another order`,
   ];

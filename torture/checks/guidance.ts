@@ -10,15 +10,16 @@ type Use = { step: Step; guidance: JsonValue | undefined };
 /** Invariants 3 and 4: every action settles, and its guidance is in exactly the step that its receipt names, or in none. */
 export function checkGuidance({ actions, steps, sessions }: Rows): string[] {
   const uses = usesOf(steps);
-  const found = [...actions.values()].flatMap((action) => [
+  const violations = [...actions.values()].flatMap((action) => [
     ...checkEnd(action),
     ...(carriesGuidance(action) ? checkUse(action, uses.get(action.action_id) ?? []) : []),
   ]);
   for (const [action_id, [use]] of uses)
-    if (!actions.has(action_id)) found.push(`step ${use?.step.id} used guidance of ${action_id}, which is unknown`);
+    if (!actions.has(action_id))
+      violations.push(`step ${use?.step.id} used guidance of ${action_id}, which is unknown`);
   for (const { session_id, pending_guidance } of sessions.values())
-    if (pending_guidance.length > 0) found.push(`${session_id} rests with guidance that no step used`);
-  return found;
+    if (pending_guidance.length > 0) violations.push(`${session_id} rests with guidance that no step used`);
+  return violations;
 }
 
 /** A fork also lists its parent's steps; each step counts once. */

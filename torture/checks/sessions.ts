@@ -19,25 +19,25 @@ export function checkSessions({ sessions, steps }: Rows): string[] {
 }
 
 function checkChain(session: Session, steps: Step[]): string[] {
-  const found: string[] = [];
+  const violations: string[] = [];
   let last: Step | null = null;
   for (const step of steps) {
     const iteration: number = (last?.iteration ?? -1) + 1;
     if (step.iteration !== iteration)
-      found.push(`has a step (${step.status}) of iteration ${step.iteration} where ${iteration} is due`);
+      violations.push(`has a step (${step.status}) of iteration ${step.iteration} where ${iteration} is due`);
     if (last && step.step_token !== last.next_step_token)
-      found.push(
+      violations.push(
         `step ${step.iteration} begins at ${step.step_token}, the one before ended at ${last.next_step_token}`,
       );
     if (step.status === "ok") last = step;
   }
-  if (new Set(steps.map(({ id }) => id)).size !== steps.length) found.push("lists a step twice");
+  if (new Set(steps.map(({ id }) => id)).size !== steps.length) violations.push("lists a step twice");
   if (session.iteration !== (last?.iteration ?? -1))
-    found.push(`stands at ${session.iteration}, its last step is ${last?.iteration ?? -1}`);
+    violations.push(`stands at ${session.iteration}, its last step is ${last?.iteration ?? -1}`);
   if (last && session.next_step_token !== last.next_step_token)
-    found.push(`goes on at ${session.next_step_token}, its last step ended at ${last.next_step_token}`);
-  if (last && !isDeepStrictEqual(session.context, last.state)) found.push("has another state than its last step");
-  return found;
+    violations.push(`goes on at ${session.next_step_token}, its last step ended at ${last.next_step_token}`);
+  if (last && !isDeepStrictEqual(session.context, last.state)) violations.push("has another state than its last step");
+  return violations;
 }
 
 /** Checks what the built-in monikers wrote, step by step. */
@@ -60,8 +60,8 @@ function checkFork({ session_id, parent_iteration }: Session, steps: Step[], par
   const shared = parent_iteration ?? -1;
   const early = steps.filter(({ iteration, status }) => iteration <= shared && status === "ok");
   const theirs = (parent ?? []).filter(({ iteration, status }) => iteration <= shared && status === "ok");
-  const found = isDeepStrictEqual(early, theirs) ? [] : ["does not begin with its parent's steps"];
+  const violations = isDeepStrictEqual(early, theirs) ? [] : ["does not begin with its parent's steps"];
   if (steps.some((step) => step.iteration > shared && step.session_id !== session_id))
-    found.push("has steps of another session after its fork point");
-  return found;
+    violations.push("has steps of another session after its fork point");
+  return violations;
 }

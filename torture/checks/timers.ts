@@ -10,13 +10,13 @@ export function checkTimers({ sessions, steps }: Rows): string[] {
     .flatMap(({ session_id, status, params }) => {
       const fired = (steps.get(session_id) ?? []).flatMap(({ data }) => firedSchema.safeParse(data).data ?? []);
       const numbers = fired.map((one) => one.fired);
-      const found = fired.flatMap(({ fired: n, due, at }) =>
+      const violations = fired.flatMap(({ fired: n, due, at }) =>
         at < due ? [`${session_id}: timer ${n} was due at ${due} and fired at ${at}`] : [],
       );
       const wrong = numbers.some((n, at) => n !== at + 1);
-      if (wrong) found.push(`${session_id}: its timers fired as ${numbers.join(", ")}`);
+      if (wrong) violations.push(`${session_id}: its timers fired as ${numbers.join(", ")}`);
       if (status === "done" && numbers.length !== params["times"])
-        found.push(`${session_id}: ${numbers.length} of ${Number(params["times"])} timers fired`);
-      return found;
+        violations.push(`${session_id}: ${numbers.length} of ${Number(params["times"])} timers fired`);
+      return violations;
     });
 }

@@ -7,7 +7,7 @@ export function checkTranscripts({ sessions, steps, messages }: Rows): string[] 
     [...messages.values()].flat().filter(({ sender_type }) => sender_type === "agent"),
     ({ session_id }) => session_id ?? "",
   );
-  const found = [...sessions.values()].flatMap(({ session_id, conversation_id }) => {
+  const violations = [...sessions.values()].flatMap(({ session_id, conversation_id }) => {
     const own = (steps.get(session_id) ?? []).filter((step) => step.session_id === session_id);
     const texts = own.filter(({ status, text }) => status === "ok" && text !== null);
     const expected = conversation_id === null ? [] : texts.map(({ iteration, text }) => ({ iteration, text }));
@@ -15,8 +15,8 @@ export function checkTranscripts({ sessions, steps, messages }: Rows): string[] 
     if (isDeepStrictEqual(said, expected)) return [];
     return [`${session_id} said ${JSON.stringify(said)} in its conversation, its steps ${JSON.stringify(expected)}`];
   });
-  for (const id of spoken.keys()) if (!sessions.has(id)) found.push(`a session that is unknown spoke: ${id}`);
+  for (const id of spoken.keys()) if (!sessions.has(id)) violations.push(`a session that is unknown spoke: ${id}`);
   const ids = [...messages.values()].flat().map(({ message_id }) => message_id);
-  if (new Set(ids).size !== ids.length) found.push("a message is in two transcripts, or in one twice");
-  return found;
+  if (new Set(ids).size !== ids.length) violations.push("a message is in two transcripts, or in one twice");
+  return violations;
 }

@@ -14,8 +14,8 @@ export default defineMoniker({
     signature: z.string().max(100).optional().describe("What it adds at the end."),
   }),
   async step({ step, state, guidance = [] }, { params, signal, ids, emit }) {
-    const told = guidance.map((said) => guidanceText(said) ?? "").join(" ");
-    const text = [params.tone === "loud" ? told.toUpperCase() : told, params.signature ?? ""].join(" ").trim();
+    const input = guidance.map((said) => guidanceText(said) ?? "").join(" ");
+    const text = [params.tone === "loud" ? input.toUpperCase() : input, params.signature ?? ""].join(" ").trim();
     for (const word of text.split(/(?<= )/)) {
       if (word.startsWith("uses:")) emit({ kind: "tool", name: word.slice("uses:".length).trim() });
       else emit({ kind: "delta", text: word });

@@ -108,12 +108,12 @@ export function commandsSuite(): void {
       assert.notEqual((await api("/api/sessions/joker-1"))["status"], "stopped", "it is asked first");
       await olga.ask(room, "!yes", /`joker-1` is ended/);
       await olga.hears(room, /`joker-1` is stopped/);
-      const told = olga
+      const iterations = olga
         .heard(room)
         .flatMap(({ text }) => [...text.matchAll(/joker-1 #(\d+)\*\*/g)].map((match) => Number(match[1])));
       assert.deepEqual(
-        told,
-        [...new Set(told)].sort((a, b) => a - b),
+        iterations,
+        [...new Set(iterations)].sort((a, b) => a - b),
         "each step once, in order",
       );
       await olga.ask(room, "!pause joker-1", /was not paused: /);

@@ -23,8 +23,8 @@ export function nioSuite(): void {
       const { scene, bot } = whole();
       const { command, args, environment } = (await installedSynapse()) ?? assert.fail(HOW_TO_GET_SYNAPSE);
       const account = await scene.person("nio", { follows: false });
-      const given = [scene.url, account.user_id, account.password, bot.user_id, ...options];
-      const child = spawn(command, [...args, PROGRAM, ...given], {
+      const programArgs = [scene.url, account.user_id, account.password, bot.user_id, ...options];
+      const child = spawn(command, [...args, PROGRAM, ...programArgs], {
         env: environment,
         stdio: ["pipe", "pipe", "inherit"],
       });

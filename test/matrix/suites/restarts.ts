@@ -172,10 +172,10 @@ export function restartsSuite(): void {
           await bot.start();
         }
       }
-      const given = () => answers(anna, room).map((text) => /You said: (\w+)/.exec(text)?.[1] ?? text);
-      await anna.untilSo("all answers", () => asked.every((text) => given().includes(text)), room);
+      const answeredTexts = () => answers(anna, room).map((text) => /You said: (\w+)/.exec(text)?.[1] ?? text);
+      await anna.untilSo("all answers", () => asked.every((text) => answeredTexts().includes(text)), room);
       await anna.hears(room, /^Saved as `life-3`/);
-      assert.deepEqual(given().toSorted(), asked.toSorted());
+      assert.deepEqual(answeredTexts().toSorted(), asked.toSorted());
       assert.equal(anna.heard(room).filter(({ text }) => text.startsWith("Saved as")).length, 4);
     });
 

@@ -28,8 +28,8 @@ export async function installedSynapse(): Promise<SynapseInstallation | null> {
 }
 
 export async function installSynapse(tell: (line: string) => void): Promise<SynapseInstallation> {
-  const found = await installedSynapse();
-  if (found) return found;
+  const installation = await installedSynapse();
+  if (installation) return installation;
   await mkdir(join(CACHE, ".."), { recursive: true });
   const fresh = await mkdtemp(`${CACHE}-`);
   try {

@@ -181,7 +181,7 @@ export function childrenUnderKills(makeHome: MakeHome): void {
     const { status, context } = await world.session(session_id);
     assert.equal(status, "done", JSON.stringify(context).slice(0, 1000));
     const heard = (await world.steps(session_id)).flatMap(({ guidance }) =>
-      guidance.map((told) => childOf(told)["session_id"] as string),
+      guidance.map((report) => childOf(report)["session_id"] as string),
     );
     const expected = Array.from({ length: CHILDREN }, (_, n) => `${session_id}.${Math.floor(n / 10)}.${n % 10}`);
     assert.deepEqual(heard.toSorted(), expected.toSorted());

@@ -134,12 +134,12 @@ export function creation(makeHome: MakeHome): void {
       assert.equal((await world().settled(pause.action_id)).outcome, "ok");
       assert.equal((await world().session(newer)).status, "paused");
       assert.equal((await world().session(older)).status, "running");
-      const told = await world().submit({
+      const interrupt = await world().submit({
         action_type: "agent_interrupt",
         agent_id: "double",
         payload: { guidance: "for the newer" },
       });
-      await world().settled(told.action_id);
+      await world().settled(interrupt.action_id);
       assert.deepEqual((await world().session(newer)).pending_guidance, ["for the newer"]);
       assert.deepEqual((await world().session(older)).pending_guidance, []);
     });

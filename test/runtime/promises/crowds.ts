@@ -15,9 +15,9 @@ export function crowds(makeHome: MakeHome): void {
       });
       const sessions = await Promise.all(Array.from({ length: 1100 }, () => world.create(moniker)));
       const said = [0, 1, 2];
-      const told: Promise<string>[] = [];
-      for (const value of said) for (const id of sessions) told.push(world.tell(id, value));
-      await Promise.all(told);
+      const submissions: Promise<string>[] = [];
+      for (const value of said) for (const id of sessions) submissions.push(world.tell(id, value));
+      await Promise.all(submissions);
       const heardAll = ({ status, context: { heard } }: Session): boolean =>
         status === "waiting" && Array.isArray(heard) && heard.length >= said.length;
       await Promise.all(sessions.map((id) => world.until(id, heardAll)));
@@ -43,8 +43,8 @@ export function crowds(makeHome: MakeHome): void {
       const sessions = await Promise.all(Array.from({ length: 1100 }, () => world.create("held")));
       await world.restart({ max_running_steps: 5000 });
       const steps = await Promise.all(sessions.map((id) => world.held.next(id)));
-      const told = await Promise.all(sessions.map((id) => world.tell(id, "a")));
-      for (const id of told.slice(-100)) await world.settled(id);
+      const actionIds = await Promise.all(sessions.map((id) => world.tell(id, "a")));
+      for (const id of actionIds.slice(-100)) await world.settled(id);
       await world.meanwhile();
       const twice = sessions.filter((id) => world.held.started(id) !== 1);
       assert.deepEqual(twice, [], "a second runner started a step of these");
@@ -59,9 +59,9 @@ export function crowds(makeHome: MakeHome): void {
       const crowd = await Promise.all(Array.from({ length: 1100 }, () => world.create("echo")));
       await Promise.all([oldest, ...crowd].map((id) => world.until(id, ({ status }) => status === "waiting")));
       for (let round = 0; round < 10; round += 1) {
-        const told = world.tell(oldest, `${round}a`);
+        const submission = world.tell(oldest, `${round}a`);
         await Promise.all(crowd.slice(round * 100, (round + 1) * 100).map((id) => world.tell(id, "hello")));
-        const first = await told;
+        const first = await submission;
         const step = await world.held.next(oldest);
         const second = await world.tell(oldest, `${round}b`);
         await world.settled(second);

@@ -11,7 +11,7 @@ export function dropping(makeHome: MakeHome): void {
 
     const drop = (session_id: string, action_id: string): Promise<Action> =>
       world().act("agent_drop", session_id, { action_id });
-    const told = async (session_id: string, guidance: string): Promise<string> => {
+    const deliverGuidance = async (session_id: string, guidance: string): Promise<string> => {
       const action_id = await world().tell(session_id, guidance);
       await world().delivered(action_id);
       return action_id;
@@ -28,9 +28,9 @@ export function dropping(makeHome: MakeHome): void {
       const session_id = await world().create("held_reactive");
       await world().do("agent_pause", session_id);
       const [first, second, third] = [
-        await told(session_id, "a"),
-        await told(session_id, "b"),
-        await told(session_id, "c"),
+        await deliverGuidance(session_id, "a"),
+        await deliverGuidance(session_id, "b"),
+        await deliverGuidance(session_id, "c"),
       ];
       assert.equal((await drop(session_id, second)).outcome, "ok");
       await mustBeTakenBack(second);
@@ -53,15 +53,15 @@ export function dropping(makeHome: MakeHome): void {
 
     test("excludes that of the running step, which keeps it; what came later can be taken back", TIMEOUT, async () => {
       const session_id = await world().create("held_reactive");
-      const given = await told(session_id, "given");
+      const first = await deliverGuidance(session_id, "given");
       const running = await world().held.next(session_id);
-      const [later, last] = [await told(session_id, "later"), await told(session_id, "last")];
-      const refused = await drop(session_id, given);
+      const [later, last] = [await deliverGuidance(session_id, "later"), await deliverGuidance(session_id, "last")];
+      const refused = await drop(session_id, first);
       assert.equal(refused.outcome, "rejected");
       assert.match(refused.error ?? "", /the running step already has/);
       assert.equal((await drop(session_id, later)).outcome, "ok");
       running.finish();
-      assert.deepEqual([(await world().ended(given)).consumed_iteration], [0]);
+      assert.deepEqual([(await world().ended(first)).consumed_iteration], [0]);
       const next = await world().held.next(session_id);
       assert.deepEqual(next.frame.guidance, ["last"]);
       next.finish();
@@ -73,7 +73,7 @@ export function dropping(makeHome: MakeHome): void {
       const session_id = await world().create("held_reactive", {
         options: { retry: { max_attempts: 1, backoff_ms: 0 } },
       });
-      const poison = await told(session_id, "poison");
+      const poison = await deliverGuidance(session_id, "poison");
       (await world().held.next(session_id)).fail(new StepError("bad", "no", { retryable: false }));
       await world().untilStatus(session_id, "error");
       assert.equal((await drop(session_id, poison)).outcome, "ok");
@@ -93,7 +93,7 @@ export function dropping(makeHome: MakeHome): void {
       (await world().held.next(session_id)).finish({ ask: { text: "Which?" } });
       await world().untilStatus(session_id, "waiting");
       await world().do("agent_pause", session_id);
-      const said = await told(session_id, "beside the point");
+      const said = await deliverGuidance(session_id, "beside the point");
       await drop(session_id, said);
       await world().do("agent_resume", session_id);
       const { status, question } = await world().session(session_id);
@@ -119,7 +119,7 @@ export function dropping(makeHome: MakeHome): void {
       assert.equal((await refusal(session_id, pause.action_id)).kind, "conflict");
       assert.equal((await refusal(other, used)).kind, "unknown");
       assert.equal((await refusal(session_id, "absent")).kind, "unknown");
-      const late = await told(session_id, "late");
+      const late = await deliverGuidance(session_id, "late");
       await drop(session_id, late);
       assert.equal((await refusal(session_id, late)).kind, "conflict");
     });

@@ -206,19 +206,19 @@ async function iterationsAfter(
 /** A step's deltas precede its message, are numbered from 0, and add up to its text. */
 function assertTextsAddUp(heard: RuntimeEvent[]): void {
   const texts = new Map<number, string[]>();
-  let told = 0;
+  let messageCount = 0;
   for (const event of heard) {
     if (event.kind === "delta") {
       const { iteration, event_seq, text } = event.delta;
-      assert.ok(iteration >= told, "no text comes after its step");
+      assert.ok(iteration >= messageCount, "no text comes after its step");
       const parts = texts.get(iteration) ?? [];
       assert.equal(event_seq, parts.length);
       texts.set(iteration, [...parts, text]);
     } else if (event.kind === "message") {
-      assert.equal(event.message.iteration, told);
-      assert.equal((texts.get(told) ?? []).join(""), event.message.text);
-      told += 1;
+      assert.equal(event.message.iteration, messageCount);
+      assert.equal((texts.get(messageCount) ?? []).join(""), event.message.text);
+      messageCount += 1;
     }
   }
-  assert.equal(told, 20);
+  assert.equal(messageCount, 20);
 }

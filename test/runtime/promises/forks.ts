@@ -97,9 +97,9 @@ export function forks(makeHome: MakeHome): void {
         own.map(({ guidance }) => guidance),
         [[{ say: "hello" }], []],
       );
-      const told = (await world().actions(session_id)).find((action) => action.action_type === "agent_interrupt");
-      assert.deepEqual([told?.receipt, told?.consumed_iteration, told?.outcome], ["consumed", 2, "ok"]);
-      assert.deepEqual(own[0]?.action_ids, [told?.action_id]);
+      const interrupt = (await world().actions(session_id)).find((action) => action.action_type === "agent_interrupt");
+      assert.deepEqual([interrupt?.receipt, interrupt?.consumed_iteration, interrupt?.outcome], ["consumed", 2, "ok"]);
+      assert.deepEqual(own[0]?.action_ids, [interrupt?.action_id]);
     });
 
     test("of a reactive session waits, unless it is given guidance", TIMEOUT, async () => {
@@ -159,10 +159,10 @@ export function forks(makeHome: MakeHome): void {
 
     test("with an id of the client's is made once, however often it is asked for", TIMEOUT, async () => {
       const parent = await counted(3);
-      const wanted = { iteration: 1, session_id: "my-fork", guidance: "once" };
-      const answers = await Promise.all([1, 2, 3].map(() => forked(world(), parent, wanted)));
+      const request = { iteration: 1, session_id: "my-fork", guidance: "once" };
+      const answers = await Promise.all([1, 2, 3].map(() => forked(world(), parent, request)));
       await world().untilStatus("my-fork", "done");
-      answers.push(await forked(world(), parent, wanted));
+      answers.push(await forked(world(), parent, request));
       for (const answer of answers) assert.deepEqual(answer, answers[0]);
       assert.equal(answers[0]?.session_id, "my-fork");
       const used = (await world().steps("my-fork")).flatMap(({ guidance }) => guidance);

@@ -139,15 +139,15 @@ export function frames(makeHome: MakeHome): void {
     });
 
     test("having changed its parameters in place finds them as they were in the next step", TIMEOUT, async () => {
-      const found: unknown[] = [];
+      const seenParams: unknown[] = [];
       const session_id = await created(world(), ({ step, state }, { ids, params }) => {
         const own = params as { list: string[] };
-        found.push(structuredClone(own));
+        seenParams.push(structuredClone(own));
         own.list.push("spoiled");
         return { step, next_step: "x", state, done: ids.iteration === 1 };
       });
       const session = await world().untilStatus(session_id, "done");
-      assert.deepEqual(found, [{ list: ["given"] }, { list: ["given"] }]);
+      assert.deepEqual(seenParams, [{ list: ["given"] }, { list: ["given"] }]);
       assert.deepEqual(session.params, { list: ["given"] });
     });
   });

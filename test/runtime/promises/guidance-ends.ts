@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { StepError } from "../../../src/monikers/moniker.ts";
 import { type MakeHome, sharedWorld, TIMEOUT, type World } from "../runtime-fixture.ts";
-import { type Told, tellAll, usedOnce } from "./guidance.ts";
+import { type GuidancePiece, tellAll, usedOnce } from "./guidance.ts";
 
 /** Guidance that no step can use is returned to its sender with the reason, never dropped. */
 export function guidanceEnds(makeHome: MakeHome): void {
@@ -38,25 +38,25 @@ export function guidanceEnds(makeHome: MakeHome): void {
     test("is bounced when the running step was the last by its own word", TIMEOUT, async () => {
       const session_id = await world().create("held_finite");
       const step = await world().held.next(session_id);
-      const told = await tellAll(world(), session_id, ["a", "b"]);
+      const pieces = await tellAll(world(), session_id, ["a", "b"]);
       step.finish({ done: true });
-      await bounced(world(), session_id, told, /done/);
+      await bounced(world(), session_id, pieces, /done/);
     });
 
     test("is bounced when a limit ends the session", TIMEOUT, async () => {
       const session_id = await world().create("held", { options: { max_steps: 1 } });
       const step = await world().held.next(session_id);
-      const told = await tellAll(world(), session_id, ["a"]);
+      const pieces = await tellAll(world(), session_id, ["a"]);
       step.finish();
-      await bounced(world(), session_id, told, /max_steps/);
+      await bounced(world(), session_id, pieces, /max_steps/);
     });
 
     test("is bounced when time runs out in mid-step, with what that step had been given", TIMEOUT, async () => {
       const session_id = await world().create("held_reactive", { options: { max_runtime_s: 1.5 } });
-      const given = await tellAll(world(), session_id, ["a"]);
+      const stepPieces = await tellAll(world(), session_id, ["a"]);
       await world().held.next(session_id);
-      const told = await tellAll(world(), session_id, ["b"]);
-      await bounced(world(), session_id, [...given, ...told], /max_runtime_s/);
+      const pieces = await tellAll(world(), session_id, ["b"]);
+      await bounced(world(), session_id, [...stepPieces, ...pieces], /max_runtime_s/);
     });
 
     test("is bounced when the session is destroyed: paused, in a step, or in error", TIMEOUT, async () => {
@@ -67,15 +67,15 @@ export function guidanceEnds(makeHome: MakeHome): void {
       await world().held.next(running);
       const failed = await failedSession(world());
       for (const session_id of [paused, running, failed]) {
-        const told = await tellAll(world(), session_id, ["a", "b"]);
+        const pieces = await tellAll(world(), session_id, ["a", "b"]);
         await world().do("agent_destroy", session_id);
-        await bounced(world(), session_id, told, /destroyed/);
+        await bounced(world(), session_id, pieces, /destroyed/);
       }
     });
 
     test("stays with a session in error, and is used once it is resumed", TIMEOUT, async () => {
       const session_id = await failedSession(world());
-      const told = await tellAll(world(), session_id, ["a", "b"]);
+      const pieces = await tellAll(world(), session_id, ["a", "b"]);
       const session = await world().session(session_id);
       assert.equal(session.status, "error");
       assert.deepEqual(session.pending_guidance, ["a", "b"]);
@@ -85,12 +85,12 @@ export function guidanceEnds(makeHome: MakeHome): void {
       const step = await world().held.next(session_id);
       assert.deepEqual(step.frame.guidance, ["a", "b"]);
       step.finish();
-      await usedOnce(world(), session_id, { 0: told });
+      await usedOnce(world(), session_id, { 0: pieces });
     });
 
     test("was given to a step that failed for good, and is used once the session is resumed", TIMEOUT, async () => {
       const session_id = await world().create("held_reactive");
-      const told = await tellAll(world(), session_id, ["a"]);
+      const pieces = await tellAll(world(), session_id, ["a"]);
       (await world().held.next(session_id)).fail(new StepError("no", "never", { retryable: false }));
       const { pending_guidance } = await world().untilStatus(session_id, "error");
       assert.deepEqual(pending_guidance, ["a"]);
@@ -99,7 +99,7 @@ export function guidanceEnds(makeHome: MakeHome): void {
       const step = await world().held.next(session_id);
       assert.deepEqual(step.frame.guidance, ["a", "b"]);
       step.finish();
-      await usedOnce(world(), session_id, { 0: [...told, ...more] });
+      await usedOnce(world(), session_id, { 0: [...pieces, ...more] });
     });
 
     test("and was sent while the session was stopping is bounced", TIMEOUT, async () => {
@@ -115,8 +115,8 @@ export function guidanceEnds(makeHome: MakeHome): void {
   });
 }
 
-async function bounced(world: World, session_id: string, told: Told[], reason: RegExp): Promise<void> {
-  for (const { action_id } of told) {
+async function bounced(world: World, session_id: string, pieces: GuidancePiece[], reason: RegExp): Promise<void> {
+  for (const { action_id } of pieces) {
     const action = await world.ended(action_id);
     assert.equal(action.receipt, "bounced");
     assert.equal(action.consumed_iteration, null);
@@ -124,7 +124,7 @@ async function bounced(world: World, session_id: string, told: Told[], reason: R
   }
   const session = await world.untilStatus(session_id, "stopped", "done");
   assert.deepEqual(session.pending_guidance, []);
-  const ids = new Set(told.map(({ action_id }) => action_id));
+  const ids = new Set(pieces.map(({ action_id }) => action_id));
   for (const step of await world.steps(session_id)) assert.ok(step.action_ids.every((id) => !ids.has(id)));
 }
 

@@ -64,9 +64,9 @@ export function guidanceFlood(makeHome: MakeHome): void {
       assert.equal((await world().settled(action_id)).outcome, "ok");
       await world().untilStatus(session_id, "stopped");
       await world().ended(ids.at(-1) ?? "");
-      const told = await guidanceOf(world(), session_id);
-      assert.equal(told.length, MANY);
-      for (const { receipt, error } of told) {
+      const actions = await guidanceOf(world(), session_id);
+      assert.equal(actions.length, MANY);
+      for (const { receipt, error } of actions) {
         assert.equal(receipt, "bounced");
         assert.match(error ?? "", /^the session (?:ended first|is stopp)/);
       }

@@ -45,29 +45,29 @@ export function guidanceNow(makeHome: MakeHome): void {
       const session_id = await world().create("held_reactive");
       await tellAll(world(), session_id, [0]);
       const rest = Array.from({ length: 10 }, (_, index) => index + 1);
-      const told = [];
+      const pieces = [];
       for (const said of rest) {
         const action_id = await world().tell(session_id, said, "now");
         await world().settled(action_id);
-        told.push({ action_id, said });
+        pieces.push({ action_id, said });
       }
       const all = [0, ...rest];
       let step = await world().held.next(session_id);
       while (step.frame.guidance?.length !== all.length) step = await world().held.next(session_id);
       assert.deepEqual(step.frame.guidance, all);
       step.finish();
-      for (const { action_id } of told) assert.equal((await world().ended(action_id)).consumed_iteration, 0);
+      for (const { action_id } of pieces) assert.equal((await world().ended(action_id)).consumed_iteration, 0);
       assert.deepEqual((await world().steps(session_id))[0]?.guidance, all);
     });
 
     test("is like any other where no step runs", TIMEOUT, async () => {
       const session_id = await world().create("held_reactive");
-      const told = await world().tell(session_id, "a", "now");
+      const action_id = await world().tell(session_id, "a", "now");
       const step = await world().held.next(session_id);
-      await world().settled(told);
+      await world().settled(action_id);
       assert.equal(step.context.signal.aborted, false);
       step.finish();
-      await usedOnce(world(), session_id, { 0: [{ action_id: told, said: "a" }] });
+      await usedOnce(world(), session_id, { 0: [{ action_id, said: "a" }] });
       assert.equal(world().held.started(session_id), 1, "no step was cut short");
     });
 

@@ -15,19 +15,19 @@ export function guidance(makeHome: MakeHome): void {
       const first = await narrow.create("held", { options: { max_steps: 1 } });
       const step = await narrow.held.next(first);
       const session_id = await narrow.create("held");
-      const told = await tellAll(narrow, session_id, ["a", "b"]);
+      const pieces = await tellAll(narrow, session_id, ["a", "b"]);
       step.finish();
       const own = await narrow.held.next(session_id);
       assert.deepEqual(own.frame.guidance, ["a", "b"]);
       own.finish();
-      await usedOnce(narrow, session_id, { 0: told });
+      await usedOnce(narrow, session_id, { 0: pieces });
     });
 
     test("during a step", TIMEOUT, async () => {
       const session_id = await world().create("held");
       const step = await world().held.next(session_id);
-      const told = await tellAll(world(), session_id, ["a", { subject: "b" }, 3]);
-      for (const { action_id } of told) assert.equal((await world().settled(action_id)).receipt, "delivered");
+      const pieces = await tellAll(world(), session_id, ["a", { subject: "b" }, 3]);
+      for (const { action_id } of pieces) assert.equal((await world().settled(action_id)).receipt, "delivered");
       assert.deepEqual((await world().session(session_id)).pending_guidance, ["a", { subject: "b" }, 3]);
       step.finish();
       const next = await world().held.next(session_id);
@@ -35,7 +35,7 @@ export function guidance(makeHome: MakeHome): void {
       assert.deepEqual(next.frame.guidance, ["a", { subject: "b" }, 3]);
       next.finish();
       assert.equal("guidance" in (await world().held.next(session_id)).frame, false);
-      await usedOnce(world(), session_id, { 1: told });
+      await usedOnce(world(), session_id, { 1: pieces });
       assert.deepEqual((await world().session(session_id)).pending_guidance, []);
     });
 
@@ -71,7 +71,7 @@ export function guidance(makeHome: MakeHome): void {
       const session_id = await world().create("held", { options: { retry } });
       (await world().held.next(session_id)).fail(new Error("once"));
       await world().meanwhile();
-      const told = await tellAll(world(), session_id, ["a"]);
+      const pieces = await tellAll(world(), session_id, ["a"]);
       await world().meanwhile();
       assert.equal(world().held.started(session_id), 1, "what can wait does not use up an attempt");
       await world().do("agent_pause", session_id);
@@ -79,20 +79,20 @@ export function guidance(makeHome: MakeHome): void {
       const again = await world().held.next(session_id);
       assert.deepEqual(again.frame.guidance, ["a"]);
       again.finish();
-      await usedOnce(world(), session_id, { 0: told });
+      await usedOnce(world(), session_id, { 0: pieces });
     });
 
     test("to a step that then fails and is tried again", TIMEOUT, async () => {
       const retry = { max_attempts: 3, backoff_ms: 0 };
       const session_id = await world().create("held_reactive", { options: { retry } });
-      const told = await tellAll(world(), session_id, ["a"]);
+      const pieces = await tellAll(world(), session_id, ["a"]);
       for (const attempt of [1, 2]) {
         const step = await world().held.next(session_id);
         assert.deepEqual(step.frame.guidance, ["a"], `attempt ${attempt}`);
         step.fail(new Error("not yet"));
       }
       (await world().held.next(session_id)).finish();
-      await usedOnce(world(), session_id, { 0: told });
+      await usedOnce(world(), session_id, { 0: pieces });
     });
 
     test("in the interval between two steps", TIMEOUT, async () => {
@@ -100,11 +100,11 @@ export function guidance(makeHome: MakeHome): void {
       (await world().held.next(session_id)).finish();
       await world().untilIteration(session_id, 0);
       await world().meanwhile();
-      const told = await tellAll(world(), session_id, ["a"]);
+      const pieces = await tellAll(world(), session_id, ["a"]);
       const next = await world().held.next(session_id);
       assert.deepEqual(next.frame.guidance, ["a"]);
       next.finish();
-      await usedOnce(world(), session_id, { 1: told });
+      await usedOnce(world(), session_id, { 1: pieces });
     });
 
     test("as an input, whose payload is the guidance or names it", TIMEOUT, async () => {
@@ -133,43 +133,43 @@ export function guidance(makeHome: MakeHome): void {
       ];
       const session_id = await world().create("held_reactive");
       await world().do("agent_pause", session_id);
-      const told = await tellAll(world(), session_id, values);
+      const pieces = await tellAll(world(), session_id, values);
       await world().do("agent_resume", session_id);
       const step = await world().held.next(session_id);
       assert.equal(JSON.stringify(step.frame.guidance), JSON.stringify(values));
       step.finish();
-      await usedOnce(world(), session_id, { 0: told });
+      await usedOnce(world(), session_id, { 0: pieces });
     });
 
     test("and the moniker changes what it was given in place", TIMEOUT, async () => {
-      const moniker = world().moniker("reactive", ({ step, state, guidance: given = [] }) => {
-        for (const said of given as { list: string[] }[]) said.list.push("spoiled");
-        given.length = 0;
+      const moniker = world().moniker("reactive", ({ step, state, guidance: pieces = [] }) => {
+        for (const said of pieces as { list: string[] }[]) said.list.push("spoiled");
+        pieces.length = 0;
         return { step, next_step: "1", state, done: false };
       });
       const session_id = await world().create(moniker);
-      const told = await tellAll(world(), session_id, [{ list: ["sent"] }]);
-      await usedOnce(world(), session_id, { 0: told });
+      const pieces = await tellAll(world(), session_id, [{ list: ["sent"] }]);
+      await usedOnce(world(), session_id, { 0: pieces });
     });
   });
 }
 
-export type Told = { action_id: string; said: JsonValue };
+export type GuidancePiece = { action_id: string; said: JsonValue };
 /** What each iteration should have used; the others used nothing. */
-export type Used = { [iteration: number]: Told[] };
+export type Used = { [iteration: number]: GuidancePiece[] };
 
 /** Sends guidance in order and waits until the session has all of it. */
-export async function tellAll(world: World, session_id: string, values: JsonValue[]): Promise<Told[]> {
-  const told: Told[] = [];
-  for (const said of values) told.push({ said, action_id: await world.tell(session_id, said) });
-  for (const { action_id } of told) await world.delivered(action_id);
-  return told;
+export async function tellAll(world: World, session_id: string, values: JsonValue[]): Promise<GuidancePiece[]> {
+  const pieces: GuidancePiece[] = [];
+  for (const said of values) pieces.push({ said, action_id: await world.tell(session_id, said) });
+  for (const { action_id } of pieces) await world.delivered(action_id);
+  return pieces;
 }
 
 /** Throws unless all guidance sent is in the expected steps, once, and the receipts say so. */
 export async function usedOnce(world: World, session_id: string, expected: Used): Promise<void> {
-  for (const [iteration, told] of Object.entries(expected)) {
-    for (const { action_id } of told) {
+  for (const [iteration, pieces] of Object.entries(expected)) {
+    for (const { action_id } of pieces) {
       const { receipt, consumed_iteration, outcome, processed } = await world.ended(action_id);
       assert.deepEqual(
         { receipt, consumed_iteration, outcome, processed },
@@ -178,12 +178,12 @@ export async function usedOnce(world: World, session_id: string, expected: Used)
     }
   }
   for (const step of await world.steps(session_id)) {
-    const told = step.status === "ok" ? (expected[step.iteration] ?? []) : [];
-    const said = told.map((one) => one.said);
+    const pieces = step.status === "ok" ? (expected[step.iteration] ?? []) : [];
+    const said = pieces.map((one) => one.said);
     assert.equal(JSON.stringify(step.guidance), JSON.stringify(said), `guidance of iteration ${step.iteration}`);
     assert.deepEqual(
       step.action_ids,
-      told.map(({ action_id }) => action_id),
+      pieces.map(({ action_id }) => action_id),
     );
   }
 }

@@ -48,8 +48,8 @@ export function kills(makeHome: MakeHome): void {
       await using process = new RuntimeProcess({ url: home.url, workspace: workspace.path });
       const payload = { moniker: "stuck_reactive" };
       const { session_id } = await process.submit({ action_type: "agent_create", agent_id: "a", payload });
-      const told = { action_type: "agent_interrupt", session_id, payload: { guidance: "a" } };
-      const { action_id } = await process.submit(told);
+      const interrupt = { action_type: "agent_interrupt", session_id, payload: { guidance: "a" } };
+      const { action_id } = await process.submit(interrupt);
       await process.reported((report) => report.kind === "started" && report.guidance.includes("a"));
       const now = { action_type: "agent_interrupt", session_id, payload: { guidance: "b", mode: "now" } };
       const hurried = await process.submit(now);

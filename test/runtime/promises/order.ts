@@ -120,17 +120,17 @@ export function order(makeHome: MakeHome): void {
       });
       const session_id = await world().create(moniker, { options: { max_steps: 300 } });
       const controls = ["agent_pause", "agent_resume", "agent_interrupt", "agent_input"];
-      const told: Promise<string>[] = [];
+      const settlements: Promise<string>[] = [];
       for (let index = 0; index < 100; index += 1) {
         const action_type = controls[index % controls.length];
         const { action_id } = await world().submit({ action_type, session_id, payload: { guidance: index } });
-        told.push(
+        settlements.push(
           world()
             .settled(action_id)
             .then(({ outcome }) => outcome ?? "none"),
         );
       }
-      const outcomes = await Promise.all(told);
+      const outcomes = await Promise.all(settlements);
       assert.ok(outcomes.includes("ok"));
       await world().untilStatus(session_id, "stopped");
       assert.equal(most, 1);

@@ -119,12 +119,12 @@ export function rehydration(makeHome: MakeHome): void {
       await using world = await World.open(makeHome);
       const waiting = await world.create("echo");
       await world.runtime.stop();
-      const told = await world.tell(waiting, "meanwhile");
+      const action_id = await world.tell(waiting, "meanwhile");
       const born = await world.create("count", { params: { to: 3 } });
       assert.equal((await world.session(born)).iteration, -1);
-      assert.equal((await world.store.getAction(told))?.receipt, "accepted");
+      assert.equal((await world.store.getAction(action_id))?.receipt, "accepted");
       await world.restart();
-      assert.equal((await world.ended(told)).receipt, "consumed");
+      assert.equal((await world.ended(action_id)).receipt, "consumed");
       assert.equal((await world.untilStatus(born, "done")).iteration, 3);
     });
 
@@ -163,15 +163,15 @@ export function rehydration(makeHome: MakeHome): void {
         const options = { step_interval_ms: 3_600_000 };
         const [running, doomed] = [await world.create(moniker, { options }), await world.create(moniker, { options })];
         await Promise.all([running, doomed].map((id) => world.untilIteration(id, 0)));
-        const known = world.catalog.get(moniker);
-        assert.ok(known);
+        const definition = world.catalog.get(moniker);
+        assert.ok(definition);
         world.catalog.delete(moniker);
         await world.restart();
         for (const id of [running, doomed])
           assert.match((await world.untilStatus(id, "error")).last_error ?? "", /unknown_moniker/);
         await world.do("agent_destroy", doomed);
         assert.equal((await world.untilStatus(doomed, "stopped")).stop_reason, "destroyed");
-        world.catalog.set(moniker, known);
+        world.catalog.set(moniker, definition);
         await world.restart();
         await world.do("agent_resume", running);
         await world.untilIteration(running, 1);

@@ -107,10 +107,10 @@ export function shutdown(makeHome: MakeHome): void {
     test("in a burst of requests leaves each of them to the next worker, on the same store", TIMEOUT, async () => {
       await using world = await World.open(makeHome);
       const sessions = await Promise.all(Array.from({ length: 50 }, () => world.create("echo")));
-      const told = sessions.flatMap((id) => [1, 2, 3, 4].map((said) => world.tell(id, said)));
+      const submissions = sessions.flatMap((id) => [1, 2, 3, 4].map((said) => world.tell(id, said)));
       const ids: string[] = [];
-      for (let round = 0; ids.length < told.length; round += 1) {
-        ids.push(...(await Promise.all(told.slice(round * 40, (round + 1) * 40))));
+      for (let round = 0; ids.length < submissions.length; round += 1) {
+        ids.push(...(await Promise.all(submissions.slice(round * 40, (round + 1) * 40))));
         await world.runtime.stop();
         await world.start();
       }

@@ -15,8 +15,8 @@ export function storeRefusals(makeHome: MakeHome): void {
       const session_id = await world.create("held");
       refused.when = ({ steps = [] }) => steps.some((step) => step.session_id === session_id && step.status === "ok");
       const step = await world.held.next(session_id);
-      const told = await world.tell(session_id, "kept");
-      await world.delivered(told);
+      const action_id = await world.tell(session_id, "kept");
+      await world.delivered(action_id);
       step.finish();
       const failed = await world.untilStatus(session_id, "error");
       assert.match(failed.last_error ?? "", /^EverstepError: store_refused: it is too large/);
@@ -27,7 +27,7 @@ export function storeRefusals(makeHome: MakeHome): void {
       const again = await world.held.next(session_id);
       assert.deepEqual(again.frame.guidance, ["kept"]);
       again.finish();
-      assert.equal((await world.ended(told)).receipt, "consumed");
+      assert.equal((await world.ended(action_id)).receipt, "consumed");
       assert.deepEqual(
         (await world.steps(session_id)).map(({ status, iteration }) => `${status} ${iteration}`),
         ["error 0", "ok 0"],
@@ -41,9 +41,9 @@ export function storeRefusals(makeHome: MakeHome): void {
       const step = await world.held.next(session_id);
       refused.when = ({ sessions = [] }) =>
         sessions.some(({ session }) => session.pending_guidance.includes("bad") && session.session_id === session_id);
-      const told = await Promise.all(["first", "bad", "last"].map((text) => world.tell(session_id, text)));
+      const ids = await Promise.all(["first", "bad", "last"].map((text) => world.tell(session_id, text)));
       const pause = await world.submit({ action_type: "agent_pause", session_id });
-      const [first, bad, last] = await Promise.all(told.map((id) => world.settled(id)));
+      const [first, bad, last] = await Promise.all(ids.map((id) => world.settled(id)));
       assert.deepEqual([first?.outcome, last?.outcome], ["ok", "ok"]);
       assert.deepEqual([bad?.outcome, bad?.receipt], ["failed", "bounced"]);
       assert.match(bad?.error ?? "", /store_refused: it is too large/);
@@ -64,10 +64,10 @@ export function storeRefusals(makeHome: MakeHome): void {
         if (steps.some((step) => step.status === "error")) isIll = false;
         return wasIll;
       };
-      const told = await world.tell(session_id, "anyway").catch(() => null);
+      const action_id = await world.tell(session_id, "anyway").catch(() => null);
       const { status, last_error } = await world.untilStatus(session_id, "done", "error");
       assert.deepEqual([status, last_error], ["done", null]);
-      assert.equal(told, null, "the store did refuse");
+      assert.equal(action_id, null, "the store did refuse");
       assert.ok(!isIll, "the end was tried as well");
     });
   });

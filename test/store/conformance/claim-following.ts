@@ -9,7 +9,7 @@ import { IN_ORDER, type OpenStore, testOnFreshStore } from "./opened-store.ts";
 const AMPLE = { count: 100, bytes: 1_000_000 };
 const HOUR = 3_600_000;
 const inAnHour = (): string => new Date(Date.now() + HOUR).toISOString();
-const told = (count: number, more: Partial<Action> = {}): Action[] =>
+const guidanceActions = (count: number, more: Partial<Action> = {}): Action[] =>
   Array.from({ length: count }, (_, at) => anAction({ payload: { guidance: `word ${at}` }, ...more }));
 const idsOf = (actions: readonly Action[]): string[] => actions.map(({ action_id }) => action_id);
 
@@ -26,7 +26,7 @@ export function claimFollowing(open: OpenStore): void {
     fresh(
       "takes the guidance that is next in order, as much as was asked for, and the rest later",
       async ({ store }) => {
-        const words = told(10);
+        const words = guidanceActions(10);
         await mustCommit(store, { actions: words.toReversed() });
         const first = await claimOne(store);
         const following = await store.claimFollowing(first, { count: 4, bytes: AMPLE.bytes });
@@ -40,7 +40,7 @@ export function claimFollowing(open: OpenStore): void {
 
     fresh("does so if a worker here owns the session and guidance arrives piece by piece", async ({ store }) => {
       const { session } = await mustCreate(store);
-      const words = told(5, { session_id: session.session_id });
+      const words = guidanceActions(5, { session_id: session.session_id });
       for (const action of words) await mustCommit(store, { actions: [action] });
       const first = await claimOne(store);
       assert.deepEqual(await store.claimFollowing(first, AMPLE), words.slice(1));
@@ -50,14 +50,14 @@ export function claimFollowing(open: OpenStore): void {
     });
 
     fresh("respects the requested number of bytes, including the first one", async ({ store }) => {
-      const words = told(4, { payload: { guidance: "x".repeat(1000) } });
+      const words = guidanceActions(4, { payload: { guidance: "x".repeat(1000) } });
       await mustCommit(store, { actions: words });
       const first = await claimOne(store);
       assert.deepEqual(idsOf(await store.claimFollowing(first, { count: 100, bytes: 3500 })), idsOf(words.slice(1, 3)));
     });
 
     fresh("takes along the next request of another kind, and nothing after it", async ({ store }) => {
-      const [before, after] = [told(3), told(3)];
+      const [before, after] = [guidanceActions(3), guidanceActions(3)];
       const pause = anAction({ action_type: "agent_pause" });
       const resume = anAction({ action_type: "agent_resume" });
       const sent = [...before, pause, resume, ...after].map((action, at) => ({
@@ -70,7 +70,7 @@ export function claimFollowing(open: OpenStore): void {
     });
 
     fresh("lets that request overtake the guidance that does not fit", async ({ store }) => {
-      const words = told(8);
+      const words = guidanceActions(8);
       const destroy = anAction({ action_type: "agent_destroy" });
       await mustCommit(store, { actions: [...words, destroy] });
       const first = await claimOne(store);
@@ -82,7 +82,7 @@ export function claimFollowing(open: OpenStore): void {
     });
 
     fresh("puts a request that is more urgent than the guidance first", async ({ store }) => {
-      const words = told(3);
+      const words = guidanceActions(3);
       await mustCommit(store, { actions: words });
       const first = await claimOne(store);
       const pause = anAction({ action_type: "agent_pause", urgency: 9 });
@@ -91,7 +91,7 @@ export function claimFollowing(open: OpenStore): void {
     });
 
     fresh("holds back what comes after one that waits for its retry", async ({ store }) => {
-      const words = told(4);
+      const words = guidanceActions(4);
       const waiting = { ...(words[2] as Action), attempts: 1, run_at: inAnHour() };
       const pause = anAction({ action_type: "agent_pause" });
       await mustCommit(store, { actions: [...words, pause] });
@@ -101,7 +101,7 @@ export function claimFollowing(open: OpenStore): void {
     });
 
     fresh("gives nothing for an action that was not claimed, or was settled", async ({ store }) => {
-      const words = told(3);
+      const words = guidanceActions(3);
       await mustCommit(store, { actions: words });
       assert.deepEqual(await store.claimFollowing(words[0] as Action, AMPLE), []);
       const first = await claimOne(store);
@@ -111,7 +111,7 @@ export function claimFollowing(open: OpenStore): void {
 
     fresh("never hands out an action twice, whatever is told meanwhile", async ({ store }, t) => {
       const random = randomFor(t);
-      const words = told(300).map((action, at) => ({ ...action, session_id: `session-${at % 7}` }));
+      const words = guidanceActions(300).map((action, at) => ({ ...action, session_id: `session-${at % 7}` }));
       const submitted = Promise.all(words.map((action) => store.commit({ actions: [action] })));
       const claimed: string[] = [];
       const work = async (worker: string): Promise<void> => {
@@ -131,7 +131,7 @@ export function claimFollowing(open: OpenStore): void {
     });
 
     fresh("ends with the process", async ({ store, reopen }) => {
-      const words = told(5);
+      const words = guidanceActions(5);
       await mustCommit(store, { actions: words });
       assert.equal((await store.claimFollowing(await claimOne(store), AMPLE)).length, 4);
       const reopened = await reopen();
@@ -147,7 +147,7 @@ export function claimFollowing(open: OpenStore): void {
       assert.deepEqual((await store.unusedGuidance("nobody")).count, 0);
       const owned = await mustCreate(store);
       const { session_id } = owned.session;
-      const words = told(4, { session_id, payload: { guidance: `${"ü".repeat(500)}\u0000` } });
+      const words = guidanceActions(4, { session_id, payload: { guidance: `${"ü".repeat(500)}\u0000` } });
       await mustCommit(store, { actions: [...words, anAction({ session_id, action_type: "agent_pause" })] });
       await mustCommit(store, deliver(owned, words[0] as Action).batch);
       for (const opened of [async () => store, reopen]) {
@@ -159,7 +159,7 @@ export function claimFollowing(open: OpenStore): void {
     });
 
     fresh("is read by the ids of its actions, in one call", async ({ store, reopen }) => {
-      const words = told(20);
+      const words = guidanceActions(20);
       await mustCommit(store, { actions: words });
       const ids = [...idsOf(words), "unknown"];
       for (const opened of [async () => store, reopen]) {

@@ -50,10 +50,10 @@ async function run(store: Store, random: Random): Promise<OwnedSession> {
   for (let iteration = 0; iteration < STEPS; iteration++) {
     const action = anAction({ session_id, payload: { guidance: iteration } });
     await mustCommit(store, { actions: [action] });
-    const given = deliver(owned, action);
-    await mustCommit(store, given.batch);
-    const actions = [consumed(given.action, iteration)];
-    ({ owned } = await mustAdvance(store, given.owned, { state: stateAt(iteration), actions }));
+    const delivery = deliver(owned, action);
+    await mustCommit(store, delivery.batch);
+    const actions = [consumed(delivery.action, iteration)];
+    ({ owned } = await mustAdvance(store, delivery.owned, { state: stateAt(iteration), actions }));
     if (random.chance(0.3)) await assertSeen(store, session_id, iteration, random);
   }
   return owned;

@@ -177,10 +177,10 @@ export function following(open: OpenStore): void {
         await follower.until((events) => rowsOf(events, "step").length + rowsOf(events, "message").length >= count);
         await follower.stop();
         const got = [...rowsOf(follower.events, "step"), ...rowsOf(follower.events, "message")];
-        const wanted = [...steps, ...messages].filter(({ iteration }) => (iteration ?? 0) > after);
+        const expected = [...steps, ...messages].filter(({ iteration }) => (iteration ?? 0) > after);
         assert.deepEqual(
           got,
-          wanted.filter((row) => "message_id" in row === "message_id" in (got[0] ?? {})),
+          expected.filter((row) => "message_id" in row === "message_id" in (got[0] ?? {})),
           `after ${after}`,
         );
       }

@@ -61,31 +61,34 @@ export function history(open: OpenStore): void {
 
     claim("guidance stays with the session when the step that would consume it is refused", async (store) => {
       const owned = await mustCreate(store);
-      const given = deliver(owned, anAction({ session_id: owned.session.session_id, payload: { guidance: "left" } }));
-      await mustCommit(store, given.batch);
-      const refused = advance(given.owned, { step: { iteration: 1 }, actions: [consumed(given.action, 1)] });
+      const delivery = deliver(
+        owned,
+        anAction({ session_id: owned.session.session_id, payload: { guidance: "left" } }),
+      );
+      await mustCommit(store, delivery.batch);
+      const refused = advance(delivery.owned, { step: { iteration: 1 }, actions: [consumed(delivery.action, 1)] });
       assert.equal((await store.commit(refused.batch)).kind, "fenced");
       return async (reader) => {
-        assert.deepEqual(await reader.getSession(owned.session.session_id), given.owned.session);
-        assert.deepEqual(await reader.getAction(given.action.action_id), given.action);
+        assert.deepEqual(await reader.getSession(owned.session.session_id), delivery.owned.session);
+        assert.deepEqual(await reader.getAction(delivery.action.action_id), delivery.action);
         assert.deepEqual(await stepsOf(reader, owned.session.session_id), []);
       };
     });
 
     claim("guidance that never reached a step bounces when the session ends", async (store) => {
       const owned = await mustCreate(store);
-      const given = deliver(owned, anAction({ session_id: owned.session.session_id }));
-      await mustCommit(store, given.batch);
-      const bounced = settled(given.action, { receipt: "bounced", error: "the session was destroyed" });
+      const delivery = deliver(owned, anAction({ session_id: owned.session.session_id }));
+      await mustCommit(store, delivery.batch);
+      const bounced = settled(delivery.action, { receipt: "bounced", error: "the session was destroyed" });
       const session: Session = {
-        ...given.owned.session,
+        ...delivery.owned.session,
         status: "stopped",
         stop_reason: "destroyed",
         pending_guidance: [],
         pending_action_ids: [],
         ended_at: aTime(),
       };
-      const { owner } = given.owned;
+      const { owner } = delivery.owned;
       await mustCommit(store, { sessions: [{ kind: "update", session, owner }], actions: [bounced] });
       return async (reader) => {
         assert.deepEqual(await reader.getSession(session.session_id), session);

@@ -216,19 +216,19 @@ export function hostile(open: OpenStore): void {
 
 async function claimTexts(store: Store, texts: string[]): Promise<Claim> {
   const conversation_id = newId();
-  const told: Advance[] = [];
+  const advances: Advance[] = [];
   for (const text of texts) {
     const session = aSession({ conversation_id, moniker: text, params: { text }, last_error: text });
     const choices = { text, data: text, state: { text }, step: { notes: text, error: text } };
-    told.push(await mustAdvance(store, await mustCreate(store, session), choices));
+    advances.push(await mustAdvance(store, await mustCreate(store, session), choices));
   }
   return async (reader) => {
     const messages = await reader.listMessages({ conversation_id, limit: 500, offset: 0 });
     assert.deepEqual(
       messages,
-      told.map(({ message }) => message),
+      advances.map(({ message }) => message),
     );
-    for (const { owned, step } of told) {
+    for (const { owned, step } of advances) {
       const { session_id } = step;
       assert.deepEqual(await reader.getSession(session_id), owned.session);
       assert.deepEqual(await reader.latestStep({ session_id }), step);

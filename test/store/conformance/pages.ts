@@ -19,8 +19,8 @@ export async function assertPages<Row>(
     { limit: length + 1, offset: 0 },
   ];
   for (const page of edges) {
-    const wanted = expected.slice(page.offset, page.offset + page.limit);
-    assert.deepEqual(await list(page), wanted, `${what} limit ${page.limit}, offset ${page.offset}`);
+    const slice = expected.slice(page.offset, page.offset + page.limit);
+    assert.deepEqual(await list(page), slice, `${what} limit ${page.limit}, offset ${page.offset}`);
   }
   await assertJoined(list, expected, Math.max(1, Math.ceil(length / 4)), what);
 }

@@ -69,8 +69,8 @@ export function states(open: OpenStore): void {
       const after: JsonObject = { list: ["x".repeat(200), "more"] };
       const zero = await mustAdvance(store, await mustCreate(store), { state: structuredClone(before) });
       const { session_id } = zero.step;
-      const given = [(await store.getSession(session_id))?.context, (await store.latestStep({ session_id }))?.state];
-      for (const state of given as { list: string[] }[]) state.list.push("scribble");
+      const copies = [(await store.getSession(session_id))?.context, (await store.latestStep({ session_id }))?.state];
+      for (const state of copies as { list: string[] }[]) state.list.push("scribble");
       assert.deepEqual((await store.getSession(session_id))?.context, before);
       const one = await mustAdvance(store, zero.owned, { state: after });
       return async (reader) => {
@@ -81,10 +81,10 @@ export function states(open: OpenStore): void {
 
     claim("may be empty, and may be filled and emptied again", async (store) => {
       const text = "x".repeat(1_000);
-      const wanted: JsonObject[] = [{}, { text }, {}, {}, { text, a: null }, { a: null }];
+      const sequence: JsonObject[] = [{}, { text }, {}, {}, { text, a: null }, { a: null }];
       let owned = await mustCreate(store);
-      for (const state of wanted) ({ owned } = await mustAdvance(store, owned, { state }));
-      const texts = wanted.map((state) => JSON.stringify(state));
+      for (const state of sequence) ({ owned } = await mustAdvance(store, owned, { state }));
+      const texts = sequence.map((state) => JSON.stringify(state));
       return async (reader) => assert.deepEqual(await textsOf(reader, owned.session.session_id), texts);
     });
 

@@ -168,8 +168,8 @@ export function steps(open: OpenStore): void {
         await assertPages((page) => reader.listSteps({ ...page, session_id }), rows);
         for (const offset of [2, 3, 4, 5]) {
           const page = await reader.listSteps({ session_id, status: "ok", limit: 2, offset });
-          const wanted = rows.filter(({ status }) => status === "ok").slice(offset, offset + 2);
-          assert.deepEqual(page, wanted, `across the border at offset ${offset}`);
+          const expected = rows.filter(({ status }) => status === "ok").slice(offset, offset + 2);
+          assert.deepEqual(page, expected, `across the border at offset ${offset}`);
         }
       };
     });

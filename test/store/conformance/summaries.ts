@@ -62,7 +62,7 @@ export function summaries(open: OpenStore): void {
       const sessions = Array.from({ length: 42 }, (_, at) => variant(at));
       for (const session of sessions) await mustCreate(store, session);
       const some = sessions.filter((_, at) => at % 5 === 0).map(({ session_id }) => session_id);
-      const known = new Set(sessions.map(({ session_id }) => session_id));
+      const ownIds = new Set(sessions.map(({ session_id }) => session_id));
       const everything = sessions.map(summaryOf).toReversed();
 
       return async (reader) => {
@@ -74,21 +74,21 @@ export function summaries(open: OpenStore): void {
         ])
           for (const sort of ["created_at", "updated_at"] as const) {
             const asked: SummaryFilter = { ...PAGE, ...filter, sort };
-            const found = await reader.summarizeSessions(asked);
+            const result = await reader.summarizeSessions(asked);
             const expected = expectedOf(everything, asked);
             const label = JSON.stringify(asked);
             // Other claims on this store have their own sessions.
             assert.deepEqual(
-              found.sessions.filter(({ session_id }) => known.has(session_id)),
+              result.sessions.filter(({ session_id }) => ownIds.has(session_id)),
               expected.sessions,
               label,
             );
-            assert.equal(found.exact, true);
+            assert.equal(result.exact, true);
             const sum = [...new Set(asked.statuses ?? SESSION_STATUSES)].reduce(
-              (total, status) => total + found.counts[status],
+              (total, status) => total + result.counts[status],
               0,
             );
-            assert.deepEqual([found.total, sum], [found.sessions.length, found.sessions.length], label);
+            assert.deepEqual([result.total, sum], [result.sessions.length, result.sessions.length], label);
             const { statuses: _, q: __, moniker: ___, session_ids: ____, since: _____, ...whole } = asked;
             if (filter.needs_person || filter.spawned_by || filter.parent_session_id)
               assert.deepEqual(
@@ -97,7 +97,7 @@ export function summaries(open: OpenStore): void {
                 label,
               );
             const second = await reader.summarizeSessions({ ...asked, limit: 2, offset: 1 });
-            assert.deepEqual(second, { ...found, sessions: found.sessions.slice(1, 3) }, label);
+            assert.deepEqual(second, { ...result, sessions: result.sessions.slice(1, 3) }, label);
           }
         const asking = await reader.summarizeSessions({ ...PAGE, needs_person: true });
         assert.ok(asking.sessions.some(({ question }) => question?.text === "may I?"));
@@ -144,8 +144,8 @@ export function summaries(open: OpenStore): void {
       await mustCommit(store, { sessions: [{ kind: "update", session: resumed, owner: claimed.owner }] });
       assert.equal(await look({ needs_person: true }), "third once more 1 waiting 1");
       return async (reader) => {
-        const found = await reader.summarizeSessions({ ...PAGE, agent_id, q: "third" });
-        assert.deepEqual([found.total, found.sessions[0]?.question], [1, asks.question]);
+        const result = await reader.summarizeSessions({ ...PAGE, agent_id, q: "third" });
+        assert.deepEqual([result.total, result.sessions[0]?.question], [1, asks.question]);
         assert.equal((await reader.getAgent(agent_id))?.session_count, 1);
       };
     });
@@ -173,9 +173,9 @@ export function summaries(open: OpenStore): void {
         for (const filter of [{}, ...filters])
           for (const sort of ["created_at", "updated_at"] as const) {
             const asked: SummaryFilter = { ...PAGE, agent_id, ...filter, sort };
-            const { sessions: found, counts, total } = await reader.summarizeSessions(asked);
+            const { sessions: rows, counts, total } = await reader.summarizeSessions(asked);
             const expected = expectedOf(newest, asked).sessions;
-            assert.deepEqual(found, expected, JSON.stringify(asked));
+            assert.deepEqual(rows, expected, JSON.stringify(asked));
             const { statuses: _, ...anyStatus } = asked;
             const fitting = expectedOf(newest, anyStatus).sessions.map(({ status }) => status);
             assert.deepEqual(counts, countsOf(fitting), JSON.stringify(asked));
@@ -274,11 +274,11 @@ async function readPages(
   for (let last: SessionSummary | undefined; ; ) {
     const after = last && { session_id: last.session_id, at: last[filter.sort] };
     const page = { ...filter, limit: 3, offset: 0, ...(after && { after }) };
-    const [sessions, found] = [await store.listSessions(page), await store.summarizeSessions(page)];
-    assert.deepEqual(found.sessions, sessions.map(summaryOf));
+    const [sessions, result] = [await store.listSessions(page), await store.summarizeSessions(page)];
+    assert.deepEqual(result.sessions, sessions.map(summaryOf));
     ids.push(...sessions.map(({ session_id }) => session_id));
     if (sessions.length < 3) return ids;
-    last = found.sessions.at(-1);
+    last = result.sessions.at(-1);
     await between();
   }
 }

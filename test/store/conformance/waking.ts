@@ -45,14 +45,14 @@ export function waking(open: OpenStore): void {
   }) => {
     const waits = { status: "waiting" as const, wake_at: at(100) };
     const create = async () => (await mustAdvance(store, await mustCreate(store), { session: waits })).owned;
-    const [told, paused, moved, gone, resumed] = [
+    const [awake, paused, moved, gone, resumed] = [
       await create(),
       await create(),
       await create(),
       await create(),
       await create(),
     ];
-    await change(store, told, { status: "running", wake_at: null });
+    await change(store, awake, { status: "running", wake_at: null });
     await change(store, paused, { status: "paused" });
     await change(store, moved, { wake_at: at(300) });
     await change(store, gone, { status: "done", wake_at: null, ended_at: at(0) });

@@ -105,13 +105,13 @@ export function webhooks(open: OpenStore): void {
     const failed = await change(store, other, ended("error", { last_error: "no \u0000 more" }));
     assert.equal(due, 3);
     const reopened = await reopen();
-    const told = async (id: string) =>
+    const payloadsOf = async (id: string) =>
       (await deliveriesOf(reopened, id)).map((delivery) => webhookPayloadSchema.parse(payloadOf(delivery)));
     assert.deepEqual(
-      (await told(asks)).map(({ type, data }) => [type, data.session_id, data.ask?.question_id]),
+      (await payloadsOf(asks)).map(({ type, data }) => [type, data.session_id, data.ask?.question_id]),
       [["session.asks", owned.session.session_id, question.question_id]],
     );
-    const [failure, end, ask] = await told(all);
+    const [failure, end, ask] = await payloadsOf(all);
     const ids = { session_id: owned.session.session_id, agent_id: "asker", moniker: owned.session.moniker };
     const { question_id, text, choices, schema, about, asked_at } = question;
     assert.deepEqual(ask?.data, {

@@ -36,8 +36,8 @@ export const open: OpenAgentPeer = async ({ database_url }, { model_url }) => {
   await DBOS.launch();
   return {
     async ask(workflowID, onText) {
-      const known = await DBOS.getWorkflowStatus(workflowID);
-      const handle = known
+      const status = await DBOS.getWorkflowStatus(workflowID);
+      const handle = status
         ? DBOS.retrieveWorkflow<string>(workflowID)
         : await DBOS.startWorkflow(agent, { workflowID })(workflowID, onText !== null);
       if (onText) for await (const _ of DBOS.readStream(workflowID, "text")) onText();

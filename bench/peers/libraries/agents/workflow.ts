@@ -11,14 +11,14 @@ export const open: OpenAgentPeer = async (place, work) => {
   const ids = new RunIds(place.folder);
   return {
     async ask(session_id, onText) {
-      const known = ids.find(session_id);
+      const run_id = ids.find(session_id);
       const answer = await fetch(`${url}/api/ask`, {
         method: "POST",
         headers: { "content-type": "application/json" },
-        body: JSON.stringify(known ? { run_id: known } : { task: taskOf(session_id) }),
+        body: JSON.stringify(run_id ? { run_id } : { task: taskOf(session_id) }),
       });
       if (!answer.ok) throw new Error(`a run was answered ${answer.status}: ${await answer.text()}`);
-      if (!known) ids.keep(session_id, answer.headers.get("x-workflow-run-id")!);
+      if (!run_id) ids.keep(session_id, answer.headers.get("x-workflow-run-id")!);
       let text = "";
       for await (const part of linesOf<Part>(answer)) {
         if (part.type === "text-start") text = "";
