@@ -5,8 +5,8 @@ export const STEPS_PER_SESSION = 100;
 const AT_ONCE = 500_000;
 
 /**
- * Sessions of a hundred steps; those numbered below `ended` ended two months ago. A step has two of a thousand sentences as its
- * text, a document and a call. Nine of ten states are deltas.
+ * Sessions of a hundred steps; those numbered below `ended` ended two months ago, at a whole millisecond, as all times in the store are. A
+ * step has two of a thousand sentences as its text, a document and a call. Nine of ten states are deltas.
  */
 export async function fillHistory(url: string, sessions: number, ended: number): Promise<void> {
   const client = postgres(url, { max: 1, onnotice: () => {} });
@@ -21,7 +21,7 @@ export async function fillHistory(url: string, sessions: number, ended: number):
         ended_at, base_iteration, context)
       select 'session-' || n, 'agent-' || n / 10, 'count', '{"to": 1000000}', '{}', case when n < ${ended} then 'done' else 'running' end,
         ${STEPS_PER_SESSION - 1}, '${STEPS_PER_SESSION - 1}', '${STEPS_PER_SESSION}', '"a result"', '[]', '[]', 0, 'action-' || n,
-        now() - interval '70 days', now(), case when n < ${ended} then now() - interval '60 days' end,
+        now() - interval '70 days', now(), case when n < ${ended} then date_trunc('milliseconds', now()) - interval '60 days' end,
         case when n < ${ended} then null else ${STEPS_PER_SESSION - 10} end, case when n < ${ended} then '{}'::json end
       from generate_series(0, ${sessions - 1}) n`);
     // Recreated below: updating the indexes row by row takes several times as long.
