@@ -44,38 +44,42 @@ export function readOverHttp(url: string): Promise<Rows> {
   });
 }
 
-/** The rows in the store after every process has ended. */
-export async function readFromStore(store_url: string): Promise<Rows> {
+/**
+ * The rows in the store after every process has ended. Lists that are the same in `seen` are the same objects: two copies of what
+ * half an hour leaves do not fit into memory.
+ */
+export async function readFromStore(store_url: string, seen: Rows): Promise<Rows> {
   const store = await openStore(store_url);
+  const reader: Reader = {
+    sessions: () => readPages((page) => store.listSessions(page)),
+    steps: (session_id) => readPages((page) => store.listSteps({ session_id, ...page })),
+    actions: () => readPages((page) => store.listActions(page)),
+    conversations: () => readPages((page) => store.listConversations(page)),
+    participants: (id) => store.listParticipants(id),
+    messages: (conversation_id) => readPages((page) => store.listMessages({ conversation_id, ...page })),
+  };
   try {
-    return await read({
-      sessions: () => readPages((page) => store.listSessions(page)),
-      steps: (session_id) => readPages((page) => store.listSteps({ session_id, ...page })),
-      actions: () => readPages((page) => store.listActions(page)),
-      conversations: () => readPages((page) => store.listConversations(page)),
-      participants: (id) => store.listParticipants(id),
-      messages: (conversation_id) => readPages((page) => store.listMessages({ conversation_id, ...page })),
-    });
+    return await read(reader, seen);
   } finally {
     await store.close();
   }
 }
 
-async function read(reader: Reader): Promise<Rows> {
+async function read(reader: Reader, seen?: Rows): Promise<Rows> {
   const sessions = keyed(
     (await reader.sessions()).map((row) => ({ ...row, context: digested(row.context) })),
     ({ session_id }) => session_id,
   );
+  const stepsOf = async (id: string): Promise<Step[]> =>
+    (await reader.steps(id)).map((row) => ({ ...row, state: digested(row.state) }));
   const conversations = keyed(await reader.conversations(), ({ conversation_id }) => conversation_id);
   return {
     sessions,
     conversations,
     actions: keyed(await reader.actions(), ({ action_id }) => action_id),
-    steps: await each(sessions.keys(), async (id) =>
-      (await reader.steps(id)).map((row) => ({ ...row, state: digested(row.state) })),
-    ),
-    participants: await each(conversations.keys(), (id) => reader.participants(id)),
-    messages: await each(conversations.keys(), (id) => reader.messages(id)),
+    steps: await each(sessions.keys(), stepsOf, seen?.steps),
+    participants: await each(conversations.keys(), (id) => reader.participants(id), seen?.participants),
+    messages: await each(conversations.keys(), (id) => reader.messages(id), seen?.messages),
   };
 }
 
@@ -92,9 +96,16 @@ function keyed<Row>(rows: Row[], keyOf: (row: Row) => string): Map<string, Row> 
   return map;
 }
 
-async function each<Row>(ids: Iterable<string>, readOne: (id: string) => Promise<Row>): Promise<Map<string, Row>> {
-  const map = new Map<string, Row>();
-  for (const id of ids) map.set(id, await readOne(id));
+async function each<Row>(
+  ids: Iterable<string>,
+  readList: (id: string) => Promise<Row[]>,
+  seen?: Map<string, Row[]>,
+): Promise<Map<string, Row[]>> {
+  const map = new Map<string, Row[]>();
+  for (const id of ids) {
+    const [rows, earlier] = [await readList(id), seen?.get(id)];
+    map.set(id, earlier && isDeepStrictEqual(earlier, rows) ? earlier : rows);
+  }
   return map;
 }
 

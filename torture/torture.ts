@@ -61,7 +61,7 @@ export async function torture(plan: Plan): Promise<Report> {
   violations.add(...(await checkFollowers(followers.all, seen)));
   await followers.stop();
   await Promise.all(stage.members.map((member) => member.stop()));
-  const kept = await readFromStore(stage.store_url);
+  const kept = await readFromStore(stage.store_url, seen);
   violations.add(...differences(seen, kept), ...check(kept, ledger, plan, witnesses));
   const counts = {
     ...caller.counts,
