@@ -13,21 +13,22 @@ import { commitOrThrow, createSessions, type LoadSession, newLoadSession, nextCo
 const SESSIONS = 100;
 const PER_SECOND = 1000;
 const LARGE = 20_000;
-const SECONDS = 10;
+const ROUNDS = 6;
+const SECONDS = 5;
 
-/** A store of 1 GB that is backed up while steps are committed, compared with the same steps before and after. */
+/** A store of 1 GB that is backed up while steps are committed, compared with the same steps before each backup. */
 export async function measureBackup({ folder: parent, quick }: BenchContext): Promise<Figure[]> {
   const folder = join(parent, "backup");
   const store = await openEmbeddedStore({ folder });
   const loads = Array.from({ length: SESSIONS }, newLoadSession);
   await createSessions(store, loads);
-  await drive(store, loads, { commits: quick ? 5_000 : 15_000, limit_seconds: 600, next: nextLarge() });
+  await drive(store, loads, { commits: quick ? 5_000 : 24_000, limit_seconds: 600, next: nextLarge() });
   await store.checkpoint();
   const alone: number[] = [];
   const beside: number[] = [];
   let copied: BackupAnswer | undefined;
   let staging_ms = 0;
-  for (const round of [0, 1, 2]) {
+  for (let round = 0; round < ROUNDS; round += 1) {
     alone.push(...(await paced(store, loads, wait(SECONDS * 1000))));
     const begun = performance.now();
     const backup = store.stageBackup().then((staged) => {

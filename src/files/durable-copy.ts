@@ -1,6 +1,7 @@
-import { constants } from "node:fs";
+import { constants, read } from "node:fs";
 import { copyFile, link, mkdir, open, readdir, stat } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
+import { promisify } from "node:util";
 import { syncPath } from "./sync-path.ts";
 
 /** A copy is synced every so many bytes, so that nobody else's sync waits long behind it. */
@@ -56,16 +57,21 @@ async function copyFileDurably(source: string, target: string): Promise<void> {
     () => true,
     () => false,
   );
+  if (isCloned) return syncPath(target);
   await using from = await open(source, "r");
-  await using to = await open(target, isCloned ? "r+" : "w", 0o600);
-  if (!isCloned) {
-    const piece = Buffer.allocUnsafe(SYNC_EVERY);
-    for (;;) {
-      const { bytesRead } = await from.read(piece);
-      if (bytesRead === 0) break;
-      await to.writeFile(piece.subarray(0, bytesRead));
-      await to.datasync();
-    }
+  await copyOpenFile(from.fd, target);
+}
+
+/** Copies an open file, or its beginning; the copy is durable when this returns. */
+export async function copyOpenFile(descriptor: number, target: string, bytes = Infinity): Promise<void> {
+  await using to = await open(target, "w", 0o600);
+  const piece = Buffer.allocUnsafe(SYNC_EVERY);
+  for (let at = 0; at < bytes; ) {
+    const { bytesRead } = await promisify(read)(descriptor, piece, 0, Math.min(piece.length, bytes - at), at);
+    if (bytesRead === 0) break;
+    await to.writeFile(piece.subarray(0, bytesRead));
+    await to.datasync();
+    at += bytesRead;
   }
   await to.sync();
 }

@@ -1,13 +1,11 @@
-import { execFile } from "node:child_process";
-import { constants, createReadStream, createWriteStream, existsSync } from "node:fs";
-import { copyFile, link, mkdir, open, readdir, readFile, rename, rm, stat } from "node:fs/promises";
+import { existsSync } from "node:fs";
+import { copyFile, link, mkdir, open, readdir, readFile, rename, rm } from "node:fs/promises";
 import { dirname, join, relative, resolve } from "node:path";
-import { pipeline } from "node:stream/promises";
-import { promisify } from "node:util";
 import { newId } from "../../domain/ids.ts";
+import { copyOpenFile } from "../../files/durable-copy.ts";
 import { syncPath } from "../../files/sync-path.ts";
 import { full, unavailable } from "../store-errors.ts";
-import { JOURNAL, journalPath, logPath } from "./folder-errors.ts";
+import { JOURNAL, logPath } from "./folder-errors.ts";
 
 /** Rewritten in place by LanceDB and only a hint: it need not be durable. */
 const HINT = "latest_version_hint.json";
@@ -125,22 +123,20 @@ const STAGED = /^backup-[0-9A-Z]{26}\.tmp$/;
  *           only removed: hard links keep them, without taking space.
  * STAGED-2  SQLite does not change its main file as long as it does not checkpoint; its log is then only appended to. The main
  *           file and the log's beginning, cut between two transactions, are therefore the journal at that moment.
- * STAGED-3  SQLite's main file is read by another process: one that closes a file loses its locks on it, and then any other
- *           could open the folder.
+ * STAGED-3  SQLite's main file is read through a descriptor that stays open as long as the journal: a process that closes a
+ *           file loses its locks on it, and then any other could open the folder. (Another process that reads it needs the time
+ *           and the memory that commits are waiting for.)
  * STAGED-4  The folder has a single owner, which removes what an earlier one left.
  */
-export async function stageCopy(folder: string): Promise<string> {
+export async function stageCopy(folder: string, copyJournal: (to: string) => Promise<void>): Promise<string> {
   await removeStaged(folder);
   const staged = join(resolve(folder), `backup-${newId()}.tmp`);
   await mkdir(staged, { mode: 0o700 });
   try {
-    const { size } = await stat(logPath(folder)); // STAGED-2
-    if (size > 0)
-      await pipeline(
-        createReadStream(logPath(folder), { end: size - 1 }),
-        createWriteStream(join(staged, `${JOURNAL}-wal`)),
-      );
-    await copyInChildProcess(journalPath(folder), join(staged, JOURNAL));
+    await using log = await open(logPath(folder));
+    const { size } = await log.stat(); // STAGED-2
+    await copyOpenFile(log.fd, join(staged, `${JOURNAL}-wal`), size);
+    await copyJournal(join(staged, JOURNAL));
     for (const name of await readdir(folder))
       if (name.endsWith(".lance") || name === VOLUMES_FOLDER) await linkFolder(folder, name, staged);
     return staged;
@@ -148,12 +144,6 @@ export async function stageCopy(folder: string): Promise<string> {
     await rm(staged, { recursive: true, force: true });
     throw error;
   }
-}
-
-/** STAGED-3. */
-async function copyInChildProcess(from: string, to: string): Promise<void> {
-  const copy = `require("node:fs").copyFileSync(process.argv[1], process.argv[2], ${constants.COPYFILE_FICLONE})`;
-  await promisify(execFile)(process.execPath, ["--eval", copy, from, to], { env: {} });
 }
 
 /** STAGED-4. */

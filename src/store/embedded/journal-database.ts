@@ -1,9 +1,11 @@
+import { closeSync, openSync } from "node:fs";
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { parseDefensively } from "../../domain/json.ts";
 import { LIVE_STATUSES, type Session } from "../../domain/session.ts";
 import { beginningOf, needsPerson, searchedText } from "../../domain/session-summary.ts";
+import { copyOpenFile } from "../../files/durable-copy.ts";
 import { BOOKKEEPING_TABLES } from "../schema.ts";
-import { toStoreError } from "./folder-errors.ts";
+import { journalPath, toStoreError } from "./folder-errors.ts";
 import {
   ASSIGNED,
   type EmbeddedTables,
@@ -30,6 +32,8 @@ export class JournalDatabase {
   readonly #folder: string;
   readonly #outcome: TransactionOutcome;
   readonly #statements = new Map<string, StatementSync>();
+  /** STAGED-3. */
+  #copied: number | undefined;
 
   constructor(folder: string, database: DatabaseSync, outcome: TransactionOutcome) {
     this.#folder = folder;
@@ -126,9 +130,16 @@ export class JournalDatabase {
     this.#guard(() => this.#database.exec(`PRAGMA incremental_vacuum(${pages})`));
   }
 
+  /** Copies SQLite's main file. */
+  async copyTo(path: string): Promise<void> {
+    this.#copied ??= openSync(journalPath(this.#folder), "r");
+    await copyOpenFile(this.#copied, path);
+  }
+
   close(): void {
     this.#statements.clear();
     this.#database.close();
+    if (this.#copied !== undefined) closeSync(this.#copied);
   }
 
   #statement(sql: string): StatementSync {

@@ -373,6 +373,11 @@ export class Journal {
     }
   }
 
+  /** Without its log. */
+  copyTo(path: string): Promise<void> {
+    return this.#database.copyTo(path);
+  }
+
   /** Makes removals durable, so that they can be counted, unless a commit did. */
   settle(): void {
     if (!this.#isUnsynced) return;

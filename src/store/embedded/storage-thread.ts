@@ -364,7 +364,10 @@ export class StorageThread {
 
   /** A copy of everything written so far, in its own folder. */
   stageCopy(): Promise<string> {
-    return this.#archiver.whileResting(() => this.#journal.withoutCheckpoints(() => stageCopy(this.#folder)));
+    const copyJournal = (to: string) => this.#journal.copyTo(to);
+    return this.#archiver.whileResting(() =>
+      this.#journal.withoutCheckpoints(() => stageCopy(this.#folder, copyJournal)),
+    );
   }
 
   removeStaged(): Promise<void> {
