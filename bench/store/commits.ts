@@ -23,12 +23,12 @@ const LEVELS: Level[] = [
   { sessions: 10, commits: 40_000, quick_commits: 8_000, bars: {} },
   {
     sessions: 100,
-    commits: 200_000,
-    quick_commits: 40_000,
+    commits: 400_000,
+    quick_commits: 200_000,
     bars: { commits_per_second: atLeast(15_000), p99: below(50), longest_block: atMost(50), checkpoints: atLeast(3) },
   },
-  { sessions: 100, commits: 200_000, quick_commits: 40_000, bars: {}, is_steered: true },
-  { sessions: 1_000, commits: 200_000, quick_commits: 40_000, bars: {} },
+  { sessions: 100, commits: 200_000, quick_commits: 100_000, bars: {}, is_steered: true },
+  { sessions: 1_000, commits: 200_000, quick_commits: 100_000, bars: {} },
 ];
 const LIMIT_SECONDS = 60;
 

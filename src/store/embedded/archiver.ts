@@ -17,7 +17,7 @@ import {
 import type { Size } from "./thread-messages.ts";
 
 export type Tuning = {
-  /** Rows waiting in the journal that trigger a checkpoint. Default 5,000. */
+  /** Rows waiting in the journal that trigger a checkpoint. Default 50,000. */
   move_after_rows: number;
   /** Characters of such rows that trigger one. Default 64 Mi. */
   move_after_characters: number;
@@ -27,7 +27,7 @@ export type Tuning = {
   compact_after_fragments: number;
 };
 export const DEFAULT_TUNING: Tuning = {
-  move_after_rows: 5000,
+  move_after_rows: 50_000,
   move_after_characters: 64 << 20,
   move_after_ms: 30_000,
   compact_after_fragments: 24,
