@@ -18,6 +18,13 @@ const lengthInView = async (page: Page): Promise<number> => {
   return to - from;
 };
 
+/** Where the picture shows this time. */
+async function placeOf(page: Page, time: string): Promise<number> {
+  const { from, to } = await inView(page);
+  const { width } = (await canvas(page).boundingBox()) ?? assert.fail();
+  return ((Date.parse(time) - from) / (to - from)) * width;
+}
+
 /** More than are read at first. */
 const GUIDED = 260;
 
@@ -66,18 +73,21 @@ describe("the picture of a session's timeline", WITH_BROWSER, () => {
     await summary(page).filter({ hasText: "20 steps" }).waitFor();
     await drawn(page);
     const whole = await lengthInView(page);
-    const box = await canvas(page).boundingBox();
-    assert.ok(box);
-    await page.mouse.move(box.x + box.width / 2, box.y + 50);
-    await page
-      .getByTestId("picture-hint")
-      .getByText(/^Step \d+ \(\d+\), \d+ ms$/)
-      .waitFor();
+    const steps = await world.api.steps(session_id);
+    const at = (iteration: number): Promise<number> => placeOf(page, steps[iteration]?.created_at ?? assert.fail());
+    const hint = page.getByTestId("picture-hint").getByText(/^Step \d+ \(\d+\), [\d.]+ m?s$/);
+    await eventually("the step under the pointer is told", async () => {
+      await canvas(page).hover({ position: { x: await at(10), y: 50 } });
+      await drawn(page);
+      return hint.isVisible();
+    });
+    const box = (await canvas(page).boundingBox()) ?? assert.fail();
+    const x = box.x + (await at(10));
     await page.mouse.wheel(0, -600);
     await eventually("the wheel zooms in", async () => (await lengthInView(page)) < whole * 0.6);
     const wheeled = await inView(page);
     await page.mouse.down();
-    await page.mouse.move(box.x + box.width / 2 - 100, box.y + 50, { steps: 5 });
+    await page.mouse.move(x - 100, box.y + 50, { steps: 5 });
     await page.mouse.up();
     await eventually("dragging moves it", async () => (await inView(page)).from > wheeled.from);
     assert.doesNotMatch(page.url(), /step=/, "dragging chooses nothing");
@@ -95,7 +105,7 @@ describe("the picture of a session's timeline", WITH_BROWSER, () => {
     await eventually("keys move it", async () => (await inView(page)).from > before.from);
     await page.keyboard.press("0");
     await drawn(page);
-    await canvas(page).click({ position: { x: box.width * 0.99 - 3, y: 50 } });
+    await canvas(page).click({ position: { x: await at(19), y: 50 } });
     await page.waitForURL(/step=19/);
     await page.getByTestId("step-detail").getByRole("heading", { name: "Step 19" }).waitFor();
   });
@@ -110,9 +120,7 @@ describe("the picture of a session's timeline", WITH_BROWSER, () => {
     await rows.filter({ hasText: "799" }).first().waitFor();
     await drawn(page);
     const [first] = await world.api.steps(session_id);
-    const { from, to } = await inView(page);
-    const { width } = (await canvas(page).boundingBox()) ?? assert.fail();
-    const x = ((Date.parse(first?.created_at ?? "") - from) / (to - from)) * width;
+    const x = await placeOf(page, first?.created_at ?? "");
     await canvas(page).click({ position: { x, y: 50 } });
     await page.waitForURL(/step=\d+/);
     const chosen = new URL(page.url()).searchParams.get("step");
