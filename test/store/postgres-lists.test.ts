@@ -97,6 +97,7 @@ await onPostgres(() => {
     await pool.query(insert(1, 6000, "case when n % 500 = 0 then 'error' else 'done' end, to_jsonb('number ' || n)"));
     await it.upkeep();
     await pool.query("update agent_state set result = '\"changed\"' where session_id = 'made 5999'");
+    await pool.query("update agent_state set result = '\"another number\"' where session_id = 'made 5997'");
     const many = await store.summarizeSessions({ limit: 3, offset: 1, q: "numb" });
     assert.deepEqual(idsOf(many), ["made 5998", "made 5997", "made 5996"]);
     assert.deepEqual([many.exact, many.total], [false, 5]);

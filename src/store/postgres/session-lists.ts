@@ -21,6 +21,14 @@ export class Values {
   }
 }
 
+type WalkedPage = { ids: string[]; statuses: SessionStatus[]; isWhole: boolean };
+
+const pageFrom = (rows: readonly Row[]): WalkedPage => ({
+  ids: rows.map((row) => fromText(row["session_id"] as string)),
+  statuses: rows.map((row) => row["status"] as SessionStatus),
+  isWhole: false,
+});
+
 /** Sessions are numbered as they are inserted, so the order of creation does not depend on clocks. */
 const ORDERS: Readonly<Record<SessionSort, string>> = {
   created_at: "s.number desc",
@@ -56,7 +64,7 @@ export class SessionLists {
    * A page with one more condition that no index supports: rows are checked until the page is full, at most `most` of each index
    * range. `isWhole` tells that a page that is not full is complete.
    */
-  async walk(filter: ListFilter, most: number, condition: Condition): Promise<{ ids: string[]; isWhole: boolean }> {
+  async walk(filter: ListFilter, most: number, condition: Condition): Promise<WalkedPage> {
     const { sort = "created_at", limit, offset } = filter;
     const order = ORDERS[sort];
     const values = new Values();
@@ -68,16 +76,16 @@ export class SessionLists {
       (window) => `(select s.* from ${window} s where ${fits} order by ${order} limit ${reach})`,
     );
     const rows = await this.#pool.query(
-      `select s.session_id from (${arms.join(" union all ")}) s order by ${order} limit ${values.add(limit)} offset ${values.add(offset)}`,
+      `select s.session_id, s.status from (${arms.join(" union all ")}) s order by ${order} limit ${values.add(limit)} offset ${values.add(offset)}`,
       ...values.list,
     );
-    const ids = rows.map((row) => fromText(row["session_id"] as string));
-    if (ids.length === limit) return { ids, isWhole: false };
+    const page = pageFrom(rows);
+    if (page.ids.length === limit) return page;
     const [seen] = await this.#pool.query(
       `select max(w.count) as count from (${windows.map((window) => `select count(*) from ${window} s`).join(" union all ")}) w`,
       ...values.list.slice(0, counted),
     );
-    return { ids, isWhole: Number(seen?.["count"]) < most };
+    return { ...page, isWhole: Number(seen?.["count"]) < most };
   }
 
   async #windows(filter: ListFilter, most: number, values: Values): Promise<string[]> {
@@ -86,7 +94,7 @@ export class SessionLists {
     if (after) common.push(beyond(sort, await this.#place(after), values));
     const limit = values.add(most);
     return stretchesOf(filter, values).map(
-      (stretch) => `(select s.session_id, s.number, s.updated_period, s.updated_at from agent_state s
+      (stretch) => `(select s.session_id, s.status, s.number, s.updated_period, s.updated_at from agent_state s
         ${toWhere([...common, ...stretch])} order by ${ORDERS[sort]} limit ${limit})`,
     );
   }
@@ -131,9 +139,18 @@ export class SessionLists {
   }
 }
 
+const noCounts = (): SessionCounts =>
+  Object.fromEntries(SESSION_STATUSES.map((status) => [status, 0])) as SessionCounts;
+
+function countsOf(statuses: readonly SessionStatus[]): SessionCounts {
+  const counts = noCounts();
+  for (const status of statuses) counts[status] += 1;
+  return counts;
+}
+
 /** Rows of `status` and `count`. */
 export function toCounts(rows: readonly Row[]): SessionCounts {
-  const counts = Object.fromEntries(SESSION_STATUSES.map((status) => [status, 0])) as SessionCounts;
+  const counts = noCounts();
   for (const { status, count } of rows) counts[status as SessionStatus] = Number(count);
   return counts;
 }
@@ -338,25 +355,50 @@ export class SessionSearch {
       `(s.number = any (${values.add(arrayOf(stale.matching))}::bigint[]) or coalesce((
          select strpos(m.text, ${values.add(searched)}) > 0 and m.number <> all (${values.add(arrayOf(stale.all))}::bigint[])
          from session_search m where m.number = s.number), false))`;
+    const read = (list: ListFilter): Promise<WalkedPage> =>
+      isOfAllByCreation(list) ? this.#walkTexts(list, searched, stale, most) : this.#lists.walk(list, most, matches);
     const { statuses, after, limit, offset, ...anyStatus } = filter;
-    const page = await this.#lists.walk({ ...filter, limit: limit + 1 }, most, matches);
+    const page = await read({ ...filter, limit: limit + 1 });
     if (page.ids.length <= limit && !page.isWhole) return null;
     const isFirst = !statuses && !after && offset === 0;
-    const newest = isFirst
-      ? page
-      : await this.#lists.walk({ ...anyStatus, limit: limit + 1, offset: 0 }, most, matches);
-    const rows = await this.#pool.query(
-      "select status, count(*) as count from agent_state where session_id = any ($1::text[]) group by status",
-      arrayOf(newest.ids.map(toText)),
-    );
+    const newest = isFirst ? page : await read({ ...anyStatus, limit: limit + 1, offset: 0 });
     return {
       session_ids: page.ids.slice(0, limit),
       total: page.ids.length === 0 ? 0 : offset + page.ids.length,
-      counts: toCounts(rows),
+      counts: countsOf(newest.statuses),
       exact: isFirst && page.isWhole && page.ids.length <= limit,
     };
   }
+
+  /** The same along the texts, so that only sessions that match are looked up. */
+  async #walkTexts({ limit, offset }: ListFilter, searched: string, stale: Stale, most: number): Promise<WalkedPage> {
+    const rows = await this.#pool.query(
+      `with w as (select m.number, m.text from session_search m order by m.number desc limit $1),
+       f as (select w.number from w where strpos(w.text, $2) > 0 and w.number <> all ($3::bigint[]) order by w.number desc limit $5)
+       select s.session_id, s.status from agent_state s
+       where s.number = any (array(select number from f union all select unnest($4::bigint[])))
+       order by s.number desc limit $6 offset $7`,
+      most,
+      searched,
+      arrayOf(stale.all),
+      arrayOf(stale.matching),
+      limit + offset,
+      limit,
+      offset,
+    );
+    const page = pageFrom(rows);
+    if (page.ids.length === limit) return page;
+    const [seen] = await this.#pool.query(
+      "select count(*) as count from (select 1 from session_search limit $1) m",
+      most,
+    );
+    return { ...page, isWhole: Number(seen?.["count"]) < most };
+  }
 }
+
+/** Whether a list has all sessions in the order in which they were created, which is that of their texts. */
+const isOfAllByCreation = (filter: ListFilter): boolean =>
+  filter.sort !== "updated_at" && !filter.statuses && !filter.after && conditions(filter, new Values()).length === 0;
 
 /** The share of the newest sessions that match, the number of all sessions, and the rarest parts of the text. */
 type Sample = { share: number; sessions: number; rarest: string[] };
