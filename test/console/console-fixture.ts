@@ -101,11 +101,15 @@ export async function brokenRules(page: Page): Promise<string[]> {
   );
 }
 
-/** Saves a picture of the page, and a copy for the documentation if it has a name there and EVERSTEP_PICTURES=1. */
+/** `all` keeps a picture of every view to look at; `docs` renews the pictures of the documentation and takes no others. */
+const PICTURES_KEPT = process.env["EVERSTEP_PICTURES"];
+export const RENEWS_DOCS = PICTURES_KEPT === "docs";
+
+/** Saves a picture of the page if pictures are wanted, and a copy for the documentation if it has a name there. */
 export async function picture(page: Page, name: string, nameInDocs?: string): Promise<void> {
+  if (PICTURES_KEPT === undefined) return;
   const path = join(ARTIFACTS, `${name}.png`);
   await mkdir(dirname(path), { recursive: true });
   await page.screenshot({ path, animations: "disabled" });
-  if (nameInDocs !== undefined && process.env["EVERSTEP_PICTURES"] === "1")
-    await copyFile(path, join(PICTURES, `${nameInDocs}.png`));
+  if (nameInDocs !== undefined && RENEWS_DOCS) await copyFile(path, join(PICTURES, `${nameInDocs}.png`));
 }

@@ -10,7 +10,7 @@ import { REPOSITORY } from "../repository-files.ts";
 import { eventually } from "../server/server-fixture.ts";
 import type { World } from "../server/world.ts";
 import { scratchFolder } from "../store/scratch-folder.ts";
-import { brokenRules, picture, sharedConsole, WITH_BROWSER } from "./console-fixture.ts";
+import { brokenRules, picture, RENEWS_DOCS, sharedConsole, WITH_BROWSER } from "./console-fixture.ts";
 import { drawn } from "./in-page.ts";
 import { setManyScene } from "./many-scene.ts";
 import { setScene } from "./scene.ts";
@@ -33,8 +33,6 @@ const IN_DOCS: Readonly<Record<string, string>> = {
 
 /** A page by its address, a text that shows when it is loaded, and what to do then. */
 type View = [name: string, path: string, shown: string, act?: (page: Page) => Promise<unknown>];
-/** Takes only the pictures of the documentation. */
-const RENEWS_DOCS = process.env["EVERSTEP_PICTURES"] === "1";
 type Look = { colorScheme: "light" | "dark"; width: number; height: number };
 const WIDE = { width: 1440, height: 900 };
 const NARROW = { width: 375, height: 812 };
@@ -74,10 +72,10 @@ const environment = {
   EVERSTEP_WEBHOOK_ALLOW: "127.0.0.1",
 };
 
-/** Saves pictures of every view in light and dark, wide and narrow, and checks each against the accessibility rules. */
-function keepPictures(scene: string, setUp: (world: World) => Promise<View[]>): void {
+/** Checks every view against the accessibility rules, in light and dark, wide and narrow, and keeps a picture of it. */
+function checkViews(scene: string, setUp: (world: World) => Promise<View[]>): void {
   const visit = sharedConsole(environment);
-  test("are accessible, fit on the screen, and are kept as pictures", LIMIT, async (t) => {
+  test("are accessible and fit on the screen", LIMIT, async (t) => {
     const { page, world, open } = await visit(t, { viewport: { width: 1440, height: 900 } });
     const views = await setUp(world);
     const broken: string[] = [];
@@ -105,7 +103,7 @@ function keepPictures(scene: string, setUp: (world: World) => Promise<View[]>): 
 }
 
 describe("the pages of a new server", WITH_BROWSER, () => {
-  keepPictures("empty", async ({ api }) => {
+  checkViews("empty", async ({ api }) => {
     const { session_id } = await api.create("echo", { agent_id: "new" });
     const conversation_id = await api.conversation({ title: "New" });
     return [
@@ -135,7 +133,7 @@ describe("the pages of a new server", WITH_BROWSER, () => {
 });
 
 describe("the pages of a server with a few sessions", WITH_BROWSER, () => {
-  keepPictures("few", async (world) => {
+  checkViews("few", async (world) => {
     const scene = await setScene(world);
     const session = (id: string, query = "") => `/sessions/${id}${query}`;
     await world.api.put("/api/webhooks/ops", { url: "http://127.0.0.1:9/hook", events: ["session.asks"] });
@@ -185,7 +183,7 @@ describe("the pages of a server with a few sessions", WITH_BROWSER, () => {
 });
 
 describe("the pages of a server with very many sessions", WITH_BROWSER, () => {
-  keepPictures("many", async (world) => {
+  checkViews("many", async (world) => {
     const { long_id, forked_id, conversation_id } = await setManyScene(world);
     return [
       ["sessions", "/", "[data-testid=session-row]"],
