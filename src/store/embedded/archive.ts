@@ -430,26 +430,36 @@ type ArrowBatch = ArrowTable["batches"][number];
 /** One row at a time: Arrow's data is outside the heap. */
 export function* valueRows(batches: readonly ArrowBatch[], columns: readonly string[]): Generator<Values> {
   for (const batch of batches) {
-    const data = columns.map((column) => batch.getChild(column)?.data[0] as ColumnData);
-    for (let at = 0; at < batch.numRows; at += 1) yield data.map((values) => valueAt(values, at));
+    const readers = columns.map((column) => valueReader(batch.getChild(column)?.data[0] as ColumnData));
+    for (let at = 0; at < batch.numRows; at += 1) yield readers.map((read) => read(at));
   }
 }
 
 type ColumnData = NonNullable<ReturnType<ArrowTable["getChild"]>>["data"][number];
+type ValueReader = (at: number) => Value;
 
-function valueAt(data: ColumnData, at: number): Value {
-  if (!data.getValid(at)) return null;
-  const values: unknown = data.values;
-  if (arrow.DataType.isUtf8(data.type)) return textAt(values as Uint8Array, data.valueOffsets, at);
-  if (arrow.DataType.isBool(data.type))
-    return ((values as Uint8Array)[(data.offset + at) >> 3] as number) & (1 << ((data.offset + at) & 7)) ? 1 : 0;
-  return Number((values as ArrayLike<number | bigint>)[at]);
+/** Arrow's own readers find out the type of each value anew. */
+function valueReader(data: ColumnData): ValueReader {
+  const read = presentValueReader(data);
+  if (data.nullCount === 0) return read;
+  if (data.nullCount === data.length) return () => null;
+  return (at) => (data.getValid(at) ? read(at) : null);
 }
 
-/** Arrow's own reader drops a leading byte order mark, which is part of the text. */
-function textAt(bytes: Uint8Array, offsets: Int32Array, at: number): string {
-  const start = bytes.byteOffset + (offsets[at] as number);
-  return Buffer.from(bytes.buffer, start, (offsets[at + 1] as number) - (offsets[at] as number)).toString("utf8");
+function presentValueReader(data: ColumnData): ValueReader {
+  const values: unknown = data.values;
+  if (arrow.DataType.isUtf8(data.type)) {
+    const { buffer, byteOffset, byteLength } = values as Uint8Array;
+    const bytes = Buffer.from(buffer, byteOffset, byteLength);
+    const offsets = data.valueOffsets as Int32Array;
+    // Arrow's own reader drops a leading byte order mark, which is part of the text.
+    return (at) => bytes.toString("utf8", offsets[at], offsets[at + 1]);
+  }
+  if (arrow.DataType.isBool(data.type)) {
+    const bits = values as Uint8Array;
+    return (at) => ((bits[(data.offset + at) >> 3] as number) & (1 << ((data.offset + at) & 7)) ? 1 : 0);
+  }
+  return (at) => Number((values as ArrayLike<number | bigint>)[at]);
 }
 
 const SUFFIX = ".lance";

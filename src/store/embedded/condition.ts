@@ -26,6 +26,21 @@ export function compare(column: string, operator: Operator, value: string | numb
   return value === undefined ? undefined : { kind: "compare", column, operator, value };
 }
 
+/** Whether no row can match, so that none need be looked for. */
+export function matchesNothing(condition: Condition): boolean {
+  switch (condition.kind) {
+    case "compare":
+      return false;
+    case "among":
+      return condition.values.length === 0;
+    case "all":
+      return condition.parts.some(matchesNothing);
+    case "any":
+      return condition.parts.every(matchesNothing);
+  }
+  return condition satisfies never;
+}
+
 export function toSqlite(condition: Condition): { sql: string; values: Value[] } {
   const values: Value[] = [];
   const bind = (value: string | number): string => {

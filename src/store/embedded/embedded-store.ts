@@ -60,12 +60,15 @@ const LARGEST_GROUP = { batches: Number.POSITIVE_INFINITY, characters: 32 << 20 
 /** The journal's thread writes groups in order, so no two can conflict. */
 const UNORDERED = { kind: "rows", keys: [], scopes: [] };
 const COMMITTED: Written<undefined> = { outcome: { kind: "committed" }, feedback: undefined };
+/** What a step's state is rebuilt from. */
+const STATE_OF_STEP = ["session_id", "status", "state_kind", "base_iteration", "state"] as const;
 type EmbeddedBatch = QueuedBatch & { message: BatchMessage };
 
 export class EmbeddedStore implements port.Store {
   readonly kind = "lancedb";
   readonly #channel: ThreadChannel;
   readonly #tables: EmbeddedTables;
+  readonly #toStoredState: (step: Values) => StoredStep["stored"];
   readonly webhooks: EmbeddedWebhooks;
   readonly volumes: EmbeddedVolumes;
   readonly #live = new LiveSessions();
@@ -81,6 +84,7 @@ export class EmbeddedStore implements port.Store {
   constructor(channel: ThreadChannel) {
     this.#channel = channel;
     this.#tables = channel.other ? new EmbeddedTables(channel.other.schema) : EMBEDDED_TABLES;
+    this.#toStoredState = this.#tables.reader("agent_steps", STATE_OF_STEP);
     this.webhooks = new EmbeddedWebhooks(channel);
     this.volumes = new EmbeddedVolumes(channel, this.#tables);
     const writer = { write: (batches: EmbeddedBatch[]) => this.#write(batches) };
@@ -279,8 +283,8 @@ export class EmbeddedStore implements port.Store {
     const page = await wholePage(filter, (part) => this.#channel.call("history.steps", { ...filter, ...part }));
     return decodeSteps(
       page.map(({ step, bases }) => ({
-        step: toStoredStep(this.#tables, step),
-        bases: bases.map((base) => this.#tables.toStored("agent_steps", base)),
+        step: { stored: this.#toStoredState(step), port: this.#tables.toPort("agent_steps", step) },
+        bases: bases.map(this.#toStoredState),
       })),
     );
   }
@@ -450,11 +454,6 @@ function toSession(tables: EmbeddedTables, { values, params, context, chain }: L
   const state = chain?.state ?? (context === null ? {} : (JSON.parse(context) as JsonObject));
   return { ...tables.toPort("agent_state", values), params: JSON.parse(params) as JsonObject, context: state };
 }
-
-const toStoredStep = (tables: EmbeddedTables, values: Values): StoredStep => ({
-  stored: tables.toStored("agent_steps", values),
-  port: tables.toPort("agent_steps", values),
-});
 
 function toHit(tables: EmbeddedTables, { table, score, values }: MatchedRow): SearchHit {
   if (table === "agent_steps") {

@@ -2,7 +2,7 @@ import type { DatabaseSync } from "node:sqlite";
 import type { BookkeepingTable } from "../schema.ts";
 import { type Chain, readState, type StoredState } from "../state-delta.ts";
 import { CommitCounter, type Counted, counterProblem, JournalTotals } from "./commit-counter.ts";
-import { among, type Condition, toSqlite } from "./condition.ts";
+import { among, type Condition, matchesNothing, toSqlite } from "./condition.ts";
 import { corrupt, counterPath } from "./folder-errors.ts";
 import {
   type Archived,
@@ -214,6 +214,7 @@ export class Journal {
 
   /** The same, one at a time. */
   *each(table: HistoryName | "open_actions", where: Condition, order: string, limit = -1): Generator<Values> {
+    if (matchesNothing(where)) return;
     const { sql, values } = toSqlite(where);
     const query = `SELECT ${PACKED[table]} FROM ${table} WHERE ${sql} ORDER BY ${order} LIMIT ?`;
     for (const packed of this.#database.each(query, ...values, limit)) yield this.#verified(table, packed).values;
@@ -244,6 +245,7 @@ export class Journal {
   }
 
   count(table: HistoryName | "open_actions", where: Condition): number {
+    if (matchesNothing(where)) return 0;
     const { sql, values } = toSqlite(where);
     return Number(this.#database.value(`SELECT count(*) FROM ${table} WHERE ${sql}`, ...values));
   }

@@ -10,6 +10,7 @@ import {
   splitKey,
   type TableName,
   unpack,
+  type Value,
   type Values,
 } from "./tables.ts";
 
@@ -124,6 +125,9 @@ export class CheckedRows {
   readonly #places: readonly number[];
   readonly #keyPlaces: readonly [id: number, number: number] | null;
   readonly #assignedPlaces: readonly number[];
+  readonly #width: number;
+  readonly #checksumAt: number;
+  readonly #keyAt: number;
 
   constructor(tables: EmbeddedTables, table: HistoryName, hasKey = true) {
     const names = tables.columns[table].map(({ name }) => name);
@@ -137,22 +141,29 @@ export class CheckedRows {
     this.#places = this.columns.map((name) => names.indexOf(name));
     this.#keyPlaces = columnsInKey ? [names.indexOf(columnsInKey[0]), names.indexOf(columnsInKey[1])] : null;
     this.#assignedPlaces = ASSIGNED[table].map((name) => names.indexOf(name));
+    this.#width = names.length;
+    this.#checksumAt = this.columns.indexOf("checksum");
+    this.#keyAt = this.columns.indexOf("sort_key");
   }
 
   /** Rebuilds a row from its columns; null if it is damaged. */
   check(read: Values): Values | null {
-    const row: Values = [];
-    for (const [at, place] of this.#places.entries()) if (place >= 0) row[place] = read[at] ?? null;
+    const row: Values = new Array<Value>(this.#width).fill(null);
+    for (let at = 0; at < read.length; at += 1) {
+      const place = this.#places[at] as number;
+      if (place >= 0) row[place] = read[at] as Value;
+    }
     if (this.#keyPlaces) {
-      const [id, number] = splitKey(read[this.columns.indexOf("sort_key")] as string);
+      const [id, number] = splitKey(read[this.#keyAt] as string);
       row[this.#keyPlaces[0]] = id ?? null;
       row[this.#keyPlaces[1]] = Number(number);
     }
-    const checksum = Number(read[this.columns.indexOf("checksum")]);
+    const checksum = Number(read[this.#checksumAt]);
     const width = Math.floor(checksum / WIDTH) || FIRST_WIDTH[this.#table];
     const text = row.slice(0, width);
     for (const place of this.#assignedPlaces) text[place] = null;
     const isWhole = crc32(JSON.stringify(text)) === checksum % WIDTH;
-    return isWhole && row.slice(width).every((value) => value === null) ? row : null;
+    for (let at = width; at < row.length; at += 1) if (row[at] !== null) return null;
+    return isWhole ? row : null;
   }
 }

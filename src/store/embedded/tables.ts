@@ -73,9 +73,10 @@ export class EmbeddedTables {
   readonly columns: Readonly<Record<TableName, readonly Column[]>>;
   /** Columns that the journal keeps apart from the row; a copy in LanceDB has them in the row. */
   readonly documents: Readonly<Record<TableName, readonly Column[]>>;
-  readonly #portColumns: Readonly<Record<TableName, ReadonlySet<string>>>;
   /** The value of each column for rows that end before it. */
   readonly #missing: Readonly<Record<TableName, readonly unknown[]>>;
+  readonly #decoders: Readonly<Record<TableName, readonly Decoder[]>>;
+  readonly #portDecoders: Readonly<Record<TableName, readonly Decoder[]>>;
 
   constructor(schema: Schema) {
     const storedAs = (table: TableName, isDocument: boolean): Column[] =>
@@ -84,17 +85,20 @@ export class EmbeddedTables {
         .map(({ name, kind, isOwn }) => ({ name, kind: STORED_AS[kind], isOwn: isOwn || kind === "exact_json" }));
     this.columns = perTable((table) => withPosition(table, storedAs(table, false)));
     this.documents = perTable((table) => storedAs(table, true));
-    this.#portColumns = perTable(
-      (table) =>
-        new Set(
-          columnsOf(schema, table)
-            .filter(({ isOwn, kind }) => !isOwn && kind !== "exact_json")
-            .map(({ name }) => name),
-        ),
-    );
     this.#missing = perTable((table) => {
       const missing: Readonly<Record<string, unknown>> = MISSING_VALUES[table] ?? {};
       return this.columns[table].map(({ name }) => missing[name] ?? null);
+    });
+    this.#decoders = perTable((table) =>
+      this.columns[table].map(({ name, kind }, at) => ({ name, kind, at, missing: this.#missing[table][at] ?? null })),
+    );
+    this.#portDecoders = perTable((table) => {
+      const ofPort = new Set(
+        columnsOf(schema, table)
+          .filter(({ isOwn, kind }) => !isOwn && kind !== "exact_json")
+          .map(({ name }) => name),
+      );
+      return this.#decoders[table].filter(({ name }) => ofPort.has(name));
     });
   }
 
@@ -125,28 +129,37 @@ export class EmbeddedTables {
   }
 
   toStored<Name extends TableName>(table: Name, values: Values): StoredRows[Name] {
-    return this.#decode(table, values, () => true) as StoredRows[Name];
+    return decode(this.#decoders[table], values) as StoredRows[Name];
   }
 
   /** Without the store's own fields. */
   toPort<Name extends TableName>(table: Name, values: Values): PlainRows[Name] {
-    const names = this.#portColumns[table];
-    return this.#decode(table, values, (name) => names.has(name)) as PlainRows[Name];
+    return decode(this.#portDecoders[table], values) as PlainRows[Name];
   }
 
-  #decode(table: TableName, values: Values, isPart: (name: string) => boolean): Record<string, unknown> {
-    const row: Record<string, unknown> = {};
-    const missing: Readonly<Record<string, unknown>> = MISSING_VALUES[table] ?? {};
-    for (const [index, { name, kind }] of this.columns[table].entries()) {
-      if (!isPart(name)) continue;
-      const value = values[index] ?? null;
-      if (value === null && name in missing) row[name] = missing[name];
-      else if (kind === "json") row[name] = parseDefensively(value as string | null);
-      else if (kind === "flag") row[name] = Boolean(value);
-      else row[name] = typeof value === "string" ? fromText(value) : value;
-    }
-    return row;
+  /** Reads only these fields of a row. */
+  reader<Name extends TableName, Field extends keyof StoredRows[Name] & string>(
+    table: Name,
+    fields: readonly Field[],
+  ): (values: Values) => Pick<StoredRows[Name], Field> {
+    const decoders = fields.map((field) => this.#decoders[table][columnIndex(table, field)] as Decoder);
+    return (values) => decode(decoders, values) as Pick<StoredRows[Name], Field>;
   }
+}
+
+/** How a column's value is read; `missing` stands for null. */
+type Decoder = { name: string; kind: ColumnKind; at: number; missing: unknown };
+
+function decode(decoders: readonly Decoder[], values: Values): Record<string, unknown> {
+  const row: Record<string, unknown> = {};
+  for (const { name, kind, at, missing } of decoders) {
+    const value = values[at] ?? null;
+    if (value === null && missing !== null) row[name] = missing;
+    else if (kind === "json") row[name] = parseDefensively(value as string | null);
+    else if (kind === "flag") row[name] = Boolean(value);
+    else row[name] = typeof value === "string" ? fromText(value) : value;
+  }
+  return row;
 }
 
 type Fields = Readonly<Record<string, unknown>>;
