@@ -125,20 +125,11 @@ function columnData({ kind, compute }: ArchiveColumn, rows: Values[], index: num
   };
   if (kind === "text" || kind === "json") {
     const texts = rows.map((row) => valueAt(row) as string | null);
-    const valueOffsets = new Int32Array(length + 1);
-    const data = Buffer.allocUnsafe(
-      texts.reduce((sum, text) => sum + (text === null ? 0 : Buffer.byteLength(text)), 0),
-    );
-    let at = 0;
     for (const [row, text] of texts.entries()) {
       if (text === null) nullCount++;
-      else {
-        markPresent(row);
-        at += data.write(text, at);
-      }
-      valueOffsets[row + 1] = at;
+      else markPresent(row);
     }
-    return makeData({ type: new Utf8(), length, nullCount, nullBitmap, valueOffsets, data });
+    return makeData({ type: new Utf8(), length, nullCount, nullBitmap, ...encoded(texts) });
   }
   const integers = new BigInt64Array(kind === "integer" ? length : 0);
   const reals = new Float64Array(kind === "real" ? length : 0);
@@ -158,4 +149,19 @@ function columnData({ kind, compute }: ArchiveColumn, rows: Values[], index: num
   if (kind === "integer") return makeData({ type: new Int64(), ...common, data: integers });
   if (kind === "real") return makeData({ type: new Float64(), ...common, data: reals });
   return makeData({ type: new Bool(), ...common, data: flags });
+}
+
+/** All at once if each character takes one byte: a call for each text costs more than its characters. */
+function encoded(texts: readonly (string | null)[]): { data: Buffer; valueOffsets: Int32Array } {
+  const data = Buffer.from(texts.join(""));
+  const valueOffsets = new Int32Array(texts.length + 1);
+  const setOffsets = (parts: readonly ({ length: number } | null)[]): number => {
+    let end = 0;
+    for (const [row, part] of parts.entries()) valueOffsets[row + 1] = end += part?.length ?? 0;
+    return end;
+  };
+  if (setOffsets(texts) === data.length) return { data, valueOffsets };
+  const parts = texts.map((text) => Buffer.from(text ?? ""));
+  setOffsets(parts);
+  return { data: Buffer.concat(parts), valueOffsets };
 }

@@ -257,9 +257,10 @@ export const createViews = (tables: EmbeddedTables): string[] =>
 
 export const LIVE = LIVE_STATUSES.map((status) => `'${status}'`).join(", ");
 
-/** Steps of live sessions since their last full state: the sessions' contexts are rebuilt from them. */
-export const NEEDED_FOR_CONTEXT = `SELECT step.pos FROM agent_steps AS step JOIN agent_state AS session USING (session_id)
-  WHERE step.pos > ? AND step.pos <= ? AND session.status IN (${LIVE}) AND step.iteration >= session.base_iteration`;
+/** The live ones among these sessions, with the iteration of their last full state. */
+export const LIVE_BASES = `SELECT session_id, base_iteration FROM agent_state
+  WHERE session_id IN (SELECT value FROM json_each(?)) AND status IN (${LIVE}) AND base_iteration IS NOT NULL`;
+export const ITERATION_AT = "SELECT iteration FROM agent_steps WHERE pos = ?";
 
 /** The step at a position. */
 export const STEP_AT = `SELECT ${PACKED.agent_steps} FROM agent_steps WHERE pos = ?`;

@@ -2,8 +2,9 @@ import { HISTORY_NAMES, type HistoryName, INDEXED } from "./tables.ts";
 
 /** A session or conversation has many rows, an id has one. */
 type Finder =
-  | { kind: "many"; column: string; positions: Map<string, number[]> }
+  | { kind: "many"; column: string; owners: Map<string, Owner> }
   | { kind: "one"; column: string; positions: Map<string, number> };
+type Owner = { id: string; positions: number[] };
 const UNIQUE = ["message_id", "action_id"];
 /** `ids` are the row's indexed values, by which it is found. `sum` is its checksum. */
 export type Entry = { pos: number; ids: string[]; sum: number };
@@ -11,11 +12,17 @@ export type Entry = { pos: number; ids: string[]; sum: number };
 /**
  * Positions of a history table's rows in the journal. On disk these indexes would dominate the writes of a commit; in memory
  * they cost little, since they only hold rows that wait to be archived.
+ *
+ * Entries come and go with every step. They are kept as parallel lists, and the id of their owner once, because the collector
+ * would spend more time on an object for each than everything else here takes.
  */
 export class JournalIndex {
   readonly #finders: Finder[];
-  /** By position. */
-  #entries: Entry[] = [];
+  /** Ascending. */
+  readonly #positions: number[] = [];
+  readonly #sums: number[] = [];
+  /** For each finder. */
+  readonly #ids: string[][];
   /** How many entries are on disk. */
   #kept = 0;
 
@@ -23,50 +30,70 @@ export class JournalIndex {
     this.#finders = INDEXED[table].map((column) =>
       UNIQUE.includes(column)
         ? { kind: "one", column, positions: new Map() }
-        : { kind: "many", column, positions: new Map() },
+        : { kind: "many", column, owners: new Map() },
     );
+    this.#ids = this.#finders.map(() => []);
   }
 
   /** Ascending. */
   of(column: string, id: string): readonly number[] {
-    const positions = this.#finders.find((finder) => finder.column === column)?.positions.get(id) ?? [];
-    return typeof positions === "number" ? [positions] : positions;
+    const finder = this.#finders.find((candidate) => candidate.column === column);
+    if (finder?.kind === "many") return finder.owners.get(id)?.positions ?? [];
+    const position = finder?.positions.get(id);
+    return position === undefined ? [] : [position];
   }
 
-  add(entry: Entry): void {
-    this.#entries.push(entry);
+  add({ pos, ids, sum }: Entry): void {
+    this.#positions.push(pos);
+    this.#sums.push(sum);
     for (const [at, finder] of this.#finders.entries()) {
-      const id = entry.ids[at] as string;
-      if (finder.kind === "one") finder.positions.set(id, entry.pos);
-      else if (finder.positions.has(id)) finder.positions.get(id)?.push(entry.pos);
-      else finder.positions.set(id, [entry.pos]);
+      const id = ids[at] as string;
+      if (finder.kind === "one") {
+        finder.positions.set(id, pos);
+        this.#ids[at]?.push(id);
+        continue;
+      }
+      let owner = finder.owners.get(id);
+      if (!owner) finder.owners.set(id, (owner = { id, positions: [] }));
+      owner.positions.push(pos);
+      this.#ids[at]?.push(owner.id);
     }
   }
 
   /** The added entries are on disk. */
   keep(): void {
-    this.#kept = this.#entries.length;
+    this.#kept = this.#positions.length;
   }
 
   /** Entries added since `keep` were rolled back. */
   undo(): void {
-    for (const { ids } of this.#entries.splice(this.#kept))
-      for (const [at, finder] of this.#finders.entries()) {
-        if (finder.kind === "one") finder.positions.delete(ids[at] as string);
-        else finder.positions.get(ids[at] as string)?.pop();
+    for (const [at, finder] of this.#finders.entries())
+      for (const id of this.#ids[at]?.splice(this.#kept) ?? []) {
+        if (finder.kind === "one") finder.positions.delete(id);
+        else finder.owners.get(id)?.positions.pop();
       }
+    this.#positions.length = this.#kept;
+    this.#sums.length = this.#kept;
   }
 
   /** The last position of the next rows, at most `limit`; null if there are none. */
   nextEnd(after: number, upTo: number, limit: number): number | null {
     const from = this.#indexAfter(after);
-    const last = this.#entries[Math.min(from + limit, this.#indexAfter(upTo)) - 1];
-    return last === undefined || last.pos <= after ? null : last.pos;
+    const last = this.#positions[Math.min(from + limit, this.#indexAfter(upTo)) - 1];
+    return last === undefined || last <= after ? null : last;
   }
 
   /** The rows in this range. */
   entries(after: number, upTo: number): Entry[] {
-    return this.#entries.slice(this.#indexAfter(after), this.#indexAfter(upTo));
+    const entries: Entry[] = [];
+    const end = this.#indexAfter(upTo);
+    for (let index = this.#indexAfter(after); index < end; index += 1)
+      entries.push({
+        pos: this.#positions[index] as number,
+        ids: this.#ids.map((ids) => ids[index] as string),
+        sum: this.#sums[index] as number,
+      });
+    return entries;
   }
 
   /** Rows in this range left the journal, with exceptions. */
@@ -74,32 +101,36 @@ export class JournalIndex {
     const from = this.#indexAfter(after);
     const stretch = this.entries(after, upTo);
     const gone = stretch.filter(({ pos }) => !but.has(pos));
-    this.#entries.splice(from, stretch.length, ...stretch.filter(({ pos }) => but.has(pos)));
-    this.#kept = this.#entries.length;
+    const left = stretch.filter(({ pos }) => but.has(pos));
+    this.#positions.splice(from, stretch.length, ...left.map(({ pos }) => pos));
+    this.#sums.splice(from, stretch.length, ...left.map(({ sum }) => sum));
+    this.#kept = this.#positions.length;
     for (const [at, finder] of this.#finders.entries()) {
+      this.#ids[at]?.splice(from, stretch.length, ...left.map(({ ids }) => ids[at] as string));
       const ids = gone.map((entry) => entry.ids[at] as string);
       if (finder.kind === "one") for (const id of ids) finder.positions.delete(id);
-      else for (const id of new Set(ids)) this.#shorten(finder.positions, id, after, upTo, but);
+      else
+        for (const id of new Set(ids)) shorten(finder.owners, id, (pos) => pos <= after || pos > upTo || but.has(pos));
     }
-  }
-
-  #shorten(positions: Map<string, number[]>, id: string, after: number, upTo: number, but: ReadonlySet<number>): void {
-    const left = (positions.get(id) ?? []).filter((pos) => pos <= after || pos > upTo || but.has(pos));
-    if (left.length > 0) positions.set(id, left);
-    else positions.delete(id);
   }
 
   /** The index of the first entry after a position. */
   #indexAfter(pos: number): number {
     let low = 0;
-    let high = this.#entries.length;
+    let high = this.#positions.length;
     while (low < high) {
       const middle = (low + high) >>> 1;
-      if ((this.#entries[middle] as Entry).pos <= pos) low = middle + 1;
+      if ((this.#positions[middle] as number) <= pos) low = middle + 1;
       else high = middle;
     }
     return low;
   }
+}
+
+function shorten(owners: Map<string, Owner>, id: string, stays: (pos: number) => boolean): void {
+  const positions = owners.get(id)?.positions.filter(stays) ?? [];
+  if (positions.length > 0) owners.set(id, { id, positions });
+  else owners.delete(id);
 }
 
 export const newJournalIndexes = (): Record<HistoryName, JournalIndex> =>

@@ -9,12 +9,13 @@ import {
   CHECKPOINT_PAGES,
   DELETE,
   INSERT,
+  ITERATION_AT,
   JournalDatabase,
   type JournalTable,
   KEEP_KEYS,
   KEEP_NUMBER,
   LAST_NUMBER,
-  NEEDED_FOR_CONTEXT,
+  LIVE_BASES,
   NUMBER_AT,
   PACKED,
   RECORD_ARCHIVED,
@@ -392,10 +393,10 @@ export class Journal {
     const end = this.#indexes[table].nextEnd(after, upTo, limit);
     if (end === null) return null;
     const retained = this.#revise("lazy", () => {
-      const needed =
-        table === "agent_steps" ? this.#database.rows(NEEDED_FOR_CONTEXT, after, end).map(([pos]) => Number(pos)) : [];
+      const entries = this.#indexes[table].entries(after, end);
+      const needed = table === "agent_steps" ? this.#neededForContext(entries) : [];
       const but = new Set(needed);
-      const leaving = this.#indexes[table].entries(after, end).filter(({ pos }) => !but.has(pos));
+      const leaving = entries.filter(({ pos }) => !but.has(pos));
       if (table === "conversation_messages") this.#keepMessageKeys(leaving);
       this.#database.run(DELETE[table], after, end, JSON.stringify(needed));
       for (const { sum } of leaving) this.#totals.remove(table, sum);
@@ -404,6 +405,22 @@ export class Journal {
     this.#isUnsynced = true;
     this.#indexes[table].remove(after, end, retained);
     return end;
+  }
+
+  /** JOURNAL-3. Positions among these of the steps of live sessions since their last full state. */
+  #neededForContext(steps: readonly Entry[]): number[] {
+    const session_ids = [...new Set(steps.map(({ ids: [session_id] }) => session_id))];
+    const bases = new Map(this.#database.rows(LIVE_BASES, JSON.stringify(session_ids)) as [string, number][]);
+    const needed: number[] = [];
+    // A session's steps are in order: before one that is too old there are none that are needed.
+    for (const { pos, ids } of steps.toReversed()) {
+      const session_id = ids[0] as string;
+      const base = bases.get(session_id);
+      if (base === undefined) continue;
+      if (Number(this.#database.value(ITERATION_AT, pos)) >= base) needed.push(pos);
+      else bases.delete(session_id);
+    }
+    return needed;
   }
 
   /** Before messages leave the journal: records their ids and their conversations' last numbers. */
