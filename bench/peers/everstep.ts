@@ -1,6 +1,7 @@
 import { enableCompileCache, flushCompileCache } from "node:module";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { limitHeapGrowth } from "../../src/main/heap-growth.ts";
 import { openStore } from "../../src/store/open-store.ts";
 import { hear } from "../runtime/hear.ts";
 import { News } from "../runtime/news.ts";
@@ -11,6 +12,7 @@ enableCompileCache(fileURLToPath(new URL("../../node_modules/.cache/everstep", i
 
 /** Set up as in `everstep serve`, without the surfaces. The variant is `embedded` or `postgres`. */
 export const open: OpenPeer = async (place, step, variant) => {
+  limitHeapGrowth();
   const url = variant === "postgres" ? place.database_url : `lancedb:${join(place.folder, "store")}`;
   const news = new News();
   const settled = new Set<string>();
