@@ -125,7 +125,8 @@ export class CheckedRows {
   readonly #places: readonly number[];
   readonly #keyPlaces: readonly [id: number, number: number] | null;
   readonly #assignedPlaces: readonly number[];
-  readonly #width: number;
+  /** A row of nulls. */
+  readonly #empty: Readonly<Values>;
   readonly #checksumAt: number;
   readonly #keyAt: number;
 
@@ -141,14 +142,14 @@ export class CheckedRows {
     this.#places = this.columns.map((name) => names.indexOf(name));
     this.#keyPlaces = columnsInKey ? [names.indexOf(columnsInKey[0]), names.indexOf(columnsInKey[1])] : null;
     this.#assignedPlaces = ASSIGNED[table].map((name) => names.indexOf(name));
-    this.#width = names.length;
+    this.#empty = names.map(() => null);
     this.#checksumAt = this.columns.indexOf("checksum");
     this.#keyAt = this.columns.indexOf("sort_key");
   }
 
   /** Rebuilds a row from its columns; null if it is damaged. */
   check(read: Values): Values | null {
-    const row: Values = new Array<Value>(this.#width).fill(null);
+    const row = [...this.#empty];
     for (let at = 0; at < read.length; at += 1) {
       const place = this.#places[at] as number;
       if (place >= 0) row[place] = read[at] as Value;
