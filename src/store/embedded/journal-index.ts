@@ -13,8 +13,8 @@ export type Entry = { pos: number; ids: string[]; sum: number };
  * Positions of a history table's rows in the journal. On disk these indexes would dominate the writes of a commit; in memory
  * they cost little, since they only hold rows that wait to be archived.
  *
- * Entries come and go with every step. They are kept as parallel lists, and the id of their owner once, because the collector
- * would spend more time on an object for each than everything else here takes.
+ * Entries come and go with every step. They are kept as parallel lists, and the id of their owner once, so that the collector
+ * has no objects to move for each.
  */
 export class JournalIndex {
   readonly #finders: Finder[];
