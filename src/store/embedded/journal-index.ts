@@ -98,20 +98,21 @@ export class JournalIndex {
 
   /** Rows in this range left the journal, with exceptions. */
   remove(after: number, upTo: number, but: ReadonlySet<number>): void {
-    const from = this.#indexAfter(after);
-    const stretch = this.entries(after, upTo);
-    const gone = stretch.filter(({ pos }) => !but.has(pos));
-    const left = stretch.filter(({ pos }) => but.has(pos));
-    this.#positions.splice(from, stretch.length, ...left.map(({ pos }) => pos));
-    this.#sums.splice(from, stretch.length, ...left.map(({ sum }) => sum));
+    const [from, end] = [this.#indexAfter(after), this.#indexAfter(upTo)];
+    const left: number[] = [];
+    for (let index = from; index < end; index += 1) if (but.has(this.#positions[index] as number)) left.push(index);
+    /** Returns what was in the range. */
+    const cut = <Value>(list: Value[]): Value[] =>
+      list.splice(from, end - from, ...left.map((index) => list[index] as Value));
+    const stays = (pos: number): boolean => pos <= after || pos > upTo || but.has(pos);
+    for (const [at, finder] of this.#finders.entries())
+      for (const id of new Set(cut(this.#ids[at] as string[]))) {
+        if (finder.kind === "many") shorten(finder.owners, id, stays);
+        else if (!stays(finder.positions.get(id) as number)) finder.positions.delete(id);
+      }
+    cut(this.#positions);
+    cut(this.#sums);
     this.#kept = this.#positions.length;
-    for (const [at, finder] of this.#finders.entries()) {
-      this.#ids[at]?.splice(from, stretch.length, ...left.map(({ ids }) => ids[at] as string));
-      const ids = gone.map((entry) => entry.ids[at] as string);
-      if (finder.kind === "one") for (const id of ids) finder.positions.delete(id);
-      else
-        for (const id of new Set(ids)) shorten(finder.owners, id, (pos) => pos <= after || pos > upTo || but.has(pos));
-    }
   }
 
   /** The index of the first entry after a position. */
