@@ -27,7 +27,8 @@ export class SessionRegistry {
   readonly #acquiring = new Map<string, Promise<SessionRunner | null>>();
   /** Reference counts of the runners in use by `withRunner`. */
   readonly #inUse = new Map<string, number>();
-  readonly #handingOver = new Set<Promise<void>>();
+  /** Sessions that are being handed over to other workers: some take as long as their step. */
+  readonly #handingOver = new Map<string, Promise<void>>();
   #unlisten = () => {};
   #rehydrating: Promise<number> | undefined;
   #again = false;
@@ -83,7 +84,7 @@ export class SessionRegistry {
     const { store } = this.#dependencies;
     const unlisten = [
       store.onFreeSessions?.(() => this.#claimFree()),
-      store.onSurplus?.((session_ids) => this.#handOver(session_ids)),
+      store.onSurplus?.((session_ids, count) => this.#handOver(session_ids, count)),
     ];
     this.#unlisten = () => {
       for (const stop of unlisten) stop?.();
@@ -112,15 +113,22 @@ export class SessionRegistry {
     setTimeout(() => this.#claimFree(), STORE_RETRY_MS).unref();
   }
 
-  /** Lets their running steps finish, then releases them. A session that an action is working on stays. */
-  #handOver(session_ids: string[]): void {
-    const free = session_ids.filter((id) => !this.#inUse.has(id) && !this.#acquiring.has(id));
+  /**
+   * Releases this many of the sessions, each once its running step has ended; those that are still on their way count. A session
+   * that an action is working on stays.
+   */
+  #handOver(session_ids: string[], count: number): void {
+    const staying = session_ids.filter((id) => !this.#handingOver.has(id));
+    const missing = Math.max(0, count - (session_ids.length - staying.length));
+    const free = staying.filter((id) => !this.#inUse.has(id) && !this.#acquiring.has(id)).slice(0, missing);
     const [busy, resting] = [[] as string[], [] as string[]];
     for (const id of free) (this.#runners.get(id)?.isIdle === false ? busy : resting).push(id);
-    const work = Promise.all([resting, ...busy.map((id) => [id])].map((ids) => this.#release(ids))).then(() => {
-      this.#handingOver.delete(work);
-    });
-    this.#handingOver.add(work);
+    for (const ids of [resting, ...busy.map((id) => [id])]) {
+      const released = this.#release(ids).then(() => {
+        for (const id of ids) this.#handingOver.delete(id);
+      });
+      for (const id of ids) this.#handingOver.set(id, released);
+    }
   }
 
   async #release(session_ids: string[]): Promise<void> {
@@ -212,7 +220,7 @@ export class SessionRegistry {
     }, grace_ms);
     await quiet;
     clearTimeout(timer);
-    await Promise.all(this.#handingOver);
+    await Promise.all(this.#handingOver.values());
     await this.#dependencies.store.releaseSessions({ worker: this.#worker }).catch((error: unknown) => {
       // Unreachable store: a worker that is gone owns nothing, released or not.
       if (!(error instanceof EverstepError)) throw error;

@@ -34,8 +34,17 @@ type Waiting<Batch, Feedback> = {
   resolve: (outcome: CommitOutcome) => void;
   reject: (error: unknown) => void;
   since: number;
+  /** Counts up with the commits. */
+  number: number;
 };
-type Group = { kind: string; size: number; scopes: ReadonlySet<string>; written: Promise<void> };
+type Group = {
+  kind: string;
+  size: number;
+  scopes: ReadonlySet<string>;
+  /** Of its commits, the lowest number. */
+  first: number;
+  written: Promise<void>;
+};
 
 /** How many commits are worth a sync of their own. */
 export const WORTH_A_SYNC = 16;
@@ -53,6 +62,7 @@ export class CommitQueue<Batch extends QueuedBatch, Feedback> {
   readonly #idle: GroupWriter<Batch, Feedback>[];
   readonly #underWay = new Set<Group>();
   #waiting: Waiting<Batch, Feedback>[] = [];
+  #lastNumber = 0;
   #isScheduled = false;
   #expiry: NodeJS.Timeout | undefined;
 
@@ -65,7 +75,8 @@ export class CommitQueue<Batch extends QueuedBatch, Feedback> {
   commit(batch: Batch, committed: (feedback: Feedback) => void): Promise<CommitOutcome> {
     const { schedule, isEager, longest_wait_ms } = this.#options;
     return new Promise((resolve, reject) => {
-      this.#waiting.push({ batch, committed, resolve, reject, since: performance.now() });
+      const number = ++this.#lastNumber;
+      this.#waiting.push({ batch, committed, resolve, reject, since: performance.now(), number });
       if (longest_wait_ms !== undefined)
         this.#expiry ??= setInterval(() => this.#expire(longest_wait_ms), longest_wait_ms / 5);
       if (this.#isScheduled || (!isEager && this.#waiting.length > 1)) return;
@@ -77,9 +88,12 @@ export class CommitQueue<Batch extends QueuedBatch, Feedback> {
     });
   }
 
-  /** Resolves once all commits so far are answered. */
+  /** Resolves once all commits so far are answered; later ones may keep the queue busy without end. */
   async drained(): Promise<void> {
-    while (this.#waiting.length > 0 || this.#underWay.size > 0)
+    const last = this.#lastNumber;
+    const isOpen = (): boolean =>
+      this.#waiting.some(({ number }) => number <= last) || [...this.#underWay].some(({ first }) => first <= last);
+    while (isOpen())
       await (this.#underWay.size > 0
         ? Promise.race([...this.#underWay].map(({ written }) => written))
         : new Promise(setImmediate));
@@ -94,6 +108,7 @@ export class CommitQueue<Batch extends QueuedBatch, Feedback> {
         kind: (group[0] as Waiting<Batch, Feedback>).batch.kind,
         size: group.length,
         scopes: new Set(group.flatMap(({ batch }) => batch.scopes)),
+        first: Math.min(...group.map(({ number }) => number)),
         written: write(writer, group).finally(() => {
           this.#underWay.delete(underWay);
           this.#idle.push(writer);

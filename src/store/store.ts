@@ -148,8 +148,8 @@ export interface Store {
 
   /** Called when `claimSessions` may have something new: another worker died, left, or gave some up. */
   onFreeSessions?(listener: () => void): () => void;
-  /** The listener gets sessions that this process should release to workers that have fewer. */
-  onSurplus?(listener: (session_ids: string[]) => void): () => void;
+  /** Other workers have fewer sessions. The listener gets all of this process, in random order, and how many it should release. */
+  onSurplus?(listener: (session_ids: string[], count: number) => void): () => void;
   /** Text of a running step for those who follow it in other processes. It is shown, never stored, and may be lost. */
   publishDelta?(delta: StepDelta): void;
   onDelta?(listener: (delta: StepDelta) => void): () => void;

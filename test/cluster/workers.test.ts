@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
+import { Pool } from "../../src/store/postgres/connections.ts";
 import type { OwnedSession } from "../../src/store/store.ts";
 import { onPostgres } from "../postgres-server.ts";
 import { eventually, TIMEOUT } from "../server/server-fixture.ts";
@@ -35,6 +36,22 @@ await onPostgres(() => {
         await cluster.until("it answers", resting.slice(0, 1), ({ iteration }) => iteration === 0);
       },
     );
+
+    test("a worker hands over no more than what is too much, however long its steps take", TIMEOUT, async () => {
+      await using cluster = await Cluster.open();
+      const [first] = (await cluster.workers(1)) as [Member];
+      const running = await cluster.createMany(12, "count", { to: 1, delay_ms: 6000 });
+      const [second] = (await cluster.workers(1)) as [Member];
+      await cluster.until("all have taken a step", running, ({ iteration }) => iteration >= 0);
+      await eventually("both have their share", async () => (await cluster.owned(second)) >= 5);
+      await cluster.until("all are done", running, isDone);
+      const pool = new Pool(cluster.url, 1);
+      const moved = await pool.query("select epoch from agent_state where epoch > 1");
+      await pool.close();
+      assert.ok(moved.length >= 5 && moved.length <= 6, `${moved.length} of 12 were handed over`);
+      assert.equal(await cluster.owned(first), 0);
+      for (const id of running) assertWhole(await cluster.steps(id), 1);
+    });
 
     test("what a killed worker ran goes on elsewhere, each step once", TIMEOUT, async () => {
       await using cluster = await Cluster.open();

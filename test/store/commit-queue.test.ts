@@ -145,6 +145,26 @@ describe("the commit queue", () => {
     assert.deepEqual(writer.names, [["begun"]]);
   });
 
+  test("is drained once the commits so far are answered, although others keep it busy", async () => {
+    const writer = new HeldWriter();
+    const queue = queueOn([writer]);
+    void queue.commit(batch("first"), () => {});
+    await turn();
+    void queue.commit(batch("second"), () => {});
+    let isDrained = false;
+    const drained = queue.drained().then(() => (isDrained = true));
+    for (const [at, name] of ["third", "fourth"].entries()) {
+      assert.equal(isDrained, false);
+      void queue.commit(batch(name), () => {});
+      writer.groups[at]?.end();
+      await turn();
+    }
+    await drained;
+    assert.deepEqual(writer.names, [["first"], ["second", "third"], ["fourth"]], "one is still being written");
+    writer.groups[2]?.end();
+    await queue.drained();
+  });
+
   test("writes what concerns the same session in order and never concurrently, whatever arrives", async (t) => {
     const random = reportedRandom(t, "EVERSTEP_QUEUE_SEED");
     const underWay = new Map<string, number>();

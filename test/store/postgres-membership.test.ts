@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { setTimeout as wait } from "node:timers/promises";
 import { Pool } from "../../src/store/postgres/connections.ts";
 import { ORPHANED_NODES, SHARING } from "../../src/store/postgres/membership.ts";
 import { openPostgresStore } from "../../src/store/postgres/open-postgres-store.ts";
@@ -62,6 +63,53 @@ await onPostgres(() => {
     assert.deepEqual(row, { others: 0, has_free: false, live: 10_000 });
     const orphaned = await pool.query(ORPHANED_NODES);
     assert.deepEqual(new Set(orphaned.map(({ node_no }) => node_no)), new Set([5, 6, 7]));
+  });
+
+  test("released sessions are claimed by who has fewer, whatever their shares were before, and none is left over", async (t) => {
+    const { url, remove } = await postgresHome();
+    const open = () => openPostgresStore({ url, tuning: { tick_ms: 10, share_ms: 3_600_000 } });
+    const [giver, taker] = await Promise.all([open(), open()]);
+    t.after(async () => {
+      await Promise.all([giver.close(), taker.close()]);
+      await remove();
+    });
+    // Both learn their share while there is nothing to share.
+    for (const store of [giver, taker]) await store.claimSessions({ worker: WORKER, limit: 0 });
+    const sessions = [];
+    for (let count = 0; count < 10; count++) sessions.push((await mustCreate(giver)).session.session_id);
+    let offers = 0;
+    taker.onFreeSessions(() => (offers += 1));
+    await giver.releaseSessions({ worker: WORKER, session_ids: sessions.slice(0, 5) });
+    const claim = async (limit: number) => (await taker.claimSessions({ worker: WORKER, limit })).length;
+    assert.equal(await claim(2), 2);
+    const [before] = [offers];
+    await eventually("it is told of those that are left", async () => offers > before);
+    assert.equal(await claim(100), 3);
+  });
+
+  test("a process that has too many sessions is told how many, until it has released them", async (t) => {
+    const { url, remove } = await postgresHome();
+    const open = () => openPostgresStore({ url, tuning: { tick_ms: 10, share_ms: 10 } });
+    const [giver, taker] = await Promise.all([open(), open()]);
+    t.after(async () => {
+      await Promise.all([giver.close(), taker.close()]);
+      await remove();
+    });
+    for (const store of [giver, taker]) await store.claimSessions({ worker: WORKER, limit: 0 });
+    const told: { session_ids: string[]; count: number }[] = [];
+    giver.onSurplus((session_ids, count) => told.push({ session_ids, count }));
+    const sessions: string[] = [];
+    for (let count = 0; count < 10; count++) sessions.push((await mustCreate(giver)).session.session_id);
+    const isWhole = ({ session_ids, count }: (typeof told)[number]): boolean =>
+      session_ids.length === 10 && count === 5;
+    await eventually("it is told twice", async () => told.filter(isWhole).length >= 2);
+    assert.deepEqual(told.at(-1)?.session_ids.toSorted(), sessions.toSorted());
+    await giver.releaseSessions({ worker: WORKER, session_ids: sessions.slice(0, 5) });
+    assert.equal((await taker.claimSessions({ worker: WORKER, limit: 100 })).length, 5);
+    await wait(50);
+    const { length } = told;
+    await wait(100);
+    assert.equal(told.length, length, "it has its share");
   });
 
   test("what is owned by processes that are not in the list is freed, and nothing else", async (t) => {

@@ -64,8 +64,11 @@ export type MembershipListener = {
  *     renews its lease, which a frozen process does not. Whoever notices that either is gone frees what the process owned; the
  *     epoch grows, so that the process can no longer write.
  * MEMBERS-2  A lock must be found free twice in a row, so that a process which is reconnecting counts as alive.
- * MEMBERS-3  Sessions are shared out evenly among the processes that take sessions, with some slack so that they rarely move.
+ * MEMBERS-3  Sessions are shared out evenly among the processes that take sessions. So that they rarely move, there is some slack,
+ *     and what is too many must be so twice in a row.
  * MEMBERS-4  What every process asks again and again costs the same however many sessions there are.
+ * MEMBERS-5  Sessions without an owner stand still. So while there are some, and after some were released or claimed, every tick
+ *     looks for them: shares are different by then, as sessions begin and end.
  */
 export class Membership {
   readonly node_no: number;
@@ -79,6 +82,9 @@ export class Membership {
   #ticking: Promise<void> | undefined;
   #stopped = false;
   #shareAt = 0;
+  #mayHaveFree = false;
+  /** How many sessions this process had too many at the last look. */
+  #surplus = 0;
   #orphansAt = 0;
   /** Has just connected: the others may be reconnecting as well. */
   #reapFrom = 0;
@@ -94,11 +100,6 @@ export class Membership {
     this.#lock = lock;
     this.#tuning = tuning;
     this.#listener = listener;
-  }
-
-  /** How many sessions this process should own at most. */
-  get share(): number {
-    return this.#share;
   }
 
   /** Other processes that take sessions. */
@@ -135,7 +136,18 @@ export class Membership {
     this.#takesSessions = true;
     await this.#publish(query);
     await this.#reap(query, true);
+  }
+
+  /** How many more sessions this process should own. Asks anew: others may have released theirs since the last look. */
+  async room(query: Query): Promise<number> {
+    this.mayHaveFree();
     await this.#updateShare(query);
+    return Math.max(0, this.#share - this.#listener.owned());
+  }
+
+  /** MEMBERS-5. */
+  mayHaveFree(): void {
+    this.#mayHaveFree = true;
   }
 
   /** Records in the table, where the others look, that this process follows commits. */
@@ -159,18 +171,31 @@ export class Membership {
         const orphaned = await query(ORPHANED_NODES);
         if (orphaned.length > 0) await query(FREE_ORPHANS, arrayOf(orphaned.map((row) => Number(row["node_no"]))));
       }
-      if (this.#takesSessions && now >= this.#shareAt) {
-        this.#shareAt = now + this.#tuning.share_ms;
+      const isShareDue = now >= this.#shareAt;
+      if (this.#takesSessions && (isShareDue || this.#mayHaveFree)) {
+        this.#mayHaveFree = false;
         const hasFree = await this.#updateShare(query);
+        this.#mayHaveFree ||= hasFree;
         const owned = this.#listener.owned();
-        // MEMBERS-3: the slack.
-        if (owned > this.#share + Math.max(1, this.#share * 0.1)) this.#listener.surplus(owned - this.#share);
-        else if (hasFree && owned < this.#share) this.#listener.free();
+        if (hasFree && owned < this.#share) this.#listener.free();
+        if (isShareDue) {
+          this.#shareAt = now + this.#tuning.share_ms;
+          this.#giveUpSurplus(owned);
+        }
       }
     } catch (error) {
       // The connection comes back by itself; the next tick tries again.
       if (!isOutOfReach(error) && !isCollision(error)) process.emitWarning(error as Error);
     }
+  }
+
+  /** MEMBERS-3. */
+  #giveUpSurplus(owned: number): void {
+    const slack = Math.max(1, this.#share * 0.1);
+    const before = this.#surplus;
+    this.#surplus = owned > this.#share + slack ? owned - this.#share : 0;
+    const lasting = Math.min(before, this.#surplus);
+    if (lasting > 0) this.#listener.surplus(lasting);
   }
 
   /** What others should know of this process besides that it is alive. */

@@ -74,7 +74,7 @@ export class PostgresStore extends PostgresReads implements port.Store {
   readonly #router: NotificationRouter;
   readonly #work = new Emitter();
   readonly #free = new Emitter();
-  readonly #surplus = new Emitter<[session_ids: string[]]>();
+  readonly #surplus = new Emitter<[session_ids: string[], count: number]>();
   readonly #deltas = new Emitter<[delta: StepDelta]>();
   readonly #releases = new Emitter<[release: port.SessionRelease]>();
   readonly #lifetime = new Lifetime();
@@ -155,7 +155,7 @@ export class PostgresStore extends PostgresReads implements port.Store {
       },
       follows: () => this.#follows,
       owned: () => this.#owned.size,
-      surplus: (count) => this.#surplus.emit(someOf(this.#owned.ids, count)),
+      surplus: (count) => this.#surplus.emit(shuffled(this.#owned.ids), count),
     });
   }
 
@@ -203,11 +203,17 @@ export class PostgresStore extends PostgresReads implements port.Store {
 
   async claimSessions({ worker, limit }: { worker: string; limit: number }): Promise<port.OwnedSession[]> {
     this.#lifetime.requireOpen();
-    await this.#membership.takeSessions(this.#connection.query).catch((error: unknown) => {
+    const room = await this.#room().catch((error: unknown) => {
       throw toStoreError(error);
     });
-    const room = Math.max(0, this.#membership.share - this.#owned.size);
     return this.#claims.claimFree(worker, Math.min(limit, room));
+  }
+
+  /** How many more sessions this process, from now on a worker, should own. */
+  async #room(): Promise<number> {
+    const { query } = this.#connection;
+    await this.#membership.takeSessions(query);
+    return this.#membership.room(query);
   }
 
   async claimSession({
@@ -240,6 +246,7 @@ export class PostgresStore extends PostgresReads implements port.Store {
     this.#owned.forget(released.filter((id) => this.#owned.isOwnedBy(id, worker)));
     await this.#queue.drained();
     if ((await this.#claims.release(worker, session_ids)) === 0) return;
+    this.#membership.mayHaveFree();
     this.#connection.notify({ kind: "free" });
     this.#actions.mayHave(released);
     this.#work.emit();
@@ -262,7 +269,7 @@ export class PostgresStore extends PostgresReads implements port.Store {
     return this.#free.listen(listener);
   }
 
-  onSurplus(listener: (session_ids: string[]) => void): () => void {
+  onSurplus(listener: (session_ids: string[], count: number) => void): () => void {
     return this.#surplus.listen(listener);
   }
 
@@ -380,14 +387,12 @@ function assignNewSession(batch: port.Batch, worker: string | null): port.Batch 
   return waits && isLive(status) ? { ...batch, sessions: [{ ...write, worker }] } : batch;
 }
 
-/** A random selection of this many. */
-function someOf(ids: readonly string[], count: number): string[] {
-  const shuffled = [...ids];
-  for (let at = shuffled.length - 1; at > 0; at--) {
+function shuffled(ids: string[]): string[] {
+  for (let at = ids.length - 1; at > 0; at--) {
     const other = Math.floor(Math.random() * (at + 1));
-    [shuffled[at], shuffled[other]] = [shuffled[other] as string, shuffled[at] as string];
+    [ids[at], ids[other]] = [ids[other] as string, ids[at] as string];
   }
-  return shuffled.slice(0, count);
+  return ids;
 }
 
 const processName = (): string => `${hostname()}:${process.pid}:${newId().slice(-6).toLowerCase()}`;
