@@ -21,7 +21,7 @@ async function losingTheAnswer<Result>(
   try {
     let claiming: Promise<PromiseSettledResult<Result>[]> | undefined;
     await client.begin(async (sql) => {
-      await sql.unsafe("lock table agent_state in access exclusive mode");
+      await sql.unsafe("lock table agent_state in exclusive mode");
       claiming = Promise.allSettled([claim()]);
       const waiting =
         "from pg_stat_activity where wait_event_type = 'Lock' and query ~ '^\\s*with (free|candidates) as'";

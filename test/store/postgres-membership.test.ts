@@ -11,10 +11,10 @@ import { eventually } from "../server/server-fixture.ts";
 import { mustCreate, WORKER } from "./fixtures.ts";
 
 /** Sessions that these processes own. */
-const insert = (first: number, last: number, nodes: readonly number[]): string =>
+const insert = (first: number, last: number, nodes: readonly number[], status = "running"): string =>
   `insert into agent_state (session_id, agent_id, moniker, params, options, status, iteration, next_step_token, owner, node_no,
      pending_guidance, pending_action_ids, tokens_used, created_action_id, created_at, updated_at, context)
-   select 'made ' || n, 'agent', 'count', '{}', '{}', 'running', -1, 'token', 'worker',
+   select 'made ' || n, 'agent', 'count', '{}', '{}', '${status}', -1, 'token', 'worker',
      (array[${nodes.join(", ")}])[1 + n % ${nodes.length}], '[]', '[]', 0, 'action', now(), now(), '{}'
    from generate_series(${first}, ${last}) n`;
 
@@ -118,7 +118,8 @@ await onPostgres(() => {
     const kept = await mustCreate(other);
     const pool = new Pool(url, 1);
     const NODES = [900, 901];
-    await administer(url, insert(1, 10, NODES));
+    await administer(url, insert(1, 6, NODES));
+    await administer(url, insert(7, 10, NODES, "waiting"));
     await administer(
       url,
       `insert into queue (action_id, created_at, action_type, session_id, payload, metadata, urgency, processed, attempts, receipt, claimed_by)
@@ -147,5 +148,62 @@ await onPostgres(() => {
       kept.session.session_id,
     );
     assert.deepEqual(row, { owner: kept.owner.worker, epoch: kept.owner.epoch });
+  });
+
+  test("of a dead process with many sessions the running ones are freed and claimed first, and each once", async (t) => {
+    const { url, remove } = await postgresHome();
+    const pool = new Pool(url, 1);
+    const store = await openPostgresStore({ url, tuning: { tick_ms: 10 } });
+    t.after(async () => {
+      await pool.close();
+      await store.close();
+      await remove();
+    });
+    // More than are freed at once, and older.
+    await administer(url, insert(1, 2500, [900], "waiting"));
+    await administer(url, insert(2501, 2510, [900]));
+    await administer(
+      url,
+      "insert into workers (node_no, name, takes_sessions, expires_at) values (900, 'dead', true, now() - interval '1 minute')",
+    );
+    const [claimed, isFree] = [new Set<string>(), "select 1 from agent_state where node_no = 900 limit 1"];
+    await eventually("the running ones are claimed", async () => {
+      const some = await store.claimSessions({ worker: WORKER, limit: 10 });
+      for (const { session } of some) claimed.add(`${session.session_id} ${session.status}`);
+      return claimed.size >= 10;
+    });
+    const running = Array.from({ length: 10 }, (_, index) => `made ${2501 + index} running`);
+    assert.deepEqual([...claimed].slice(0, 10).toSorted(), running);
+    await eventually("all are free", async () => (await pool.query(isFree)).length === 0);
+    const rows = await pool.query(
+      `select distinct epoch - (node_no is not null)::integer as freed, owner_died, died_node_no from agent_state`,
+    );
+    assert.deepEqual([...rows], [{ freed: 1, owner_died: true, died_node_no: 900 }]);
+  });
+
+  test("a worker with more sessions than are released at once releases each once, and no other", async (t) => {
+    const { url, remove } = await postgresHome();
+    const pool = new Pool(url, 1);
+    const store = await openPostgresStore({ url });
+    t.after(async () => {
+      await pool.close();
+      await store.close();
+      await remove();
+    });
+    const [process] = await pool.query("select max(node_no) as node_no from workers");
+    await administer(url, insert(1, 3400, [Number(process?.["node_no"])], "waiting"));
+    await administer(url, "update agent_state set status = 'running' where session_id like '%7'");
+    const released = async () => {
+      const rows = await pool.query("select session_id from agent_state where node_no is null and epoch = 1");
+      return rows.map(({ session_id }) => Number(String(session_id).slice("made ".length))).sort((a, b) => a - b);
+    };
+    const numbers = Array.from({ length: 3400 }, (_, index) => index + 1);
+    const session_ids = numbers.slice(0, 1200).map((number) => `made ${number}`);
+    await store.releaseSessions({ worker: "worker", session_ids });
+    assert.deepEqual(await released(), numbers.slice(0, 1200));
+    await store.releaseSessions({ worker: "another worker" });
+    assert.equal((await released()).length, 1200);
+    await store.releaseSessions({ worker: "worker" });
+    assert.deepEqual(await released(), numbers);
   });
 });

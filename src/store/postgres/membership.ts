@@ -1,6 +1,6 @@
 import { getCompileCacheDir } from "node:module";
 import { Worker } from "node:worker_threads";
-import { type Failure, isCollision, isOutOfReach } from "./connections.ts";
+import { type Failure, isCollision, isOutOfReach, type Row } from "./connections.ts";
 import type { NotifyConnection } from "./notify-connection.ts";
 import { arrayOf, LIVE } from "./tables.ts";
 
@@ -28,14 +28,30 @@ export const ORPHANED_NODES = `with recursive owners as (
   select node_no from (select node_no from owners where node_no is not null
     union select claimed_by from queue where claimed_by is not null) n
   where node_no not in (select node_no from workers)`;
+/** What becomes of a dead process's sessions. */
+const FREED =
+  "owner = null, node_no = null, epoch = epoch + 1, owner_died = true, died_node_no = node_no, step_started_at = null";
+/** OWNERS-4. What a process that is gone had, besides the sessions that do not run. */
+const freeFirst = (gone: string): string => `with gone as materialized (${gone}),
+  sessions as (update agent_state set ${FREED} where node_no in (select node_no from gone) and status = 'running'),
+  actions as (update queue set claimed_by = null where claimed_by in (select node_no from gone))
+  select node_no from gone`;
+const FREE_DEAD = freeFirst("delete from workers where node_no = $1 returning node_no");
 /** Checks the list once more: a process that only lost its connection comes back under its number. */
-const FREE_ORPHANS = `with gone as materialized (
-    select n as node_no from unnest($1::integer[]) n where n not in (select node_no from workers)),
-  sessions as (
-    update agent_state set owner = null, node_no = null, epoch = epoch + 1, owner_died = true, died_node_no = node_no,
-           step_started_at = null
-    where node_no in (select node_no from gone))
-  update queue set claimed_by = null where claimed_by in (select node_no from gone)`;
+const FREE_ORPHANS = freeFirst(
+  "select n as node_no from unnest($1::integer[]) n where n not in (select node_no from workers)",
+);
+/** Few enough that the connection's other statements need not wait for long. */
+const FREED_AT_ONCE = 1000;
+/** If the process is back on the list, what it owns is its own again. */
+const FREE_OTHERS = `with freed as (
+    update agent_state set ${FREED} where session_id = any (array(
+      select session_id from agent_state where node_no = $1 and not exists (select 1 from workers where node_no = $1)
+      limit ${FREED_AT_ONCE} for update))
+    returning 1)
+  select count(*) as count from freed`;
+/** How many times a tick does so for a process. */
+const FREED_A_TICK = 5;
 /** MEMBERS-4. The counts that lists keep, so that no session is read; exact, as `session-lists.ts` says (LISTS-2). */
 export const SHARING = `select (select count(*)::integer from workers where takes_sessions and node_no <> $1) as others,
     exists (select 1 from agent_state where node_no is null and status in (${LIVE})) as has_free,
@@ -76,6 +92,8 @@ export class Membership {
   readonly #tuning: MembershipTuning;
   readonly #listener: MembershipListener;
   #suspects = new Set<number>();
+  /** Processes that are gone, whose sessions are not all free yet. */
+  readonly #toFree = new Set<number>();
   #takesSessions = false;
   #published = "";
   #timer: NodeJS.Timeout | undefined;
@@ -166,10 +184,11 @@ export class Membership {
       const now = performance.now();
       await this.#publish(query);
       if (now >= this.#reapFrom) await this.#reap(query, false);
+      await this.#freeOthers(query);
       if (this.#takesSessions && now >= this.#orphansAt) {
         this.#orphansAt = now + ORPHANS_MS;
         const orphaned = await query(ORPHANED_NODES);
-        if (orphaned.length > 0) await query(FREE_ORPHANS, arrayOf(orphaned.map((row) => Number(row["node_no"]))));
+        if (orphaned.length > 0) this.#free(await query(FREE_ORPHANS, arrayOf(orphaned.map(nodeOf))));
       }
       const isShareDue = now >= this.#shareAt;
       if (this.#takesSessions && (isShareDue || this.#mayHaveFree)) {
@@ -230,23 +249,29 @@ export class Membership {
       .filter(({ is_frozen, is_unlocked }) => is_frozen || is_unlocked);
     const dead = suspects.filter(({ node_no, is_frozen }) => once || is_frozen || this.#suspects.has(node_no)); // MEMBERS-2
     this.#suspects = new Set(suspects.map(({ node_no }) => node_no));
-    for (const { node_no } of dead) await this.#free(query, node_no);
-    if (dead.length > 0) {
-      await this.#updateShare(query);
-      this.#listener.freed();
-    }
+    // One that is already gone is freed by another that noticed at the same time.
+    for (const { node_no } of dead) this.#free(await query(FREE_DEAD, node_no));
+    if (dead.length > 0) await this.#updateShare(query);
   }
 
-  /** A process that is already gone was freed by another that noticed at the same time. */
-  async #free(query: Query, node_no: number): Promise<void> {
-    await query(
-      `with gone as (delete from workers where node_no = $1 returning node_no),
-         sessions as (update agent_state set owner = null, node_no = null, epoch = epoch + 1, owner_died = true, died_node_no = node_no,
-           step_started_at = null
-           where node_no in (select node_no from gone))
-       update queue set claimed_by = null where claimed_by in (select node_no from gone)`,
-      node_no,
-    );
+  /** These processes' running sessions are free; the others follow. If this process dies meanwhile, they are orphans (MEMBERS-4). */
+  #free(gone: Row[]): void {
+    if (gone.length === 0) return;
+    for (const row of gone) this.#toFree.add(nodeOf(row));
+    this.#listener.freed();
+  }
+
+  async #freeOthers(query: Query): Promise<void> {
+    for (const node_no of this.#toFree)
+      for (let times = 0; times < FREED_A_TICK && !this.#stopped; times++) {
+        const [row] = await query(FREE_OTHERS, node_no);
+        const count = Number(row?.["count"]);
+        if (count > 0) this.#listener.freed();
+        if (count < FREED_AT_ONCE) {
+          this.#toFree.delete(node_no);
+          break;
+        }
+      }
   }
 
   /** Returns whether there are sessions without an owner. */
@@ -257,6 +282,8 @@ export class Membership {
     return row?.["has_free"] === true;
   }
 }
+
+const nodeOf = (row: Row): number => Number(row["node_no"]);
 
 export type HeartbeatOrder = {
   url: string;

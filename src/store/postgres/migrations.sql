@@ -541,3 +541,9 @@ create trigger session_event after update of status, question on agent_state for
     or (new.question is not null and new.status not in ('done', 'stopped', 'error')
       and (old.question is distinct from new.question or old.status in ('done', 'stopped', 'error'))))
   execute function note_session_event();
+
+-- migration 0016 running-sessions-first
+-- A running session is claimed before those that wait or are paused: it stands still until then.
+drop index agent_state_free;
+create index agent_state_free on agent_state ((status <> 'running'), created_at, number)
+  where node_no is null and status in ('running', 'waiting', 'paused', 'stopping');

@@ -245,9 +245,10 @@ export class PostgresStore extends PostgresReads implements port.Store {
     const released = session_ids ?? this.#owned.ownedBy(worker);
     this.#owned.forget(released.filter((id) => this.#owned.isOwnedBy(id, worker)));
     await this.#queue.drained();
-    if ((await this.#claims.release(worker, session_ids)) === 0) return;
-    this.#membership.mayHaveFree();
-    this.#connection.notify({ kind: "free" });
+    await this.#claims.release(worker, session_ids, () => {
+      this.#membership.mayHaveFree();
+      this.#connection.notify({ kind: "free" });
+    });
     this.#actions.mayHave(released);
     this.#work.emit();
   }

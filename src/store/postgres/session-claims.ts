@@ -1,9 +1,12 @@
 import { EverstepError } from "../../domain/errors.ts";
 import type { OwnedSessions } from "../owned-sessions.ts";
 import type { OwnedSession } from "../store.ts";
-import type { Pool } from "./connections.ts";
+import type { Parameter, Pool } from "./connections.ts";
 import type { PostgresReads } from "./postgres-reads.ts";
 import { arrayOf, LIVE, toText } from "./tables.ts";
+
+/** Few enough that nobody waits long for the rows. */
+const RELEASED_AT_ONCE = 1000;
 
 /**
  * Session ownership in the database.
@@ -13,6 +16,8 @@ import { arrayOf, LIVE, toText } from "./tables.ts";
  * OWNERS-2  `owner_died` is set when a dead owner's session is freed, and cleared by a release and by every commit. A claim only
  *           reads it, so that a claim whose answer was lost does not lose it.
  * OWNERS-3  A process that only lost its connections is declared dead as well, and comes back as the same node: `died_node_no`.
+ * OWNERS-4  Whoever frees or claims sessions begins with the running ones, which stand still meanwhile. The others may be many, so
+ *           they follow in portions.
  */
 export class SessionClaims {
   readonly #pool: Pool;
@@ -50,7 +55,7 @@ export class SessionClaims {
       `with free as materialized (
          select s.session_id from agent_state s where s.node_no is null and s.status in (${LIVE})
            and exists (select 1 from workers where node_no = $1)
-         order by s.created_at, s.number limit $3 for update skip locked),
+         order by (s.status <> 'running'), s.created_at, s.number limit $3 for update skip locked), -- OWNERS-4
        taken as (
          update agent_state s set owner = $2, node_no = $1, epoch = s.epoch + 1 from free f
          where s.session_id = f.session_id returning ${this.#reads.sessionColumns}, s.number)
@@ -108,15 +113,34 @@ export class SessionClaims {
     return rows.length > 0;
   }
 
-  async release(worker: string, session_ids?: string[]): Promise<number> {
-    const rows = await this.#pool.query(
-      `update agent_state set owner = null, node_no = null, epoch = epoch + 1, step_started_at = null, owner_died = false -- OWNERS-2
-       where node_no = $1 and owner = $2 ${session_ids ? "and session_id = any ($3::text[])" : ""} returning 1`,
+  /** OWNERS-4. These sessions, or all of the worker; `released` is called after each portion. */
+  async release(worker: string, session_ids: string[] | undefined, released: () => void): Promise<void> {
+    if (session_ids)
+      for (let at = 0; at < session_ids.length; at += RELEASED_AT_ONCE) {
+        const ids = arrayOf(session_ids.slice(at, at + RELEASED_AT_ONCE).map(toText));
+        if ((await this.#releaseSome(worker, "and session_id = any ($3::text[])", ids)) > 0) released();
+      }
+    else
+      for (const only of ["and status = 'running'", ""])
+        for (let count = RELEASED_AT_ONCE; count === RELEASED_AT_ONCE; ) {
+          count = await this.#releaseSome(worker, only);
+          if (count > 0) released();
+        }
+  }
+
+  async #releaseSome(worker: string, only: string, ...values: Parameter[]): Promise<number> {
+    const [row] = await this.#pool.query(
+      `with released as (
+         update agent_state set owner = null, node_no = null, epoch = epoch + 1, step_started_at = null, owner_died = false -- OWNERS-2
+         where session_id = any (array(
+           select session_id from agent_state where node_no = $1 and owner = $2 ${only} limit ${RELEASED_AT_ONCE} for update))
+         returning 1)
+       select count(*) as count from released`,
       this.#node_no,
       toText(worker),
-      ...(session_ids ? [arrayOf(session_ids.map(toText))] : []),
+      ...values,
     );
-    return rows.length;
+    return Number(row?.["count"]);
   }
 
   /** Releases everything, because the process is stopping. */
