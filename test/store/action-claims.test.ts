@@ -33,8 +33,11 @@ class Scene implements AsyncDisposable {
   static async open(actions: Action[]): Promise<Scene> {
     const { url, remove } = await postgresHome();
     const store = await openPostgresStore({ url });
-    for (const session_id of new Set(actions.map((action) => action.session_id)))
-      await mustCreate(store, aSession({ session_id }));
+    for (const { session_id, action_id, action_type } of new Map(actions.map((one) => [one.session_id, one])).values())
+      await mustCreate(
+        store,
+        aSession({ session_id, ...(action_type === "agent_create" && { created_action_id: action_id }) }),
+      );
     await mustCommit(store, { actions });
     await store.releaseSessions({ worker: WORKER });
     await store.close();
@@ -169,5 +172,57 @@ await onPostgres(() => {
     claims.committed([usual], { ...NOTHING_MORE, claimed: new Set([usual.action_id]) });
     claims.committed([urgent], NOTHING_MORE);
     assert.deepEqual(idsOf(await claims.claim(MOST)), [urgent.action_id]);
+  });
+
+  test("requests to sessions take turns with those that begin one, however many wait (CLAIMS-3)", async () => {
+    const creations = Array.from({ length: 40 }, (_, at) =>
+      anAction({ session_id: `new${at}`, action_type: "agent_create" }),
+    );
+    const pauses = Array.from({ length: 5 }, (_, at) =>
+      anAction({ session_id: `old${at}`, action_type: "agent_pause" }),
+    );
+    await using scene = await Scene.open([...creations, ...pauses]);
+    const claims = await scene.process(101);
+    const claimed: Action[][] = [];
+    for (const limit of [1, 4, ...Array<number>(15).fill(3)]) claimed.push(await claims.claim({ ...MOST, limit }));
+    const numbersOf = (actions: Action[], type: string): string[] =>
+      actions.flatMap(({ action_type, session_id }) => (action_type === type ? [session_id.slice(3)] : []));
+    assert.deepEqual(
+      numbersOf(claimed[0] ?? [], "agent_pause"),
+      ["0"],
+      "the youngest kind comes first where there is room for one",
+    );
+    assert.deepEqual(numbersOf(claimed[1] ?? [], "agent_pause"), ["1", "2"]);
+    assert.deepEqual(numbersOf(claimed[1] ?? [], "agent_create"), ["0", "1"]);
+    assert.deepEqual(numbersOf(claimed.flat(), "agent_pause"), ["0", "1", "2", "3", "4"]);
+    const order = creations.map((_, at) => String(at));
+    assert.deepEqual(numbersOf(claimed.flat(), "agent_create"), order, "each once, the oldest first");
+    assert.deepEqual(await claims.claim(MOST), []);
+  });
+
+  test("what is left is looked at in portions, also what came meanwhile (CLAIMS-3)", async () => {
+    const creations = Array.from({ length: 60 }, (_, at) =>
+      anAction({ session_id: `new${at}`, action_type: "agent_create" }),
+    );
+    await using scene = await Scene.open(creations);
+    const claims = await scene.process(101);
+    assert.equal((await claims.claim({ ...MOST, limit: 2 })).length, 2);
+    // A request that was freed by another process, and one that another process has claimed.
+    await scene.run(
+      "update queue set claimed_by = 999 where action_id = (select action_id from queue where session_id = 'new2')",
+    );
+    claims.mayHave(["new59"]);
+    const next = await claims.claim({ ...MOST, limit: 3 });
+    assert.deepEqual(
+      next.map(({ session_id }) => session_id),
+      ["new3", "new4", "new5"],
+    );
+    await scene.run("update queue set claimed_by = null where claimed_by = 999");
+    claims.mayHave(["new2"]);
+    const claimed = next.length + 2;
+    let [count, rounds] = [claimed, 0];
+    for (; count < 60 && rounds < 100; rounds += 1) count += (await claims.claim({ ...MOST, limit: 2 })).length;
+    assert.equal(count, 60);
+    assert.ok(rounds <= 28, `${rounds} claims for ${60 - claimed}`);
   });
 });

@@ -56,7 +56,9 @@ type Certainty =
  *           action. So no two processes work on one session, and none claims an action that it cannot handle.
  * CLAIMS-2  Only the first action of a session (most urgent, then oldest) is handed out, once it is due, and only while no other of
  *           the session is under way.
- * CLAIMS-3  A claim looks only at sessions that may have something new, so it costs what it finds.
+ * CLAIMS-3  A claim looks only at sessions that may have something new, and at some of those whose action it left before, so it costs
+ *           what it finds. Requests to sessions take turns with those that begin one: a pause does not wait until thousands of new
+ *           sessions have begun.
  * CLAIMS-4  A claim whose answer was lost may have taken effect and left actions claimed that this process does not know of. They
  *           are released before the next claim. They are read first and compared with what is known afterwards, because an action
  *           that is being written meanwhile may be claimed by that statement.
@@ -77,6 +79,8 @@ export class ActionClaims {
   readonly #preclaimed = new Set<string>();
   /** Sessions that the next claim looks at. */
   #fresh = new Set<string>();
+  /** Sessions whose action was found, and left for a later claim. In order, those that begin with it apart. */
+  readonly #left = { begun: new Set<string>(), new: new Set<string>() };
   #certainty: Certainty = { kind: "certain" };
   /** Actions that are being written. */
   readonly #writing = new Set<Action>();
@@ -158,11 +162,12 @@ export class ActionClaims {
     const looksThrough = performance.now() >= this.#lookThroughAt;
     const fresh = [...this.#fresh];
     this.#fresh = new Set();
-    if (!looksThrough && fresh.length === 0) return [];
+    if (!looksThrough && fresh.length === 0 && !this.#hasLeft) return [];
     if (looksThrough) this.#lookThroughAt = performance.now() + LOOK_THROUGH_MS;
     try {
       if (this.#certainty.kind !== "certain") await this.#giveBackUnknown(); // CLAIMS-4
-      return (await this.#claimAmong(looksThrough ? null : fresh, worker, limit)).sort(byUrgencyThenArrival);
+      const session_ids = looksThrough ? null : this.#someLeft(fresh, LEFT_FOR_EACH * limit);
+      return (await this.#claimAmong(session_ids, worker, limit)).sort(byUrgencyThenArrival);
     } catch (error) {
       this.#doubt();
       this.#lookThroughAt = 0;
@@ -290,11 +295,8 @@ export class ActionClaims {
     const rowsOf = (kind: ClaimRow): Record<string, unknown>[] => rows.filter(({ row_kind }) => row_kind === kind);
     const sessionsOf = (kind: ClaimRow): string[] => rowsOf(kind).map((row) => fromText(row["session_id"] as string));
     for (const row of rowsOf("waiting")) this.#wakeAt(Date.parse(row["run_at"] as string));
-    const [left, taken, more] = [sessionsOf("left"), sessionsOf("taken"), new Set(sessionsOf("more"))];
-    if (left.length > 0) {
-      this.mayHave(left);
-      setImmediate(this.#process.wake);
-    }
+    const [taken, more] = [sessionsOf("taken"), new Set(sessionsOf("more"))];
+    this.#leave(session_ids, { begun: sessionsOf("left_begun"), new: sessionsOf("left_new") });
     if (taken.length > 0) await this.#process.taken(worker, taken);
     const actions = rowsOf("claimed").map((row) => this.#tables.toRow("queue", row));
     for (const action of actions) {
@@ -302,6 +304,26 @@ export class ActionClaims {
       this.#enter(session_id, { kind: "under_way", ...this.#newlyClaimed(action, more.has(session_id)) });
     }
     return actions;
+  }
+
+  get #hasLeft(): boolean {
+    return this.#left.begun.size > 0 || this.#left.new.size > 0;
+  }
+
+  /** With these, the first ones that were left of each kind. */
+  #someLeft(session_ids: readonly string[], most: number): string[] {
+    return [...new Set([...session_ids, ...firstOf(this.#left.begun, most), ...firstOf(this.#left.new, most)])];
+  }
+
+  /** What a claim that looked at these sessions, or at all, left of each kind. */
+  #leave(session_ids: readonly string[] | null, found: Readonly<Record<"begun" | "new", string[]>>): void {
+    for (const kind of ["begun", "new"] as const) {
+      const left = this.#left[kind];
+      const still = new Set(found[kind]);
+      for (const id of session_ids ?? left) if (!still.has(id)) left.delete(id);
+      for (const id of still) left.add(id);
+    }
+    if (this.#hasLeft) setImmediate(this.#process.wake);
   }
 
   #wakeAt(at: number): void {
@@ -317,10 +339,20 @@ export class ActionClaims {
   }
 }
 
+function* firstOf(ids: ReadonlySet<string>, most: number): Generator<string> {
+  let count = 0;
+  for (const id of ids) {
+    if (count++ === most) return;
+    yield id;
+  }
+}
+
 /** What a row tells that a claim answers. */
-type ClaimRow = "claimed" | "waiting" | "left" | "taken" | "more";
+type ClaimRow = "claimed" | "waiting" | "left_begun" | "left_new" | "taken" | "more";
 type ClaimStatements = { among: string; all: string; following: string };
 
+/** How many sessions of each kind whose action was left are looked at for each that may be claimed: some are taken meanwhile. */
+const LEFT_FOR_EACH = 2;
 /** Sessions of nobody that are taken at once at least, where other workers want their share of them. */
 const FREE_AT_ONCE = 4;
 const IN_ORDER = "order by urgency desc, created_at, action_id";
@@ -339,7 +371,8 @@ const claimFrom = (sessions: string, tables: Tables): string => {
 with candidates as (${sessions}),
 heads as materialized (
   select h.action_id, h.session_id, h.urgency, h.created_at, h.run_at, s.node_no as owner_no, s.status,
-    s.node_no is null and s.status in (${LIVE}, 'error') as is_free
+    s.node_no is null and s.status in (${LIVE}, 'error') as is_free,
+    coalesce(s.created_action_id = h.action_id, false) as is_new
   from candidates w
   cross join lateral (
     select q.action_id, q.session_id, q.urgency, q.created_at, q.run_at from queue q
@@ -350,11 +383,12 @@ heads as materialized (
     and not exists (select 1 from queue b where b.session_id = h.session_id and b.claimed_by is not null)),
 ready as materialized (
   select *, row_number() over (partition by coalesce(is_free, false) order by urgency desc, created_at, action_id) as place,
-    count(*) over (partition by coalesce(is_free, false)) as together
+    count(*) over (partition by coalesce(is_free, false)) as together,
+    row_number() over (partition by is_new order by urgency desc, created_at, action_id) as turn
   from heads where (run_at is null or run_at <= $3::timestamptz)),
 chosen as materialized (
   select * from ready where not coalesce(is_free, false) or place <= greatest(${FREE_AT_ONCE}, (together + $5 - 1) / $5)
-  order by urgency desc, created_at, action_id limit $4),
+  order by turn, is_new, urgency desc, created_at, action_id limit $4), -- CLAIMS-3
 free as materialized (
   select s.session_id from agent_state s
   where s.session_id in (select session_id from chosen where is_free) and s.node_no is null
@@ -370,7 +404,8 @@ claimed as (
   returning ${tables.selected("queue", "q")})
 select 'claimed' as row_kind, c.* from claimed c
 union all select 'waiting', ${only("run_at")} from heads h where h.run_at > $3::timestamptz
-union all select 'left', ${only("session_id")} from ready h where h.action_id not in (select action_id from chosen)
+union all select case when h.is_new then 'left_new' else 'left_begun' end, ${only("session_id")}
+  from ready h where h.action_id not in (select action_id from chosen)
 union all select 'taken', ${only("session_id")} from taken h
 union all select 'more', ${only("session_id")} from chosen h where exists (
   select 1 from queue o where o.session_id = h.session_id and not o.processed and o.action_id <> h.action_id)`;
