@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
+import { type TestContext, test } from "node:test";
 import { setTimeout as wait } from "node:timers/promises";
 import { Pool } from "../../src/store/postgres/connections.ts";
 import { ORPHANED_NODES, SHARING } from "../../src/store/postgres/membership.ts";
@@ -28,6 +28,19 @@ async function databaseOfItsOwn(): Promise<{ url: string; remove: () => Promise<
   const address = new URL(url);
   address.pathname = name;
   return { url: address.href, remove: () => administer(url, `drop database ${name} with (force)`) };
+}
+
+/** Two processes that learned their shares while there was nothing to share. */
+async function openPair(t: TestContext, tuning: { tick_ms: number; share_ms: number }) {
+  const { url, remove } = await postgresHome();
+  const open = () => openPostgresStore({ url, tuning });
+  const [giver, taker] = await Promise.all([open(), open()]);
+  t.after(async () => {
+    await Promise.all([giver.close(), taker.close()]);
+    await remove();
+  });
+  for (const store of [giver, taker]) await store.claimSessions({ worker: WORKER, limit: 0 });
+  return { giver, taker };
 }
 
 await onPostgres(() => {
@@ -66,15 +79,7 @@ await onPostgres(() => {
   });
 
   test("released sessions are claimed by who has fewer, whatever their shares were before, and none is left over", async (t) => {
-    const { url, remove } = await postgresHome();
-    const open = () => openPostgresStore({ url, tuning: { tick_ms: 10, share_ms: 3_600_000 } });
-    const [giver, taker] = await Promise.all([open(), open()]);
-    t.after(async () => {
-      await Promise.all([giver.close(), taker.close()]);
-      await remove();
-    });
-    // Both learn their share while there is nothing to share.
-    for (const store of [giver, taker]) await store.claimSessions({ worker: WORKER, limit: 0 });
+    const { giver, taker } = await openPair(t, { tick_ms: 10, share_ms: 3_600_000 });
     const sessions = [];
     for (let count = 0; count < 10; count++) sessions.push((await mustCreate(giver)).session.session_id);
     let offers = 0;
@@ -88,14 +93,7 @@ await onPostgres(() => {
   });
 
   test("a process that has too many sessions is told how many, until it has released them", async (t) => {
-    const { url, remove } = await postgresHome();
-    const open = () => openPostgresStore({ url, tuning: { tick_ms: 10, share_ms: 10 } });
-    const [giver, taker] = await Promise.all([open(), open()]);
-    t.after(async () => {
-      await Promise.all([giver.close(), taker.close()]);
-      await remove();
-    });
-    for (const store of [giver, taker]) await store.claimSessions({ worker: WORKER, limit: 0 });
+    const { giver, taker } = await openPair(t, { tick_ms: 10, share_ms: 10 });
     const told: { session_ids: string[]; count: number }[] = [];
     giver.onSurplus((session_ids, count) => told.push({ session_ids, count }));
     const sessions: string[] = [];
