@@ -3,6 +3,7 @@ import { describe, test } from "node:test";
 import { setTimeout as wait } from "node:timers/promises";
 import postgres from "postgres";
 import { EverstepError } from "../../src/domain/errors.ts";
+import { Pool } from "../../src/store/postgres/connections.ts";
 import { openPostgresStore } from "../../src/store/postgres/open-postgres-store.ts";
 import type { PostgresStore } from "../../src/store/postgres/postgres-store.ts";
 import type { OwnedSession, Store } from "../../src/store/store.ts";
@@ -223,6 +224,23 @@ await onPostgres(() => {
       await wait(300);
       await mustAdvance(limited.store, await mustCreate(limited.store));
     });
+  });
+
+  test("a statement that failed after it had sent rows leaves nothing in the answer to the next one", async (t) => {
+    const { url, remove } = await postgresHome();
+    const pool = new Pool(url, 1);
+    t.after(async () => {
+      await pool.close();
+      await remove();
+    });
+    for (const sent of [1, 4]) {
+      const failing = "select 1 / ($1::integer - n) as fraction from generate_series(1, 10) n";
+      await assert.rejects(pool.once(failing, sent + 1), { code: "store_refused" });
+      assert.deepEqual([...(await pool.query("select $1::integer as n union all select 2", 1))], [{ n: 1 }, { n: 2 }]);
+      await assert.rejects(pool.once(failing, sent + 1), { code: "store_refused" });
+      const [row] = await pool.query("select 42 as answer");
+      assert.equal(row?.["answer"], 42);
+    }
   });
 });
 

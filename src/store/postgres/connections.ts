@@ -57,7 +57,10 @@ export async function run(
   text: string,
   parameters: readonly Parameter[] = [],
 ): Promise<Row[]> {
-  return (await client.unsafe(text, parameters as never[], { prepare: parameters.length > 0 })) as Row[];
+  const rows = (await client.unsafe(text, parameters as never[], { prepare: parameters.length > 0 })) as Row[];
+  // If the statement before failed after it had sent rows, the driver leaves a hole for each of them at the beginning
+  // (github.com/porsager/postgres/issues/1181).
+  return 0 in rows ? rows : rows.filter(() => true);
 }
 
 /**
