@@ -18,6 +18,7 @@ export type PostgresProcess = {
 /** Small and fast: the tests kill processes, not machines. */
 const FLAGS = ["fsync=off", "full_page_writes=off", "max_connections=300", "unix_socket_directories=", "autovacuum=on"];
 const PASSWORD = "everstep";
+const SAID_CHARACTERS = 2000;
 
 /** Starts a separate PostgreSQL, which ends with this process, however that ends. `place` sets its folder. */
 export async function startPostgres(place?: { folder: string; flags: string[] }): Promise<PostgresProcess> {
@@ -40,7 +41,10 @@ export async function startPostgres(place?: { folder: string; flags: string[] })
   });
   let watchdog: ChildProcess | undefined;
   const begin = async (): Promise<void> => {
-    await server.start();
+    await server.start().catch((cause: unknown) => {
+      // The package does not say why.
+      throw new Error(`PostgreSQL did not start: ${said.slice(-SAID_CHARACTERS)}`, { cause });
+    });
     const pid = (await readFile(join(folder, "postmaster.pid"), "utf8")).split("\n")[0] as string;
     const program = fileURLToPath(new URL("./postgres-watchdog.ts", import.meta.url));
     watchdog = spawn(process.execPath, [program, pid, folder], { stdio: ["pipe", "ignore", "ignore"], detached: true });
