@@ -275,11 +275,12 @@ export class PostgresStore extends PostgresReads implements port.Store {
   }
 
   follow(topic: port.Topic, signal: AbortSignal, budget?: ReaderBudget): AsyncIterable<CommittedEvent> {
-    void this.#relay.begin(channelFor(topic)).catch(() => {});
+    // Steps are read only once it is noted where the session stands: one between the two would reach nobody.
+    const begun = this.#relay.begin(channelFor(topic)).catch(() => {});
     if (!this.#follows) this.#beginToFollow();
     const until = AbortSignal.any([signal, this.#lifetime.signal]);
     const retrying = {
-      listSteps: (filter: port.StepFilter) => retryRead(() => this.listSteps(filter), until),
+      listSteps: (filter: port.StepFilter) => begun.then(() => retryRead(() => this.listSteps(filter), until)),
       listMessages: (filter: port.MessageFilter) => retryRead(() => this.listMessages(filter), until),
       messageNumber: async (id: string) =>
         (await retryRead(async () => [await this.messageNumber(id)], until))[0] ?? null,
