@@ -275,15 +275,15 @@ export class PostgresStore extends PostgresReads implements port.Store {
   }
 
   follow(topic: port.Topic, signal: AbortSignal, budget?: ReaderBudget): AsyncIterable<CommittedEvent> {
-    // Steps are read only once it is noted where the session stands: one between the two would reach nobody.
+    // Rows are read only once it is noted where the session or conversation stands: one between the two would reach nobody.
     const begun = this.#relay.begin(channelFor(topic)).catch(() => {});
     if (!this.#follows) this.#beginToFollow();
     const until = AbortSignal.any([signal, this.#lifetime.signal]);
+    const retry = <Row>(read: () => Promise<Row[]>): Promise<Row[]> => begun.then(() => retryRead(read, until));
     const retrying = {
-      listSteps: (filter: port.StepFilter) => begun.then(() => retryRead(() => this.listSteps(filter), until)),
-      listMessages: (filter: port.MessageFilter) => retryRead(() => this.listMessages(filter), until),
-      messageNumber: async (id: string) =>
-        (await retryRead(async () => [await this.messageNumber(id)], until))[0] ?? null,
+      listSteps: (filter: port.StepFilter) => retry(() => this.listSteps(filter)),
+      listMessages: (filter: port.MessageFilter) => retry(() => this.listMessages(filter)),
+      messageNumber: async (id: string) => (await retry(async () => [await this.messageNumber(id)]))[0] ?? null,
     };
     return follow(retrying, this.#feed, topic, until, budget);
   }
